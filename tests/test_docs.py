@@ -27,7 +27,7 @@ _MODULE = re.compile(r"`((?:ops|engine|allocator)(?:\.\w+)+)`")
 
 def blocks(page: Path, language: str) -> list[str]:
     """The fenced blocks of one language; "```python notest" is none of them."""
-    return [text for found, text in _BLOCK.findall(page.read_text()) if found == language]
+    return [text for name, text in _BLOCK.findall(page.read_text()) if name == language]
 
 
 def commands(page: Path) -> list[str]:
@@ -55,14 +55,14 @@ def test_paths_and_modules_that_a_page_names_exist(page: Path) -> None:
 def is_there(dotted: str) -> bool:
     """Returns whether a name of our packages is a module, or is defined in one."""
     module, *rest = dotted.split(".")
-    found: object = importlib.import_module(module)
+    value: object = importlib.import_module(module)
     for name in rest:
         module = f"{module}.{name}"
         with contextlib.suppress(ImportError):
             importlib.import_module(module)
-        if not hasattr(found, name):
+        if not hasattr(value, name):
             return False
-        found = getattr(found, name)
+        value = getattr(value, name)
     return True
 
 
@@ -127,9 +127,9 @@ def test_the_table_of_strategies_is_complete_and_right() -> None:
     rows = re.findall(
         r"^\| `(\w+)` \|.*?\| (yes|-) \| (yes|-) \|", (ROOT / "docs/strategies.md").read_text(), re.MULTILINE
     )
-    told = {name: (pins == "yes", conflicts == "yes") for name, pins, conflicts in rows}
+    traits = {name: (pins == "yes", conflicts == "yes") for name, pins, conflicts in rows}
     solvers = (PORTFOLIO, *STRATEGIES.values())
-    assert told == {s.name: (s.traits.pinned, s.traits.conflicts) for s in solvers}
+    assert traits == {s.name: (s.traits.pinned, s.traits.conflicts) for s in solvers}
 
 
 def test_command_lines_that_solve_run(

@@ -107,8 +107,8 @@ def test_feeds_may_have_dlpack_or_array() -> None:
             return self.held.__dlpack_device__()
 
     exe, x = engine.compile(_net()), _feed()["x"]
-    for given in (Tensor(x), Capsule(x), x.tolist()):
-        np.testing.assert_array_equal(exe.run({"x": given})["y"], exe.run({"x": x})["y"])
+    for fed in (Tensor(x), Capsule(x), x.tolist()):
+        np.testing.assert_array_equal(exe.run({"x": fed})["y"], exe.run({"x": x})["y"])
 
 
 def test_compile_names_wrong_options() -> None:
@@ -259,8 +259,8 @@ def test_poison_mode_watches_the_arrays_of_the_caller() -> None:
 
     for schema, bound, message in (("spoil", "x", "wrote into the caller's array bound to 'x'"), ("half", "y", "")):
         graph = Graph()
-        made = graph.add(_schema(schema, spoil if schema == "spoil" else half), [graph.input("x", (8,))], name="op")
-        graph.output(made[0], "y")
+        results = graph.add(_schema(schema, spoil if schema == "spoil" else half), [graph.input("x", (8,))], name="op")
+        graph.output(results[0], "y")
         exe, feeds = engine.compile(graph, debug="poison", caller_buffers=(bound,)), {"x": np.ones(8, np.float32)}
         if message:
             with pytest.raises(PoisonError, match=message):
@@ -404,9 +404,9 @@ def test_a_long_chain_meets_no_recursion_limit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "told"), [(ValueError("one\n  two"), "one two"), (AssertionError(), "AssertionError")]
+    ("error", "reason"), [(ValueError("one\n  two"), "one two"), (AssertionError(), "AssertionError")]
 )
-def test_a_failing_kernel_is_told_in_one_line(error: Exception, told: str) -> None:
+def test_a_failing_kernel_is_told_in_one_line(error: Exception, reason: str) -> None:
     def fail() -> None:
         raise error
 
@@ -415,4 +415,4 @@ def test_a_failing_kernel_is_told_in_one_line(error: Exception, told: str) -> No
     graph.output(graph.add(schema, [graph.input("x", (2,))])[0], "y")
     with pytest.raises(KernelError) as caught:
         engine.compile(graph).run({"x": np.zeros(2, np.float32)})
-    assert str(caught.value) == f"operator 'failing_0' failed on (float32[2]): {told}"
+    assert str(caught.value) == f"operator 'failing_0' failed on (float32[2]): {reason}"

@@ -34,9 +34,9 @@ def load(name: str) -> Graph:
 
 def _check(name: str) -> None:
     graph = load(name)
-    found = compare_graph(graph, random_feeds(graph), runs=1)
-    report = found.report
-    assert found.outputs_equal
+    comparison = compare_graph(graph, random_feeds(graph), runs=1)
+    report = comparison.report
+    assert comparison.outputs_equal
     assert report.arena_bytes <= 1.02 * report.lower_bound
     assert report.arena_bytes <= report.dynamic_peak_bytes + report.alignment_loss
     assert report.arena_without_workspace <= ONNXRUNTIME_BYTES.get(name, report.naive_bytes) + 5e3

@@ -26,6 +26,6 @@ def test_bench_nest_tells_arenas_with_and_without_each_trick(
 def test_the_table_tells_mebibytes_and_the_part_that_both_save() -> None:
     sizes = {f"{kind}_bytes": n * 2**20 for kind, n in (("plain", 8), ("nested", 7), ("ordered", 6), ("both", 5))}
     row = {"network": "a", "batch": 2, "train": True, "joined": 3, "joined_bytes": 2**19, "copies": 1}
-    head, told = TABLES["nest"]([row | sizes])
-    assert told == ["a", "2", "yes", "8.00", "7.00", "6.00", "5.00", "37.5%", "3", "0.50", "1"]
-    assert len(head) == len(told)
+    head, cells = TABLES["nest"]([row | sizes])
+    assert cells == ["a", "2", "yes", "8.00", "7.00", "6.00", "5.00", "37.5%", "3", "0.50", "1"]
+    assert len(head) == len(cells)

@@ -44,7 +44,7 @@ def made_up(model: str, batch: int, *sizes: int) -> Placements:
     return Placements(model, batch, 1, 0, *sizes, "best", "feasible", 0.5, reserved)
 
 
-def told(path: Path) -> list[dict[str, Any]]:
+def rows_of(path: Path) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = json.loads(path.read_text())["rows"]
     return rows
 
@@ -87,7 +87,7 @@ def test_networks_and_batches_become_a_table_json_and_a_chart(tmp_path: Path, ca
     assert compare_plans.main(["zoo:mobilenet_v2", "zoo:resnet50", *options]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split()[0] == "network"
-    rows = told(out)
+    rows = rows_of(out)
     assert [(row["model"], row["batch"]) for row in rows] == [
         *(("zoo:mobilenet_v2", 1), ("zoo:mobilenet_v2", 3), ("zoo:resnet50", 1), ("zoo:resnet50", 3))
     ]
@@ -208,7 +208,7 @@ def test_compare_plans_tells_errors_in_one_line_and_an_exit_code(
 def test_the_three_networks_at_both_batches_are_planned_to_a_proof(tmp_path: Path, capsys: Capture) -> None:
     assert compare_plans.main(["--json", str(tmp_path / "rows.json")]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 9
-    rows = told(tmp_path / "rows.json")
+    rows = rows_of(tmp_path / "rows.json")
     assert len(rows) == 6
     for row in rows:
         assert row["arena_bytes"] == row["lower_bound"] <= row["refcount_bytes"] <= row["tflite_bytes"]

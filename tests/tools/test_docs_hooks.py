@@ -34,9 +34,9 @@ def test_the_help_of_every_command_is_on_the_page_and_not_too_wide() -> None:
 
 
 def test_each_name_of_ops_is_looked_up_where_it_is_written() -> None:
-    told = dict(re.findall(r"^::: (\S+)\n    options:\n      heading: ops\.(\w+)$", ops_page(), re.MULTILINE))
-    assert sorted(told.values()) == sorted(ops.__all__)
-    assert told["ops.functional.cast.cast"] == "cast"  # `ops.cast` is a module
+    headings = dict(re.findall(r"^::: (\S+)\n    options:\n      heading: ops\.(\w+)$", ops_page(), re.MULTILINE))
+    assert sorted(headings.values()) == sorted(ops.__all__)
+    assert headings["ops.functional.cast.cast"] == "cast"  # `ops.cast` is a module
 
 
 @pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CHANGELOG.md"])
@@ -51,8 +51,10 @@ def test_links_to_the_top_level_stay_in_the_site(at: str, up: str, inside: str) 
     config = MkDocsConfig()
     config.load_dict({"site_name": "x", "docs_dir": "docs", "site_dir": "site"})
     page = Page("title", File(at, "docs", "site", use_directory_urls=False), config)
-    told = on_page_markdown(f"[how]({up}ARCHITECTURE.md#6-solve)\n```python notest\n[faq.md]({inside}faq.md)", page)
-    assert told == f"[how]({inside}architecture.md#6-solve)\n```python\n[Questions]({inside}faq.md)"
+    rewritten = on_page_markdown(
+        f"[how]({up}ARCHITECTURE.md#6-solve)\n```python notest\n[faq.md]({inside}faq.md)", page
+    )
+    assert rewritten == f"[how]({inside}architecture.md#6-solve)\n```python\n[Questions]({inside}faq.md)"
 
 
 def test_fields_of_attrs_classes_stand_below_their_docstrings() -> None:
@@ -62,8 +64,8 @@ def test_fields_of_attrs_classes_stand_below_their_docstrings() -> None:
         extensions=griffe.Extensions(AttrsFields()),
         allow_inspection=False,
     )
-    told = read["Lifetime"].docstring.value
-    assert "```python\n" in told and "begin: int\n" in told
+    docstring = read["Lifetime"].docstring.value
+    assert "```python\n" in docstring and "begin: int\n" in docstring
     assert "```" not in read["Status"].docstring.value
 
 

@@ -79,9 +79,9 @@ def test_an_entry_that_is_missing_is_told(written: Path, capsys: Capture) -> Non
 
 
 def test_networks_are_those_of_the_zoo_trained_ones_and_light_models() -> None:
-    known = golden.networks()
-    assert {"zoo:gpt2", "zoo:resnet18?optimiser=momentum", "light:resnet50"} <= set(known)
-    assert "zoo:gpt2?optimiser=momentum" not in known and len(set(known)) == len(known)
+    names = golden.networks()
+    assert {"zoo:gpt2", "zoo:resnet18?optimiser=momentum", "light:resnet50"} <= set(names)
+    assert "zoo:gpt2?optimiser=momentum" not in names and len(set(names)) == len(names)
 
 
 def test_ratios_of_the_benchmark_are_copied() -> None:

@@ -143,12 +143,12 @@ def test_every_foreseen_failure_is_one_line(
 
 def without(package: str) -> Callable[..., Any]:
     """An __import__ that does not know a package."""
-    known = builtins.__import__
+    import_module = builtins.__import__
 
     def imported(name: str, *rest: Any, **more: Any) -> Any:
         if name == package:
             raise ImportError(name)
-        return known(name, *rest, **more)
+        return import_module(name, *rest, **more)
 
     return imported
 

@@ -60,7 +60,7 @@ def test_switches_of_the_planner_cost_memory(model: str, capsys: Capture) -> Non
 def test_plan_can_switch_overwrites_off(model: str, capsys: Capture) -> None:
     kinds = [{e["kind"] for e in data(["trace", model, *more], capsys)["events"]} for more in ([], ["--no-overwrite"])]
     always = {"grow", "begin", "alloc", "peak", "end", "free"}
-    assert [found - {"view"} for found in kinds] == [always | {"overwrite"}, always]
+    assert [kind - {"view"} for kind in kinds] == [always | {"overwrite"}, always]
 
 
 @pytest.mark.parametrize("alignment", ["1", "256"])
@@ -230,9 +230,11 @@ def test_help_and_version_end_with_0(capsys: Capture) -> None:
 
 
 def test_a_run_without_elements_or_finite_numbers_still_gives_json() -> None:
-    told = run._statistics({"none": np.zeros((0, 2)), "infinite": np.array([np.inf, -np.inf]), "yes": np.array(True)})
-    assert [t["mean"] for t in told] == [None, None, 1.0]
-    assert told[1]["max"] is None and told[0]["shape"] == [0, 2]
+    statistics = run._statistics(
+        {"none": np.zeros((0, 2)), "infinite": np.array([np.inf, -np.inf]), "yes": np.array(True)}
+    )
+    assert [t["mean"] for t in statistics] == [None, None, 1.0]
+    assert statistics[1]["max"] is None and statistics[0]["shape"] == [0, 2]
     assert "scalar" in run._table({"yes": np.array(True)})
 
 

@@ -84,12 +84,12 @@ def test_the_progress_line_is_not_drawn_in_the_first_second_and_leaves_nothing_b
 
 
 def test_a_sweep_says_which_of_how_many_and_what_goes_on_inside() -> None:
-    watched, found = Watched(), []
+    watched, lines = Watched(), []
     with watched_by(watched.line):
         for name in each("network", ["vgg16", "unet"]):
             with Activity("planning", name):
-                found.append(watched.seen_at(65.0))
-    assert found == ["1 min 05 s | network 1 of 2, vgg16: planning", "1 min 05 s | network 2 of 2, unet: planning"]
+                lines.append(watched.seen_at(65.0))
+    assert lines == ["1 min 05 s | network 1 of 2, vgg16: planning", "1 min 05 s | network 2 of 2, unet: planning"]
 
 
 def test_the_progress_line_goes_with_an_error() -> None:

@@ -27,11 +27,11 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", ["table", "map", "json", "csv", "chrome", "svg"])
 def test_a_saved_trace_is_told_as_the_model_was(name: str, saved: Path, capsys: Capture) -> None:
-    told = []
+    outputs = []
     for file in (NETWORK, str(saved)):
         assert main(["trace", file, "--format", name]) == 0
-        told.append(capsys.readouterr().out)
-    assert told[0] == told[1] != ""
+        outputs.append(capsys.readouterr().out)
+    assert outputs[0] == outputs[1] != ""
 
 
 def test_a_trace_saved_as_csv_keeps_its_events(saved: Path, tmp_path: Path, capsys: Capture) -> None:
@@ -94,8 +94,8 @@ def test_trace_to_a_reader_that_goes_is_no_traceback(name: str, saved: Path) -> 
     os.close(reading)
     with subprocess.Popen(command, stdout=writing, stderr=subprocess.PIPE, cwd=ROOT) as process:
         os.close(writing)
-        _, told = process.communicate(timeout=60)
-    assert (process.returncode, told) == (ERROR, b"")
+        _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (ERROR, b"")
 
 
 @needs_terminal
@@ -114,7 +114,7 @@ def test_trace_shows_colour_where_it_is_wanted(saved: Path) -> None:
 
 
 @needs_terminal
-@pytest.mark.parametrize("name", sorted(name for name, known in FORMATS.items() if not known.is_text))
+@pytest.mark.parametrize("name", sorted(name for name, file_format in FORMATS.items() if not file_format.is_text))
 def test_binary_traces_are_kept_from_terminals(name: str, saved: Path) -> None:
     done = in_terminal("-c", PROGRAM, "trace", str(saved), "--format", name)
     assert done.code == USAGE and f"--format {name} is not for terminals" in done.written

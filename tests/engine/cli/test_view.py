@@ -17,11 +17,11 @@ MODEL = "zoo:squeezenet"
 
 def _headers(page: Path) -> list[dict[str, Any]]:
     """What the payloads of a page say of their plans."""
-    found = []
+    headers = []
     for text in re.findall(r'<script class="payload" type="text/plain">([^<]*)</script>', page.read_text()):
         raw = gzip.decompress(base64.b64decode(text))
-        found.append(json.loads(raw[4 : 4 + int.from_bytes(raw[:4], "little")]))
-    return found
+        headers.append(json.loads(raw[4 : 4 + int.from_bytes(raw[:4], "little")]))
+    return headers
 
 
 def _shown(arguments: list[str], tmp_path: Path, capsys: Capture) -> list[dict[str, Any]]:
@@ -38,7 +38,7 @@ def test_view_shows_a_model(tmp_path: Path, capsys: Capture) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "facts", "told"),
+    ("change", "facts", "ending"),
     [
         ("dynamic", {"mode": "dynamic", "heap": ""}, "reference counting"),
         ("heap=buddy", {"mode": "dynamic", "heap": "buddy"}, "buddy"),
@@ -49,11 +49,11 @@ def test_view_shows_a_model(tmp_path: Path, capsys: Capture) -> None:
     ],
 )
 def test_view_shows_a_model_beside_itself(
-    change: str, facts: dict[str, str], told: str, tmp_path: Path, capsys: Capture
+    change: str, facts: dict[str, str], ending: str, tmp_path: Path, capsys: Capture
 ) -> None:
     first, second = _shown([MODEL, "--beside", change], tmp_path, capsys)
     assert {key: second["facts"][key] for key in facts} == facts
-    assert second["title"].endswith(told)
+    assert second["title"].endswith(ending)
     assert first["title"] != second["title"]
 
 

@@ -58,8 +58,8 @@ def test_control_flow_bodies_run_under_poison_too(graph: Graph) -> None:
 
 def _bodies(graph: Graph) -> list[PlannedBody]:
     """All bodies in a graph, those in bodies included."""
-    found = [a for op in graph.operators for a in op.attrs.values() if isinstance(a, PlannedBody)]
-    return found + [inner for body in found for inner in _bodies(body.graph)]
+    bodies = [a for op in graph.operators for a in op.attrs.values() if isinstance(a, PlannedBody)]
+    return bodies + [inner for body in bodies for inner in _bodies(body.graph)]
 
 
 def _net(build: Callable[[Var, Var], Any]) -> Graph:
@@ -152,8 +152,8 @@ def test_a_captured_weight_is_a_constant_of_the_body_and_is_packed_once() -> Non
 def test_control_flow_runs_allocate_nothing() -> None:
     def turn(_: Var, h: Var) -> Var:
         small = ops.less(ops.reduce_max(h, axes=[0, 1], keepdims=False), 2.0)
-        made: Var = engine.cond(small, ops.relu, ops.neg, h)
-        return made
+        activated: Var = engine.cond(small, ops.relu, ops.neg, h)
+        return activated
 
     graph = _net(lambda x, _: engine.scan(lambda h, r: (h + r, h), x, engine.fori_loop(9, turn, x))[1])
     exe = engine.compile(graph)
@@ -183,11 +183,11 @@ def test_a_recurrent_layer_as_a_scan() -> None:
     graph.output(last, "last")
     graph.output(ys, "ys")
     feeds = {"x": rng.normal(size=(7, 2, 4)).astype(np.float32), "h": np.zeros((2, 8), np.float32)}
-    found, state = engine.compile(graph).run(feeds), feeds["h"]
-    for row, y in zip(feeds["x"], found["ys"], strict=True):
+    outputs, state = engine.compile(graph).run(feeds), feeds["h"]
+    for row, y in zip(feeds["x"], outputs["ys"], strict=True):
         state = np.tanh(row @ w + state @ r)
         np.testing.assert_allclose(y, state, rtol=1e-5)
-    np.testing.assert_array_equal(found["last"], found["ys"][-1])
+    np.testing.assert_array_equal(outputs["last"], outputs["ys"][-1])
 
 
 def test_dimensions_that_are_names_stand_in_bodies_too() -> None:
@@ -204,10 +204,10 @@ def test_dimensions_that_are_names_stand_in_bodies_too() -> None:
     exe, rng = engine.compile(graph), np.random.default_rng(0)
     for time, batch, sign in ((3, 2, True), (5, 1, False), (3, 2, False), (1, 7, True)):
         fed = rng.normal(size=(time, batch, 4)).astype(np.float32)
-        found = exe.run({"x": fed, "c": np.asarray(sign)})
+        outputs = exe.run({"x": fed, "c": np.asarray(sign)})
         totals = fed.sum(axis=0) + np.cumsum(fed if sign else -fed, axis=0)
-        np.testing.assert_allclose(found["ys"], 4 * totals, rtol=1e-4, atol=1e-5)
-        np.testing.assert_allclose(found["last"], totals[-1], rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(outputs["ys"], 4 * totals, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(outputs["last"], totals[-1], rtol=1e-4, atol=1e-5)
 
 
 def test_newtons_method_runs_as_long_as_it_must() -> None:

@@ -43,9 +43,9 @@ def test_executors_read_and_write_bound_arrays_in_place(graph: Graph, which: int
     wanted = run_unplanned(graph, feeds)
     exe = engine.compile(graph, caller_buffers=bound)
     out = {n: np.full(v.shape, 7, v.dtype) for n, v in graph.outputs.items()}
-    found = exe.run(feeds, out=out)
-    assert all(found[n] is out[n] for n in out)
-    assert_same(found, wanted)
+    outputs = exe.run(feeds, out=out)
+    assert all(outputs[n] is out[n] for n in out)
+    assert_same(outputs, wanted)
     assert_same(exe.run(feeds), wanted)
 
 

@@ -45,15 +45,15 @@ def _in_levels(plan: ExecutionPlan) -> ExecutionPlan:
     level = [0] * len(ticks)
     for b, a in sorted(zip(before, after, strict=True), key=lambda edge: edge[1]):
         level[a] = max(level[a], level[b] + 1)
-    made, edges, last = list[int](), list[tuple[int, int]](), list[int]()
+    nodes_so_far, edges, last = list[int](), list[tuple[int, int]](), list[int]()
     for wanted in range(max(level, default=-1) + 1):
-        nodes = [len(made) + i for i in range(level.count(wanted))]
-        made += [ticks[i] for i in range(len(ticks)) if level[i] == wanted][::-1]
-        edges += [(b, a) for b in last for a in nodes] + [(a, len(made)) for a in nodes]
-        last = [len(made)]
-        made.append(BARRIER)
+        nodes = [len(nodes_so_far) + i for i in range(level.count(wanted))]
+        nodes_so_far += [ticks[i] for i in range(len(ticks)) if level[i] == wanted][::-1]
+        edges += [(b, a) for b in last for a in nodes] + [(a, len(nodes_so_far)) for a in nodes]
+        last = [len(nodes_so_far)]
+        nodes_so_far.append(BARRIER)
     rows = np.array(edges, np.int64).reshape(-1, 2)
-    return evolve(plan, schedule=Schedule("test", np.array(made, np.int64), rows[:, 0], rows[:, 1]))
+    return evolve(plan, schedule=Schedule("test", np.array(nodes_so_far, np.int64), rows[:, 0], rows[:, 1]))
 
 
 def _executor(plan: ExecutionPlan, threads: int) -> ParallelExecutor:
@@ -99,9 +99,9 @@ def test_parallel_executor_reads_and_writes_bound_arrays_in_place(graph: Graph, 
     for seed in range(3):
         feeds = random_feeds(graph, seed)
         out = {n: np.full(v.shape, 7, v.dtype) for n, v in graph.outputs.items()}
-        found = executor.run(feeds, out, True)
-        assert all(found[n] is out[n] for n in out)
-        assert_same(found, run_unplanned(graph, feeds))
+        outputs = executor.run(feeds, out, True)
+        assert all(outputs[n] is out[n] for n in out)
+        assert_same(outputs, run_unplanned(graph, feeds))
 
 
 def _wide(branches: int = 8, width: int = 64) -> Graph:

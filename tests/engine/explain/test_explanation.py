@@ -47,41 +47,41 @@ def planned(graph: Graph, options: dict[str, Any]) -> ExecutionPlan:
 
 
 def declared(plan: ExecutionPlan) -> list[Forward]:
-    found = accesses_of(plan)
-    return [f for call in plan.lowered.calls for f in forwards_of(found, call)]
+    accesses = accesses_of(plan)
+    return [f for call in plan.lowered.calls for f in forwards_of(accesses, call)]
 
 
 @settings(max_examples=40)
 @given(graphs(), st.sampled_from(OPTIONS))
 def test_explained_parts_add_up_to_the_arena(graph: Graph, options: dict[str, Any]) -> None:
     plan = planned(graph, options)
-    found, report = plan.explain(), plan.report()
-    assert sum(part.bytes for part in found.parts) == found.arena_bytes == plan.arena_bytes
-    assert sum(part.tensors for part in found.parts) == len(found.alive) == len(report.peak_tensors)
-    assert sum(a.bytes + a.padding for a in found.alive) == found.peak_bytes == report.peak_bytes
-    assert (found.peak_tick, found.peak_operator) == (report.peak_tick, report.peak_operator)
-    assert [a.tensor for a in found.alive] == [t.name for t in report.peak_tensors]
-    assert str(found) and json.dumps(found.to_json())
+    explanation, report = plan.explain(), plan.report()
+    assert sum(part.bytes for part in explanation.parts) == explanation.arena_bytes == plan.arena_bytes
+    assert sum(part.tensors for part in explanation.parts) == len(explanation.alive) == len(report.peak_tensors)
+    assert sum(a.bytes + a.padding for a in explanation.alive) == explanation.peak_bytes == report.peak_bytes
+    assert (explanation.peak_tick, explanation.peak_operator) == (report.peak_tick, report.peak_operator)
+    assert [a.tensor for a in explanation.alive] == [t.name for t in report.peak_tensors]
+    assert str(explanation) and json.dumps(explanation.to_json())
 
 
 @settings(max_examples=40)
 @given(graphs(), st.sampled_from([o for o in OPTIONS if "parallel" not in o and "reuse" not in o]))
 def test_explain_gives_true_reasons_for_live_tensors(graph: Graph, options: dict[str, Any]) -> None:
     plan = planned(graph, options)
-    found = plan.explain()
+    explanation = plan.explain()
     last = len(plan.lowered.stages) + 1
-    for alive in found.alive:
+    for alive in explanation.alive:
         uses = sorted(set(reads(plan, owner(plan, alive.tensor))))
-        later = sorted({tick for tick, _ in uses if tick > found.peak_tick})
+        later = sorted({tick for tick, _ in uses if tick > explanation.peak_tick})
         assert alive.later_readers == len(later)
         assert [u.tick for u in alive.next] == later[:1]
-        assert alive.wait == (later[0] - found.peak_tick if later else 0)
+        assert alive.wait == (later[0] - explanation.peak_tick if later else 0)
         assert alive.fetched == any(tick == last for tick, _ in uses)
         assert [u.tick for u in alive.last] == [tick for tick, _ in uses][-1:]
-        is_read = any(tick == found.peak_tick for tick, _ in uses)
-        if 0 < found.peak_tick < last:
+        is_read = any(tick == explanation.peak_tick for tick, _ in uses)
+        if 0 < explanation.peak_tick < last:
             assert (alive.need == "read") == is_read
-            assert alive.need != "held" or (later and alive.written < found.peak_tick)
+            assert alive.need != "held" or (later and alive.written < explanation.peak_tick)
 
 
 @settings(max_examples=100)
@@ -106,10 +106,10 @@ def test_explained_overwrite_savings_equal_a_plan_with_the_overwrite(graph: Grap
     plan = planned(graph, options)
     for forward in declared(plan):
         if is_counterfactual(plan, forward):
-            wished = with_overwrite(plan, forward)
-            found = solve(wished, nodes=1000)
-            assert check(wished, found.offset, found.arena_bytes) is None
-            assert saving(plan, forward) == max(plan.arena_bytes - found.arena_bytes, 0)
+            problem = with_overwrite(plan, forward)
+            solution = solve(problem, nodes=1000)
+            assert check(problem, solution.offset, solution.arena_bytes) is None
+            assert saving(plan, forward) == max(plan.arena_bytes - solution.arena_bytes, 0)
 
 
 @settings(max_examples=40)
@@ -135,16 +135,16 @@ def test_a_counterfactual_program_has_no_later_readers(graph: Graph) -> None:
     pairs = set(zip(chunks.src.tolist(), chunks.dest.tolist(), strict=True))
     before = set(zip(plan.chunks.src.tolist(), plan.chunks.dest.tolist(), strict=True))
     assume(pairs == before | {(forward.output_chunk, forward.input_chunk)})
-    wished = with_overwrite(plan, forward)
-    assert (chunks.begin == wished.begin).all() and (chunks.end == wished.end).all()
-    assert (chunks.size == wished.size).all()
-    edges = [sorted(zip(p.src, p.dest, p.overwrite_offset, strict=True)) for p in (chunks, wished)]
+    problem = with_overwrite(plan, forward)
+    assert (chunks.begin == problem.begin).all() and (chunks.end == problem.end).all()
+    assert (chunks.size == problem.size).all()
+    edges = [sorted(zip(p.src, p.dest, p.overwrite_offset, strict=True)) for p in (chunks, problem)]
     assert edges[0] == edges[1]
 
 
-def done_again(found: Alternative, graph: Graph, options: dict[str, Any]) -> ExecutionPlan:
+def done_again(alternative: Alternative, graph: Graph, options: dict[str, Any]) -> ExecutionPlan:
     """What somebody has who does what is advised."""
-    other = dict(found.options)
+    other = dict(alternative.options)
     return engine.make_plan(optimise(graph, other.pop("optimise", 0)), **options | other)
 
 
@@ -155,10 +155,10 @@ def test_explained_alternatives_equal_their_plans(graph: Graph, options: dict[st
     plan = engine.make_plan(graph, **options)
     advised = plan.explain().advised
     assert not advised.left_out
-    for found in advised.tried:
-        assert found.saves == plan.arena_bytes - found.arena_bytes
-        if found.saves > 0 or "budget" not in found.options:
-            assert done_again(found, graph, options).arena_bytes == found.arena_bytes
+    for alternative in advised.tried:
+        assert alternative.saves == plan.arena_bytes - alternative.arena_bytes
+        if alternative.saves > 0 or "budget" not in alternative.options:
+            assert done_again(alternative, graph, options).arena_bytes == alternative.arena_bytes
 
 
 @settings(max_examples=40)
@@ -166,8 +166,8 @@ def test_explained_alternatives_equal_their_plans(graph: Graph, options: dict[st
 def test_no_change_to_the_tensors_at_the_peak_goes_below_the_other_peak(graph: Graph, options: dict[str, Any]) -> None:
     """Not even if they had no bytes: that is what is alive in a tick without them, each byte counted once."""
     plan = planned(graph, options)
-    found, problem = plan.explain(), plan.problem
-    gone = {a.chunk for a in found.alive}
+    explanation, problem = plan.explain(), plan.problem
+    gone = {a.chunk for a in explanation.alive}
     under = dict(zip(problem.src.tolist(), problem.dest.tolist(), strict=True))
 
     def alive(tick: int) -> int:
@@ -175,10 +175,10 @@ def test_no_change_to_the_tensors_at_the_peak_goes_below_the_other_peak(graph: G
         over = {c for c in lives if under.get(c) in lives}  # in the tick in which it is written over it
         return sum(int(problem.size[c]) for c in lives if c not in over)
 
-    most = [alive(tick) for tick in range(found.last_tick + 1)]
-    assert found.other_peak.bytes == max(most) <= plan.arena_bytes
-    assert most[found.other_peak.tick] == found.other_peak.bytes
-    assert found.other_peak.most_saved == plan.arena_bytes - found.other_peak.bytes
+    most = [alive(tick) for tick in range(explanation.last_tick + 1)]
+    assert explanation.other_peak.bytes == max(most) <= plan.arena_bytes
+    assert most[explanation.other_peak.tick] == explanation.other_peak.bytes
+    assert explanation.other_peak.most_saved == plan.arena_bytes - explanation.other_peak.bytes
 
 
 @settings(max_examples=40)
@@ -186,11 +186,11 @@ def test_no_change_to_the_tensors_at_the_peak_goes_below_the_other_peak(graph: G
 def test_every_tensor_and_operator_has_a_story(graph: Graph, options: dict[str, Any]) -> None:
     plan = planned(graph, options)
     for value in plan.lowered.values:
-        told = plan.explain(tensor=value.name)
+        explanation = plan.explain(tensor=value.name)
         uses = sorted(set(reads(plan, value.owner))) if value.id in plan.ids else []
-        assert told.bytes == value.spec.nbytes and (told.chunk >= 0) == (value.id in plan.ids)
-        assert sorted({(u.tick, u.tensor) for u in told.holders}) == uses or value.id not in plan.ids
-        assert str(told) and json.dumps(told.to_json())
+        assert explanation.bytes == value.spec.nbytes and (explanation.chunk >= 0) == (value.id in plan.ids)
+        assert sorted({(u.tick, u.tensor) for u in explanation.holders}) == uses or value.id not in plan.ids
+        assert str(explanation) and json.dumps(explanation.to_json())
     profile = bounds.profile(plan.problem)
     for stage in plan.lowered.stages:
         story = plan.explain(operator=stage.name)
@@ -204,13 +204,13 @@ def test_every_tensor_and_operator_has_a_story(graph: Graph, options: dict[str, 
 def test_neighbours_lie_next_to_a_tensor_while_it_is_alive() -> None:
     plan = engine.make_plan(zoo.squeezenet(image=64))
     for value in plan.lowered.values:
-        told = plan.explain(tensor=value.name)
-        for near in told.below:
-            assert near.offset + near.bytes + near.gap == plan.plan.offset[told.chunk]
-            assert near.begin < told.end and told.begin < near.end
-        for near in told.above:
-            assert near.offset - near.gap == plan.plan.offset[told.chunk] + plan.problem.size[told.chunk]
-            assert near.begin < told.end and told.begin < near.end
+        explanation = plan.explain(tensor=value.name)
+        for near in explanation.below:
+            assert near.offset + near.bytes + near.gap == plan.plan.offset[explanation.chunk]
+            assert near.begin < explanation.end and explanation.begin < near.end
+        for near in explanation.above:
+            assert near.offset - near.gap == plan.plan.offset[explanation.chunk] + plan.problem.size[explanation.chunk]
+            assert near.begin < explanation.end and explanation.begin < near.end
 
 
 def residual() -> Graph:
@@ -229,11 +229,11 @@ def added(graph: Graph, name: str, kind: str, *inputs: Var) -> Var:
 
 def test_a_residual_connection_by_hand() -> None:
     plan = engine.make_plan(residual())
-    found = plan.explain()
-    (refused,) = [f for f in found.refused if f.output == "squash"]
+    explanation = plan.explain()
+    (refused,) = [f for f in explanation.refused if f.output == "squash"]
     assert (refused.reason, [u.operator for u in refused.readers]) == ("later", ["join"])
     assert refused.saves == 1024
-    text = str(found)
+    text = str(explanation)
     assert "residual: the arena has 2.00 KiB (2048 bytes)" in text
     assert "squash (1.00 KiB) is not written over x: x is read later, by join (add) in tick 2" in text
     assert "with the overwrite, the arena would be 1.00 KiB smaller" in text

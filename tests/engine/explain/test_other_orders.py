@@ -18,16 +18,16 @@ OPTIONS: tuple[dict[str, Any], ...] = ({}, {"nest": False}, {"padding": 16}, {"r
 @settings(max_examples=60)
 @given(st.integers(0, 2**31), st.sampled_from(OPTIONS))
 def test_no_order_goes_below_an_unconditional_claim(seed: int, options: dict[str, Any]) -> None:
-    made = recipe(seeded(seed))
-    plan = engine.make_plan(given_order(made), order="memory", **options)
+    graphs = recipe(seeded(seed))
+    plan = engine.make_plan(given_order(graphs), order="memory", **options)
     (ordering,) = plan.orderings
     if ordering.is_proved and not ordering.before:
-        peaks = (engine.make_plan(made.graph(o), **options).report().peak_bytes for o in made.orders())
+        peaks = (engine.make_plan(graphs.graph(o), **options).report().peak_bytes for o in graphs.orders())
         assert plan.report().peak_bytes <= min(peaks)
 
 
-def given_order(made: Recipe) -> Graph:
-    return made.graph(range(len(made.operators)))
+def given_order(graphs: Recipe) -> Graph:
+    return graphs.graph(range(len(graphs.operators)))
 
 
 BOTH = Recipe((("tanh", -1, -1), ("tanh", -1, -1), ("concat", 1, 1)), (0, 2))
@@ -38,8 +38,8 @@ def test_an_order_in_which_more_is_nested_is_not_denied() -> None:
     plan = engine.make_plan(given_order(BOTH))
     assert engine.make_plan(BOTH.graph((1, 0, 2))).arena_bytes < plan.arena_bytes
     assert "(proved: no order has fewer bytes alive before anything is nested)" in str(plan.explain())
-    told = str(engine.make_plan(given_order(BOTH), order="memory").report())
-    assert "no order has fewer bytes alive before anything is nested: met" in told
+    text = str(engine.make_plan(given_order(BOTH), order="memory").report())
+    assert "no order has fewer bytes alive before anything is nested: met" in text
 
 
 @pytest.mark.parametrize(

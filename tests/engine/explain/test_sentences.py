@@ -16,7 +16,7 @@ def test_an_alternative_that_a_strategy_cannot_plan_is_left_out() -> None:
     advised = plan.explain().advised
     (left,) = [text for text in advised.left_out if "pushdown" in text]
     assert left.startswith("bytes reused by one tensor after the other, as strategy 'pushdown' cannot plan that")
-    assert any(found.options == {"parallel": ""} for found in advised.tried), "the others are tried"
+    assert any(alternative.options == {"parallel": ""} for alternative in advised.tried), "the others are tried"
 
 
 def test_a_budget_that_another_order_meets_says_that_nothing_runs_again() -> None:
@@ -62,8 +62,8 @@ def test_one_tensor_read_as_two_inputs_is_refused_once() -> None:
     graph.output(ops.max(x, x), "y")
     graph.output(ops.tanh(x), "z")
     plan = engine.make_plan(graph)
-    told = str(plan.explain(operator="max_0")).splitlines()
-    assert len([line for line in told if line.startswith("  may write ")]) == 1
+    lines = str(plan.explain(operator="max_0")).splitlines()
+    assert len([line for line in lines if line.startswith("  may write ")]) == 1
 
 
 def test_a_part_that_is_copied_is_not_computed_in_place() -> None:
@@ -108,6 +108,6 @@ def test_an_updated_parameter_is_whole() -> None:
 
 @pytest.mark.parametrize(("seed", "options"), [(9, {"nest": False, "order": "memory"}), (10, {"reuse": False})])
 def test_the_explained_other_peak_leaves_out_tensors_of_the_whole_run(seed: int, options: dict[str, object]) -> None:
-    found = engine.make_plan(build(seeded(seed)), **options).explain()  # type: ignore[arg-type]
-    whole = sum(a.bytes for a in found.alive if (a.begin, a.end) == (0, found.last_tick + 1))
-    assert whole and found.other_peak.bytes <= found.arena_bytes - whole
+    explanation = engine.make_plan(build(seeded(seed)), **options).explain()  # type: ignore[arg-type]
+    whole = sum(a.bytes for a in explanation.alive if (a.begin, a.end) == (0, explanation.last_tick + 1))
+    assert whole and explanation.other_peak.bytes <= explanation.arena_bytes - whole

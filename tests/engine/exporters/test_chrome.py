@@ -12,16 +12,16 @@ from engine import Event, Trace, zoo
 from engine.trace.trace import BEGIN, PEAK, VIEW
 from tests.helpers.graphs.random_graphs import build, seeded
 from tests.helpers.traces.exported_files import exported
-from tests.helpers.traces.sample_traces import EMPTY, arrivals, cut, peak, tales
+from tests.helpers.traces.sample_traces import EMPTY, any_traces, arrivals, cut, peak
 
 
 def _shown(trace: Trace) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(exported("chrome", trace))["traceEvents"]
-    return found
+    events: list[dict[str, Any]] = json.loads(exported("chrome", trace))["traceEvents"]
+    return events
 
 
 @settings(max_examples=40, deadline=None)
-@given(tales())
+@given(any_traces())
 def test_chrome_opens_and_closes_each_tensor_once(trace: Trace) -> None:
     open_spans: dict[int, dict[str, Any]] = {}
     begun = list[dict[str, Any]]()
@@ -34,12 +34,12 @@ def test_chrome_opens_and_closes_each_tensor_once(trace: Trace) -> None:
             begin = open_spans.pop(event["id"])
             assert begin["ts"] <= event["ts"] and begin["name"] == event["name"]
     assert not open_spans
-    told = [(e["id"], e["args"]["bytes"], e["args"]["offset"], e["args"].get("overwrites", -1)) for e in begun]
-    assert told == [(e.chunk, e.bytes, e.offset, e.overwrites) for e in arrivals(trace)]
+    shown = [(e["id"], e["args"]["bytes"], e["args"]["offset"], e["args"].get("overwrites", -1)) for e in begun]
+    assert shown == [(e.chunk, e.bytes, e.offset, e.overwrites) for e in arrivals(trace)]
 
 
 @settings(max_examples=40, deadline=None)
-@given(tales())
+@given(any_traces())
 def test_chrome_operators_of_a_thread_never_overlap(trace: Trace) -> None:
     """By less than the error of times that are written as microseconds."""
     slices = [e for e in _shown(trace) if e["ph"] == "X"]
@@ -51,7 +51,7 @@ def test_chrome_operators_of_a_thread_never_overlap(trace: Trace) -> None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(tales())
+@given(any_traces())
 def test_chrome_counters_tell_all_bytes_and_an_instant_the_peak(trace: Trace) -> None:
     shown = _shown(trace)
     counted = {name: [e["args"]["bytes"] for e in shown if e["ph"] == "C" and e["name"] == name] for name in _COUNTERS}

@@ -27,10 +27,12 @@ def test_the_trace_schema_is_a_valid_json_schema() -> None:
     assert SCHEMA["properties"]["version"] == {"const": VERSION}
 
 
-@pytest.mark.parametrize(("told", "of"), [(SCHEMA["$defs"]["event"], Event), (SCHEMA["properties"]["facts"], RunInfo)])
-def test_every_field_of_the_trace_schema_is_described(told: dict[str, Any], of: type) -> None:
-    assert list(told["properties"]) == told["required"] == [f.name for f in fields(of)]
-    assert all(known["description"] for known in told["properties"].values())
+@pytest.mark.parametrize(
+    ("schema", "of"), [(SCHEMA["$defs"]["event"], Event), (SCHEMA["properties"]["facts"], RunInfo)]
+)
+def test_every_field_of_the_trace_schema_is_described(schema: dict[str, Any], of: type) -> None:
+    assert list(schema["properties"]) == schema["required"] == [f.name for f in fields(of)]
+    assert all(entry["description"] for entry in schema["properties"].values())
 
 
 @settings(max_examples=30, deadline=None)

@@ -32,7 +32,7 @@ def _events(steps: list[tuple[int, int]]) -> Iterator[Event]:
 @example([(0, 3), (1, 4), (0, 0), (2, 2), (2, 0), (3, 3), (1, 0), (4, 9)])
 def test_a_chunk_lies_at_the_lowest_free_bytes_that_are_enough(steps: list[tuple[int, int]]) -> None:
     events = list(_events(steps))
-    found, bytes_of, top, came = laid_out(_trace(*events)), dict[int, range](), 0, 0
+    layout, bytes_of, top, came = laid_out(_trace(*events)), dict[int, range](), 0, 0
     for event in events:
         if event.kind == FREE:
             bytes_of.pop(event.chunk, None)
@@ -40,15 +40,17 @@ def test_a_chunk_lies_at_the_lowest_free_bytes_that_are_enough(steps: list[tuple
             used = {byte for taken in bytes_of.values() for byte in taken}
             wanted = range(event.bytes)
             lowest = next(at for at in range(1000) if used.isdisjoint(at + byte for byte in wanted))
-            assert found.offset[came] == lowest
+            assert layout.offset[came] == lowest
             bytes_of[event.chunk], came = range(lowest, lowest + event.bytes), came + 1
             top = max(top, lowest + event.bytes)
-    assert len(found.offset) == came and found.bytes == top
+    assert len(layout.offset) == came and layout.bytes == top
 
 
 def test_first_fit_layout_reuses_overwritten_bytes() -> None:
-    found = laid_out(_trace(_event(ALLOC, 1, 8), _event(FREE, 2), _event(OVERWRITE, 3, 8, over=1), _event(ALLOC, 4, 8)))
-    assert found.offset.tolist() == [0, 0, 8] and found.bytes == 16
+    layout = laid_out(
+        _trace(_event(ALLOC, 1, 8), _event(FREE, 2), _event(OVERWRITE, 3, 8, over=1), _event(ALLOC, 4, 8))
+    )
+    assert layout.offset.tolist() == [0, 0, 8] and layout.bytes == 16
 
 
 def test_first_fit_layout_of_many_gaps_is_quick() -> None:

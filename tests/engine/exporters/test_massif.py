@@ -15,7 +15,7 @@ from engine import Graph, Trace, zoo
 from engine.exporters.massif import SNAPSHOTS
 from engine.trace.trace import PEAK
 from tests.helpers.traces.exported_files import exported, written
-from tests.helpers.traces.sample_traces import EMPTY, hostile, peak, staged, tales
+from tests.helpers.traces.sample_traces import EMPTY, any_traces, hostile, peak, staged
 
 needs_ms_print = pytest.mark.skipif(shutil.which("ms_print") is None, reason="ms_print is missing: install valgrind")
 _NODE = re.compile(r"( *)n(\d+): (\d+) (.*)")
@@ -43,18 +43,18 @@ def _snapshot(lines: list[str]) -> Snapshot:
 
 
 @settings(max_examples=40, deadline=None)
-@given(tales())
+@given(any_traces())
 def test_massif_has_the_peak_among_few_snapshots_in_order(trace: Trace) -> None:
-    found = _snapshots(written("massif", trace))
-    assert len(found) <= SNAPSHOTS + 3
-    assert [s.time for s in found] == sorted(s.time for s in found)
-    assert max(s.heap + s.extra for s in found) == peak(trace)
-    told = [e for e in trace if e.kind == PEAK]
-    assert [s.heap + s.extra for s in found if s.tree] == [e.bytes for e in told if e.bytes]
+    snapshots = _snapshots(written("massif", trace))
+    assert len(snapshots) <= SNAPSHOTS + 3
+    assert [s.time for s in snapshots] == sorted(s.time for s in snapshots)
+    assert max(s.heap + s.extra for s in snapshots) == peak(trace)
+    peaks = [e for e in trace if e.kind == PEAK]
+    assert [s.heap + s.extra for s in snapshots if s.tree] == [e.bytes for e in peaks if e.bytes]
 
 
 @settings(max_examples=40, deadline=None)
-@given(tales())
+@given(any_traces())
 def test_each_part_of_the_tree_is_the_sum_of_its_parts(trace: Trace) -> None:
     for snapshot in _snapshots(written("massif", trace)):
         if snapshot.tree:

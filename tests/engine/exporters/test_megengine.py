@@ -25,10 +25,10 @@ HOSTILE = ("-1", '"\n</script><script>alert(1)</script>', "\ud800", "y" * 10_000
 
 def analysed(text: str) -> tuple[int, int, list[int]]:
     """Peak address, bytes of weights and bytes alive in each operator, as graph_info_analyze.py reckons them."""
-    found = json.loads(text)
+    record = json.loads(text)
     peak = weights = 0
-    alive = {name: 0 for name in found["opr"]}
-    for chunk in found["chunk"].values():
+    alive = {name: 0 for name in record["opr"]}
+    for chunk in record["chunk"].values():
         low, high = int(chunk["logic_addr_begin"]), int(chunk["logic_addr_end"])
         if chunk["type"] == "weight_mem":
             weights += high - low
@@ -48,20 +48,20 @@ def rows(plan: Any, offset: Any) -> list[tuple[int, ...]]:
 def test_a_megengine_export_is_read_back(graph: Graph, overwrite: bool, padding: int) -> None:
     plan = engine.make_plan(graph, overwrite=overwrite, padding=padding)
     text = written("megengine", plan.trace())
-    found = megengine_record.parse(text.encode())
-    assert rows(found.problem, found.offset) == rows(plan.problem, plan.plan.offset)
-    assert found.arena_bytes == plan.arena_bytes
-    assert check(found.problem, found.offset, found.arena_bytes) is None
-    assert pairs(found) == {
+    record = megengine_record.parse(text.encode())
+    assert rows(record.problem, record.offset) == rows(plan.problem, plan.plan.offset)
+    assert record.arena_bytes == plan.arena_bytes
+    assert check(record.problem, record.offset, record.arena_bytes) is None
+    assert pairs(record) == {
         (names(plan)[src], names(plan)[dest])
         for src, dest in zip(plan.problem.src.tolist(), plan.problem.dest.tolist(), strict=True)
     }
     assert analysed(text)[:2] == (plan.arena_bytes, plan.constants_bytes)
 
 
-def pairs(found: Any) -> set[tuple[str, str]]:
-    ids = found.ids
-    return {(ids[a], ids[b]) for a, b in zip(found.problem.src.tolist(), found.problem.dest.tolist(), strict=True)}
+def pairs(record: Any) -> set[tuple[str, str]]:
+    ids = record.ids
+    return {(ids[a], ids[b]) for a, b in zip(record.problem.src.tolist(), record.problem.dest.tolist(), strict=True)}
 
 
 def names(plan: ExecutionPlan) -> list[str]:
@@ -81,12 +81,12 @@ def test_tensors_and_operators_have_their_names() -> None:
     graph = hostile()
     plan = engine.make_plan(graph)
     text = written("megengine", plan.trace())
-    found = json.loads(text)
+    record = json.loads(text)
     assert text.isascii()
-    assert set(found["chunk"]) >= {"-1#2", *HOSTILE[1:], "_weights"}
-    assert found["chunk"]["_weights"]["type"] == "weight_mem"
-    told = [opr["name"] for opr in found["opr"].values()]
-    assert told[0] == "feed" and told[1] == graph.operators[0].name
+    assert set(record["chunk"]) >= {"-1#2", *HOSTILE[1:], "_weights"}
+    assert record["chunk"]["_weights"]["type"] == "weight_mem"
+    operators = [opr["name"] for opr in record["opr"].values()]
+    assert operators[0] == "feed" and operators[1] == graph.operators[0].name
 
 
 def test_the_analyser_finds_the_peak_of_the_report() -> None:

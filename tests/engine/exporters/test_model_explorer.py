@@ -19,13 +19,13 @@ from tests.helpers.traces.exported_files import exported
 COLOUR = re.compile(r"#[0-9a-f]{6}")
 
 
-def told(measure: str, plan: engine.ExecutionPlan, mode: str = "static") -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(exported(f"model-explorer-{measure}", plan.trace(mode)))
-    return found
+def node_data(measure: str, plan: engine.ExecutionPlan, mode: str = "static") -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(exported(f"model-explorer-{measure}", plan.trace(mode)))
+    return data
 
 
 def numbers(measure: str, plan: engine.ExecutionPlan) -> dict[str, int]:
-    return {name: result["value"] for name, result in told(measure, plan)["results"].items()}
+    return {name: result["value"] for name, result in node_data(measure, plan)["results"].items()}
 
 
 @given(graphs())
@@ -41,14 +41,14 @@ def test_model_explorer_shows_the_peak_as_the_largest_number(graph: Graph) -> No
 
 def test_the_form_is_that_of_graph_node_data() -> None:
     plan = engine.make_plan(onnx_graph())
-    for measure, known in MEASURES.items():
-        found = told(measure, plan)
-        assert found.keys() - {"hideAggregatedStats", "hideInChildrenStatsTable"} == {"results", "name", "gradient"}
-        assert ("hideAggregatedStats" in found) == (measure != "outputs") and found["name"] == f"g: {known.title}"
-        stops = [item["stop"] for item in found["gradient"]]
+    for measure, described in MEASURES.items():
+        data = node_data(measure, plan)
+        assert data.keys() - {"hideAggregatedStats", "hideInChildrenStatsTable"} == {"results", "name", "gradient"}
+        assert ("hideAggregatedStats" in data) == (measure != "outputs") and data["name"] == f"g: {described.title}"
+        stops = [item["stop"] for item in data["gradient"]]
         assert stops == sorted(stops) and stops[0] == 0 and stops[-1] == 1
-        assert all(COLOUR.fullmatch(item["bgColor"]) for item in found["gradient"])
-        assert all(result.keys() == {"value"} for result in found["results"].values())
+        assert all(COLOUR.fullmatch(item["bgColor"]) for item in data["gradient"])
+        assert all(result.keys() == {"value"} for result in data["results"].values())
 
 
 def onnx_graph() -> Graph:
@@ -108,10 +108,10 @@ def test_model_explorer_takes_any_node_name(mode: str) -> None:
         with graph.naming(name):
             x = ops.relu(x)
     graph.output(x, "y")
-    assert len(told("alive", engine.make_plan(graph), mode)["results"]) == 8
+    assert len(node_data("alive", engine.make_plan(graph), mode)["results"]) == 8
 
 
 def test_a_node_called_results_is_no_graph() -> None:
     nodes = [node("Relu", ["x"], ["y"], name="results")]
     plan = engine.make_plan(engine.load_onnx(model(nodes, [value("x", (3,))])))
-    assert told("alive", plan).keys() == {"g"}
+    assert node_data("alive", plan).keys() == {"g"}

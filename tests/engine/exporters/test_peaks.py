@@ -29,7 +29,7 @@ UNREAD = {"png"}
 """A picture of dots; that of the same shapes as SVG is read."""
 
 
-def _told(data: bytes) -> int:
+def _peak_line(data: bytes) -> int:
     [size] = re.findall(r"peak: (?:.*\()?([\d,]+) bytes\)? alive|peak: (\d+) B alive", data.decode())
     return int("".join(size).replace(",", ""))
 
@@ -68,8 +68,8 @@ def _pytorch(data: bytes) -> int:
 
 def _massif(data: bytes) -> int:
     """The snapshot that is said to be the peak, which is the highest."""
-    found = re.findall(r"mem_heap_B=(\d+)\nmem_heap_extra_B=(\d+)\n.*\nheap_tree=(\w+)", data.decode())
-    totals = [(int(heap) + int(extra), tree) for heap, extra, tree in found]
+    snapshots = re.findall(r"mem_heap_B=(\d+)\nmem_heap_extra_B=(\d+)\n.*\nheap_tree=(\w+)", data.decode())
+    totals = [(int(heap) + int(extra), tree) for heap, extra, tree in snapshots]
     [peak] = [total for total, tree in totals if tree == "peak"]
     assert peak == max(total for total, _ in totals)
     return peak
@@ -98,7 +98,7 @@ def _change_sums(changes: list[tuple[int, int]]) -> Iterator[int]:
 
 
 def _model_explorer(data: bytes) -> int:
-    return max(int(told["value"]) for told in json.loads(data)["results"].values())
+    return max(int(result["value"]) for result in json.loads(data)["results"].values())
 
 
 def _html(data: bytes) -> int:
@@ -110,8 +110,8 @@ def _html(data: bytes) -> int:
 
 
 READERS: Mapping[str, Callable[[bytes], int]] = {
-    "table": _told,
-    "map": _told,
+    "table": _peak_line,
+    "map": _peak_line,
     "csv": _csv,
     "json": _json,
     "chrome": _chrome,
@@ -148,9 +148,9 @@ def test_the_peak_of_every_format_is_that_of_the_report(plan: ExecutionPlan, nam
 def plans_at_once() -> tuple[ExecutionPlan, ...]:
     """Plans of operators that may run at once, some of which may have more alive than one run has."""
     many = [build(seeded(seed), 20) for seed in range(4)] + [random_training(seeded(seed), 5) for seed in range(3)]
-    made = tuple(engine.make_plan(g, parallel="exact", strategy="greedy_by_size") for g in (*many, _branches()))
-    assert any(plan.report().peak_bytes > plan.trace().facts.peak_bytes for plan in made)
-    return made
+    plans = tuple(engine.make_plan(g, parallel="exact", strategy="greedy_by_size") for g in (*many, _branches()))
+    assert any(plan.report().peak_bytes > plan.trace().facts.peak_bytes for plan in plans)
+    return plans
 
 
 def _branches() -> Graph:
@@ -168,9 +168,9 @@ def test_a_run_has_no_more_alive_than_any_may_have(
 ) -> None:
     for plan in plans_at_once:
         trace, report = plan.trace(threads=threads), plan.report()
-        told = READERS[name](exported(name, trace))
-        assert told == trace.facts.peak_bytes or (name in IN_TICKS and trace.facts.is_timed)
-        assert told <= trace.facts.possible_peak_bytes == report.peak_bytes
+        peak = READERS[name](exported(name, trace))
+        assert peak == trace.facts.peak_bytes or (name in IN_TICKS and trace.facts.is_timed)
+        assert peak <= trace.facts.possible_peak_bytes == report.peak_bytes
 
 
 def test_exporters_tell_bytes_other_runs_may_have_alive(plans_at_once: tuple[ExecutionPlan, ...]) -> None:
@@ -192,8 +192,8 @@ def test_the_peak_of_reference_counting_is_that_of_the_report(plan: ExecutionPla
 
 
 def test_a_picture_says_the_peak_in_words(plan: ExecutionPlan) -> None:
-    told = f", {format_bytes(plan.report().peak_bytes)} are alive."
-    assert told in re.findall("<desc>(.*)</desc>", exported("svg", plan.trace()).decode())[0]
+    sentence = f", {format_bytes(plan.report().peak_bytes)} are alive."
+    assert sentence in re.findall("<desc>(.*)</desc>", exported("svg", plan.trace()).decode())[0]
 
 
 def test_the_peak_test_reads_every_format() -> None:

@@ -19,7 +19,7 @@ from engine.text.errors import EngineError
 from engine.trace.trace import ARRIVALS, BEGIN, END, PEAK
 from tests.helpers.graphs.random_graphs import build, seeded
 from tests.helpers.traces.exported_files import exported
-from tests.helpers.traces.sample_traces import EMPTY, arrivals, hostile, peak, staged, tales
+from tests.helpers.traces.sample_traces import EMPTY, any_traces, arrivals, hostile, peak, staged
 
 messages = import_module("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
 EVENTS = messages.TrackEvent
@@ -38,7 +38,7 @@ def _notes(packet: Any) -> dict[str, int | str]:
 
 
 @settings(max_examples=40, deadline=None)
-@given(tales())
+@given(any_traces())
 def test_slices_of_a_track_come_one_after_the_other_and_all_is_in_order_of_time(trace: Trace) -> None:
     tracks, events = _packets(trace)
     opened: Counter[int] = Counter()
@@ -56,13 +56,13 @@ def test_slices_of_a_track_come_one_after_the_other_and_all_is_in_order_of_time(
 
 
 @settings(max_examples=40, deadline=None)
-@given(tales())
+@given(any_traces())
 def test_each_tensor_is_a_slice_with_notes_in_as_few_lanes_as_can_be(trace: Trace) -> None:
     tracks, events = _packets(trace)
     slices = [p for p in events if tracks[p.track_event.track_uuid].name == "tensors" and p.track_event.type == 1]
     notes = [_notes(p) for p in slices]
-    told = [(n["chunk"], n["bytes"], n["offset"], n["padding"], n.get("overwrites", -1)) for n in notes]
-    assert told == [(e.chunk, e.bytes, e.offset, e.padding, e.overwrites) for e in arrivals(trace)]
+    shown = [(n["chunk"], n["bytes"], n["offset"], n["padding"], n.get("overwrites", -1)) for n in notes]
+    assert shown == [(e.chunk, e.bytes, e.offset, e.padding, e.overwrites) for e in arrivals(trace)]
     alive, most = set[int](), 0
     for event in trace:
         alive -= {event.chunk if event.kind == "free" else event.overwrites}
@@ -72,7 +72,7 @@ def test_each_tensor_is_a_slice_with_notes_in_as_few_lanes_as_can_be(trace: Trac
 
 
 @settings(max_examples=40, deadline=None)
-@given(tales())
+@given(any_traces())
 def test_perfetto_counters_tell_all_bytes(trace: Trace) -> None:
     tracks, events = _packets(trace)
     counted = defaultdict[str, list[int]](list)
@@ -82,8 +82,8 @@ def test_perfetto_counters_tell_all_bytes(trace: Trace) -> None:
     assert max(counted["live bytes"], default=0) == peak(trace)
     assert max(counted["footprint bytes"], default=0) == max((e.footprint_bytes for e in trace), default=0)
     assert min(counted["unused bytes"], default=0) >= 0
-    told = [_notes(p) for p in events if tracks[p.track_event.track_uuid].name == "peak and stages"]
-    assert [n["bytes"] for n in told if "bytes" in n] == [e.bytes for e in trace if e.kind == PEAK]
+    instants = [_notes(p) for p in events if tracks[p.track_event.track_uuid].name == "peak and stages"]
+    assert [n["bytes"] for n in instants if "bytes" in n] == [e.bytes for e in trace if e.kind == PEAK]
 
 
 def test_each_thread_has_a_track_and_each_stage_a_mark() -> None:
@@ -104,8 +104,8 @@ def test_perfetto_ends_an_operator_before_the_next_begins() -> None:
     """Ticks order what happens at one time, whichever operator ran first."""
     begin, end = (e for e in engine.make_plan(build(seeded(1), 1)).trace(threads=1) if e.kind in {BEGIN, END})
     first, second = evolve(begin, tick=7, seconds=0.0), evolve(begin, tick=3, seconds=1.0)
-    told = [first, second, evolve(end, tick=7, seconds=1.0), evolve(end, tick=3, seconds=2.0)]
-    assert [(e.kind, e.tick, e.seconds) for e in in_turns(told)] == [
+    events = [first, second, evolve(end, tick=7, seconds=1.0), evolve(end, tick=3, seconds=2.0)]
+    assert [(e.kind, e.tick, e.seconds) for e in in_turns(events)] == [
         (BEGIN, 7, 0.0), (END, 7, 1.0), (BEGIN, 3, 1.0), (END, 3, 2.0)
     ]  # fmt: skip
 

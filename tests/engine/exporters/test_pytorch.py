@@ -20,7 +20,7 @@ from engine.exporters import pytorch
 from engine.trace.trace import ARRIVALS, GROW
 from tests.helpers.graphs.random_graphs import graphs
 from tests.helpers.traces.exported_files import exported
-from tests.helpers.traces.sample_traces import EMPTY, arrivals, hostile, peak, staged, tales
+from tests.helpers.traces.sample_traces import EMPTY, any_traces, arrivals, hostile, peak, staged
 
 _PARTS = (
     ("PROTO", "FRAME", "STOP", "MARK", "NONE", "NEWFALSE", "NEWTRUE"),
@@ -35,12 +35,12 @@ Snapshot = dict[str, Any]
 
 
 def _snapshot(trace: Trace) -> Snapshot:
-    found: Snapshot = pickle.loads(exported("pytorch", trace))
-    return found
+    snapshot: Snapshot = pickle.loads(exported("pytorch", trace))
+    return snapshot
 
 
 @settings(max_examples=40, deadline=None)
-@given(tales())
+@given(any_traces())
 def test_the_pickle_is_one_that_pages_can_read(trace: Trace) -> None:
     operations = list(pickletools.genops(exported("pytorch", trace)))
     assert {operation.name for operation, _, _ in operations} <= READ_BY_PAGES
@@ -50,7 +50,7 @@ def test_the_pickle_is_one_that_pages_can_read(trace: Trace) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(tales())
+@given(any_traces())
 def test_live_blocks_lie_in_segments_and_apart_and_peak_as_the_trace_does(trace: Trace) -> None:
     assert _replayed(_snapshot(trace)) == peak(trace)
 

@@ -14,16 +14,16 @@ from engine import Event, Trace, zoo
 from engine.exporters.alive import alive_at_peak
 from engine.trace.trace import BEGIN
 from tests.helpers.traces.exported_files import exported
-from tests.helpers.traces.sample_traces import EMPTY, staged, tales
+from tests.helpers.traces.sample_traces import EMPTY, any_traces, staged
 
 
 def _read(trace: Trace) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(exported("speedscope", trace))
-    return found
+    document: dict[str, Any] = json.loads(exported("speedscope", trace))
+    return document
 
 
 @settings(max_examples=40, deadline=None)
-@given(tales())
+@given(any_traces())
 def test_stacks_of_the_peak_weigh_what_is_alive(trace: Trace) -> None:
     file = _read(trace)
     profile, frames = file["profiles"][0], file["shared"]["frames"]
@@ -42,7 +42,7 @@ def test_stacks_of_the_peak_weigh_what_is_alive(trace: Trace) -> None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(tales())
+@given(any_traces())
 def test_operators_of_a_thread_open_and_close_in_turn(trace: Trace) -> None:
     file = _read(trace)
     _, *threads = file["profiles"]

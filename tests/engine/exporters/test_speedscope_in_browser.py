@@ -33,8 +33,8 @@ def _exported(page: Any, folder: Path) -> dict[str, Any]:
     with page.expect_download() as waiting:
         page.get_by_text("Export").click()
     waiting.value.save_as(folder / "exported.json")
-    found: dict[str, Any] = json.loads((folder / "exported.json").read_text("utf-8"))
-    return found
+    document: dict[str, Any] = json.loads((folder / "exported.json").read_text("utf-8"))
+    return document
 
 
 def test_speedscope_shows_what_the_peak_is_made_of(browser: Session, tmp_path: Path) -> None:

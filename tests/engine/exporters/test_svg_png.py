@@ -31,8 +31,8 @@ LARGEST = 2_000_000
 
 def _boxes(text: str) -> list[tuple[ET.Element, list[str]]]:
     """Boxes of chunks, and the lines of their titles."""
-    found = [(rect, rect.findtext(f"{SVG}title")) for rect in ET.fromstring(text).iter(f"{SVG}rect")]
-    return [(rect, title.split("\n")) for rect, title in found if title is not None]
+    boxes = [(rect, rect.findtext(f"{SVG}title")) for rect in ET.fromstring(text).iter(f"{SVG}rect")]
+    return [(rect, title.split("\n")) for rect, title in boxes if title is not None]
 
 
 def _texts(text: str) -> list[str]:

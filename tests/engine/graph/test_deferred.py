@@ -19,22 +19,22 @@ from ops.tensor.spec import Array, TensorSpec, spec_of
 SPEC = TensorSpec((3,), np.dtype("float32"))
 
 
-def counted(made: list[int]) -> Deferred:
+def counted(calls: list[int]) -> Deferred:
     """Each array has other numbers than the one before."""
 
     def make() -> Array:
-        made.append(len(made))
-        return np.arange(3, dtype=np.float32) + made[-1]
+        calls.append(len(calls))
+        return np.arange(3, dtype=np.float32) + calls[-1]
 
     return Deferred(SPEC, make)
 
 
 def test_a_deferred_constant_is_made_once_while_it_is_held() -> None:
-    made: list[int] = []
-    constants = Constants({"a": counted(made)})
-    assert constants.spec("a") == SPEC and "a" in constants and len(constants) == 1 and not made
+    calls: list[int] = []
+    constants = Constants({"a": counted(calls)})
+    assert constants.spec("a") == SPEC and "a" in constants and len(constants) == 1 and not calls
     held = constants["a"]
-    assert constants["a"] is held and len(made) == 1 and not held.flags.writeable
+    assert constants["a"] is held and len(calls) == 1 and not held.flags.writeable
     del held
     gc.collect()
     assert constants["a"].tolist() == [1, 2, 3]
@@ -51,9 +51,9 @@ def test_misaligned_constants_are_copied(count: int, monkeypatch: pytest.MonkeyP
     room = np.zeros(4 * count + 1, np.uint8)
     askew = room[1:].view(np.float32)
     askew[:] = np.arange(count)
-    found = aligned(askew)
-    assert isinstance(found, Deferred) == (askew.nbytes > deferred.SMALL)
-    array = Constants({0: found})[0]
+    constant = aligned(askew)
+    assert isinstance(constant, Deferred) == (askew.nbytes > deferred.SMALL)
+    array = Constants({0: constant})[0]
     assert array.flags.aligned and array.tolist() == askew.tolist() and not array.flags.writeable
 
 

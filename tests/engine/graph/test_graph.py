@@ -127,6 +127,6 @@ def test_arrays_may_stand_on_the_left_of_a_var() -> None:
     graph = Graph()
     x = graph.input("x", (2,))
     row = np.array([1.0, 2.0], np.float32)
-    for made in (row * x, row + x, row - x, row / x, np.ones((3, 2), np.float32) @ x):
-        assert isinstance(made, Var)
+    for result in (row * x, row + x, row - x, row / x, np.ones((3, 2), np.float32) @ x):
+        assert isinstance(result, Var)
     assert isinstance(np.float32(2) * x, Var)  # type: ignore[operator]

@@ -25,16 +25,16 @@ TEN = np.asarray(10)
 def array(*dims: Any, shape: tuple[int, ...] | None = None) -> Derived:
     """An int64 array of dimensions and numbers."""
     table = next(d.table for d in dims if isinstance(d, Dim))
-    made = of_dims(dims, (len(dims),) if shape is None else shape, INT, table)
-    assert isinstance(made, Derived)
-    return made
+    symbolic = of_dims(dims, (len(dims),) if shape is None else shape, INT, table)
+    assert isinstance(symbolic, Derived)
+    return symbolic
 
 
-def made(schema: str, *operands: Derived | Array, **attrs: Any) -> Derived:
+def derived(schema: str, *operands: Derived | Array, **attrs: Any) -> Derived:
     """The only output."""
     table = next(o.table for o in operands if isinstance(o, Derived))
-    (found,) = derive(find(schema), operands, MappingProxyType(attrs), table)
-    return found
+    (output,) = derive(find(schema), operands, MappingProxyType(attrs), table)
+    return output
 
 
 @settings(max_examples=40, deadline=None)
@@ -44,9 +44,9 @@ def test_samples_that_a_table_has_no_row_for_are_given_up_and_no_others(rows: in
     n = graph.dim("n")
     table, at = np.arange(rows), array((n if named else n * 2) + least)
     indices = {j: int(at.samples[j][0]) for j in n.table.alive}
-    found = made("gather", table, at, axis=0)
+    gathered = derived("gather", table, at, axis=0)
     assert n.table.alive == [j for j, index in indices.items() if index < rows]
-    assert {j: found.samples[j].tolist() for j in n.table.alive} == {j: [indices[j]] for j in n.table.alive}
+    assert {j: gathered.samples[j].tolist() for j in n.table.alive} == {j: [indices[j]] for j in n.table.alive}
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2])
@@ -54,7 +54,7 @@ def test_symbols_are_refused_where_a_kernel_takes_fewer_than_two_samples(rows: i
     n = Graph().dim("n")
     before = list(n.table.alive)
     with pytest.raises(OpError, match="no choice of lengths for the names fits"):
-        made("gather", np.arange(rows), array(n), axis=0)
+        derived("gather", np.arange(rows), array(n), axis=0)
     assert n.table.alive == before
 
 
@@ -68,8 +68,8 @@ def test_a_table_of_positions_is_as_long_as_a_model_has_it(rows: int, width: int
         node("Add", ["x", "p"]),
     ]
     table = np.arange(rows * width, dtype=np.float32).reshape(rows, width)
-    known = {"zero": np.int64(0), "one": np.int64(1), "table": table}
-    exe = engine.compile(engine.load_onnx(model(nodes, [value("x", ("n", width))], initializers=known)))
+    initializers = {"zero": np.int64(0), "one": np.int64(1), "table": table}
+    exe = engine.compile(engine.load_onnx(model(nodes, [value("x", ("n", width))], initializers=initializers)))
     for n in (1, 5, rows):
         np.testing.assert_array_equal(exe(x=np.zeros((n, width), np.float32))["y"], table[:n])
     with pytest.raises(FeedError, match=rf"n={rows + 1} do not fit: gather: index {rows} is outside"):
@@ -80,23 +80,23 @@ def test_a_table_of_positions_is_as_long_as_a_model_has_it(rows: int, width: int
 def test_elements_are_told_by_what_they_are_computed_from() -> None:
     n = Graph().dim("n")
     alone = array(n, shape=())
-    assert [str(e) for e in made("min", alone, TEN).elements()] == ["min(n,10)"]
-    several = made("min", array(n, n * 2), np.asarray([10, 20]))
+    assert [str(e) for e in derived("min", alone, TEN).elements()] == ["min(n,10)"]
+    several = derived("min", array(n, n * 2), np.asarray([10, 20]))
     assert [str(e) for e in several.elements()] == [f"element {i} of min([n,n*2],int64[2])" for i in range(2)]
-    nested = made("max", made("min", alone, TEN), np.asarray(3))
+    nested = derived("max", derived("min", alone, TEN), np.asarray(3))
     assert [str(e) for e in nested.elements()] == ["max(min(n,10),3)"]
     deep = nested
     for _ in range(40):
-        deep = made("mul", deep, deep)
+        deep = derived("mul", deep, deep)
     assert str(deep.elements()[0]) == "mul(...)"
-    assert [str(e) for e in made("mul", array(n, 3), np.asarray(2)).elements()] == ["n*2", "6"]
+    assert [str(e) for e in derived("mul", array(n, 3), np.asarray(2)).elements()] == ["n*2", "6"]
 
 
 def test_printing_a_symbolic_element_decides_nothing() -> None:
     n = Graph().dim("n")
-    found = made("min", array(n, shape=()), TEN)
+    least = derived("min", array(n, shape=()), TEN)
     before = list(n.table.alive), dict(n.table.guards)
-    (element,) = found.elements()
+    (element,) = least.elements()
     assert str(element) == "min(n,10)" and (list(n.table.alive), dict(n.table.guards)) == before
     assert all(in_sample(element, j) == min(n.samples[j], 10) for j in n.table.alive)
 
@@ -104,7 +104,7 @@ def test_printing_a_symbolic_element_decides_nothing() -> None:
 def test_a_decision_on_an_element_names_what_it_was_computed_from() -> None:
     n = (graph := Graph()).dim("n")
     x = graph.input("x", (n,))
-    (k,) = made("min", array(n, shape=()), TEN).elements()
+    (k,) = derived("min", array(n, shape=()), TEN).elements()
     assert not k < 7
     graph.output(x)
     with pytest.raises(ShapeError, match=r"min\(n,10\) must be at least 7, but min\(n,10\) is 4"):

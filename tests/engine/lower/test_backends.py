@@ -94,8 +94,8 @@ def test_back_ends_compute_the_same_numbers() -> None:
     wanted = engine.compile(_network(), backend="numpy").run(_feeds())["y"]
     for level in (0, 1, 2, 3):
         for backend in backends.CHOICES:
-            found = engine.compile(engine.optimise(_network(), level), backend=backend).run(_feeds())["y"]
-            np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-6)
+            y = engine.compile(engine.optimise(_network(), level), backend=backend).run(_feeds())["y"]
+            np.testing.assert_allclose(y, wanted, rtol=1e-4, atol=1e-6)
 
 
 def _limit(exe: Executable) -> BlasLimit | NoLimit:

@@ -52,9 +52,9 @@ def test_every_order_gives_the_same_bits_where_operators_run_at_once(graph: Grap
 @given(graphs(), st.booleans(), st.booleans())
 def test_the_memory_order_is_never_worse_than_the_given_one(graph: Graph, overwrite: bool, nest: bool) -> None:
     options = Options(overwrite=overwrite, nest=nest)
-    found = plan_graph(graph, Options(overwrite=overwrite, nest=nest, order=MEMORY))
-    assert found.arena_bytes <= plan_graph(graph, options).arena_bytes
-    (ordering,) = found.orderings
+    plan = plan_graph(graph, Options(overwrite=overwrite, nest=nest, order=MEMORY))
+    assert plan.arena_bytes <= plan_graph(graph, options).arena_bytes
+    (ordering,) = plan.orderings
     assert ordering.bound <= ordering.chosen_bytes <= ordering.given_bytes
 
 
@@ -88,10 +88,10 @@ def test_branches_run_one_after_the_other() -> None:
 
 
 def test_the_report_tells_what_the_order_costs() -> None:
-    found = engine.make_plan(_branches(), order="memory").report()
-    (told,) = found.to_json()["orderings"]
-    assert told["bound"] == told["chosen_bytes"] < told["given_bytes"]
-    assert "order given" in str(found) and "any order" in str(found)
+    report = engine.make_plan(_branches(), order="memory").report()
+    (ordering,) = report.to_json()["orderings"]
+    assert ordering["bound"] == ordering["chosen_bytes"] < ordering["given_bytes"]
+    assert "order given" in str(report) and "any order" in str(report)
 
 
 def test_depth_first_finishes_a_branch_before_the_next() -> None:
@@ -109,8 +109,8 @@ def test_a_parameter_is_updated_after_all_that_read_it() -> None:
     graph.output(ops.sum(*readers), "y")
     feeds = {"x": [0.5, 0.25]}
     runs = [engine.compile(graph, order=order) for order in ORDERS]
-    found = [[run.run(feeds)["y"].tolist() for _ in range(3)] for run in runs]
-    assert found[0] == found[1] == found[2]
+    outputs = [[run.run(feeds)["y"].tolist() for _ in range(3)] for run in runs]
+    assert outputs[0] == outputs[1] == outputs[2]
 
 
 def test_compile_refuses_an_unknown_order() -> None:
@@ -148,13 +148,13 @@ for seed in range(12):
 
 @pytest.mark.slow
 def test_the_order_does_not_depend_on_the_hashes_of_a_process() -> None:
-    told = [
+    orders = [
         subprocess.run(
             [sys.executable, "-c", _SCRIPT], check=True, capture_output=True, env={"PYTHONHASHSEED": seed}
         ).stdout
         for seed in ("0", "1", "77")
     ]
-    assert told[0] and told[0] == told[1] == told[2]
+    assert orders[0] and orders[0] == orders[1] == orders[2]
 
 
 @pytest.mark.slow
@@ -165,6 +165,6 @@ def test_large_graphs_give_the_same_bits_in_every_order(seed: int) -> None:
     wanted = run_unplanned(graph, feeds)
     given_bytes = plan_graph(graph, Options()).arena_bytes
     for order in ("depth_first", "memory"):
-        found = engine.compile(graph, order=order, debug="poison")
-        assert_same(found.run(feeds), wanted)
+        exe = engine.compile(graph, order=order, debug="poison")
+        assert_same(exe.run(feeds), wanted)
     assert plan_graph(graph, Options(order="memory")).arena_bytes <= given_bytes

@@ -64,12 +64,12 @@ class Page(HTMLParser):
 @given(graphs())
 def test_notebook_bars_and_table_equal_the_report(graph: Graph) -> None:
     plan = engine.make_plan(graph)
-    found = plan.report()
-    for shown in (plan, found):
+    report = plan.report()
+    for shown in (plan, report):
         page = Page.of(card_of(shown))
-        assert page.sizes == [found.naive_bytes, found.dynamic_peak_bytes, found.arena_bytes, found.lower_bound]
+        assert page.sizes == [report.naive_bytes, report.dynamic_peak_bytes, report.arena_bytes, report.lower_bound]
         assert {tag for tag, _ in page.tags} <= TAGS | PICTURE
-        for tensor in found.peak_tensors[:10]:
+        for tensor in report.peak_tensors[:10]:
             assert printable(tensor.name, 48) in page.texts
             assert f"{tensor.bytes:,}" in page.texts
         assert page.texts.count("lifetime") == 1
@@ -100,9 +100,9 @@ def test_notebook_cards_show_names_as_text(name: str) -> None:
 def _renamed(name: str) -> Report:
     graph = Graph("net")
     graph.output(ops.relu(graph.input("x", (4, 4))), "y")
-    found = engine.make_plan(graph).report()
-    tensors = [evolve(t, name=name, operator=name, kind=name) for t in found.peak_tensors]
-    return evolve(found, model=name, peak_operator=name, peak_kind=name, strategy=name, peak_tensors=tuple(tensors))
+    report = engine.make_plan(graph).report()
+    tensors = [evolve(t, name=name, operator=name, kind=name) for t in report.peak_tensors]
+    return evolve(report, model=name, peak_operator=name, peak_kind=name, strategy=name, peak_tensors=tuple(tensors))
 
 
 def test_where_operators_run_at_once_the_peak_is_what_may_be_alive() -> None:

@@ -21,9 +21,9 @@ EMBED = pytest.importorskip("bokeh.embed")
 RESOURCES = pytest.importorskip("bokeh.resources")
 
 
-def _columns(made: Any) -> dict[str, np.ndarray[Any, Any]]:
+def _columns(plot: Any) -> dict[str, np.ndarray[Any, Any]]:
     """Of all rectangles, in the order of their addresses and ticks."""
-    sources = [s.data for s in made.select({"type": MODELS.ColumnDataSource}) if s.name == "chunks"]
+    sources = [s.data for s in plot.select({"type": MODELS.ColumnDataSource}) if s.name == "chunks"]
     if not sources:
         return {}
     joined = {key: np.concatenate([source[key] for source in sources]) for key in sources[0]}
@@ -56,21 +56,21 @@ def test_curves_reach_the_peak_of_the_report(graph: Graph) -> None:
 
 
 def test_the_plots_move_together_and_can_be_pointed_at() -> None:
-    made = figure(engine.make_plan(build(seeded(1))))
-    above, below = made.select({"type": MODELS.Plot})
+    drawn = figure(engine.make_plan(build(seeded(1))))
+    above, below = drawn.select({"type": MODELS.Plot})
     assert above.x_range is below.x_range
-    assert len(list(made.select({"type": MODELS.HoverTool}))) == 2
+    assert len(list(drawn.select({"type": MODELS.HoverTool}))) == 2
 
 
 def test_a_run_without_addresses_has_curves_alone() -> None:
-    made = figure(engine.make_plan(build(seeded(1))).trace("dynamic"))
-    assert len(list(made.select({"type": MODELS.Plot}))) == 1
+    drawn = figure(engine.make_plan(build(seeded(1))).trace("dynamic"))
+    assert len(list(drawn.select({"type": MODELS.Plot}))) == 1
 
 
 def test_bokeh_figures_show_names_as_text() -> None:
-    made = figure(crowd(len(HOSTILE), name=lambda i: HOSTILE[i % len(HOSTILE)]))
-    assert sorted(_columns(made)["name"]) == sorted(printable(name) for name in HOSTILE)
-    page = EMBED.file_html(made, RESOURCES.INLINE, title="x")
+    drawn = figure(crowd(len(HOSTILE), name=lambda i: HOSTILE[i % len(HOSTILE)]))
+    assert sorted(_columns(drawn)["name"]) == sorted(printable(name) for name in HOSTILE)
+    page = EMBED.file_html(drawn, RESOURCES.INLINE, title="x")
     page.encode()
     assert "<script>alert(1)" not in page
     assert 'src=x onerror="' not in page

@@ -30,13 +30,13 @@ class Case:
 
 
 def _case(
-    nodes: Sequence[Any], inputs: Mapping[str, Any], feeds: Callable[[Rng], Feeds], stages: int, **given: Any
+    nodes: Sequence[Any], inputs: Mapping[str, Any], feeds: Callable[[Rng], Feeds], stages: int, **initializers: Any
 ) -> Case:
     """`inputs` are shapes of floats, or shapes and element types."""
     infos = [value(k, *v) if isinstance(v, list) else value(k, v) for k, v in inputs.items()]
     outputs = [o for o in nodes[-1].output if o]
-    opset = given.pop("opset", 17)
-    return Case(model(nodes, infos, outputs, given, opset), feeds, stages)
+    opset = initializers.pop("opset", 17)
+    return Case(model(nodes, infos, outputs, initializers, opset), feeds, stages)
 
 
 def _ints(*numbers: int) -> Array:
@@ -180,9 +180,9 @@ CASES = {
 
 
 def _check(case: Case, exe: engine.Executable, feeds: Feeds) -> None:
-    for (name, found), want in zip(exe.run(feeds).items(), run_onnxruntime(case.proto, feeds), strict=True):
-        assert found.dtype == want.dtype and found.shape == want.shape, name
-        np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-6, err_msg=name)
+    for (name, output), want in zip(exe.run(feeds).items(), run_onnxruntime(case.proto, feeds), strict=True):
+        assert output.dtype == want.dtype and output.shape == want.shape, name
+        np.testing.assert_allclose(output, want, rtol=1e-5, atol=1e-6, err_msg=name)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -232,12 +232,12 @@ def test_a_detector_ends_in_stages() -> None:
         node("TopK", ["marks", "k"], ["top", "order"]),
         node("Gather", ["kept", "order"], ["y"]),
     ]
-    given = {
+    initializers = {
         **{f"i{n}": _ints(n) for n in range(4)},
         **{"i01": _ints(0, 1), "best": _ints(3), "most": _ints(20)},
         **{"iou": _floats(0.3), "least": _floats(0.2)},
     }
-    proto = model(nodes, [value("boxes", (1, "n", 4)), value("scores", (1, 1, "n"))], ["top", "y"], given)
+    proto = model(nodes, [value("boxes", (1, "n", 4)), value("scores", (1, 1, "n"))], ["top", "y"], initializers)
     exe = engine.compile(engine.load_onnx(proto))
     rng = np.random.default_rng(3)
     for _ in range(20):
@@ -255,7 +255,7 @@ def test_onnx_sizes_fixed_by_constants_leave_one_plan() -> None:
 
 
 @pytest.mark.parametrize(
-    ("made", "inputs", "message"),
+    ("operator", "inputs", "message"),
     [
         (node("Squeeze", ["x", "s"]), {"s": [(1,), INT]}, "'axes' decides a shape"),
         (node("Unsqueeze", ["x", "s"]), {"s": [(1,), INT]}, "'axes' decides a shape"),
@@ -263,9 +263,9 @@ def test_onnx_sizes_fixed_by_constants_leave_one_plan() -> None:
         (node("Reshape", ["x", "s"]), {"s": [("k",), INT]}, "a number of dimensions"),
     ],
 )
-def test_onnx_data_that_would_change_the_rank_is_refused(made: Any, inputs: Any, message: str) -> None:
+def test_onnx_data_that_would_change_the_rank_is_refused(operator: Any, inputs: Any, message: str) -> None:
     with pytest.raises(ConstantNeededError if "decides" in message else EngineError, match=message):
-        engine.load_onnx(_case([made], {"x": ("n", 4), **inputs}, _rows(4), 0).proto)
+        engine.load_onnx(_case([operator], {"x": ("n", 4), **inputs}, _rows(4), 0).proto)
 
 
 def test_numbers_that_do_not_fit_are_told_when_they_are_known() -> None:

@@ -136,9 +136,9 @@ def test_external_data_with_an_offset_that_does_not_fit_is_refused(tmp_path: Pat
 
 def _refused(folder: Path, proto: Any, said: str) -> None:
     (folder / "m.onnx").write_bytes(proto.SerializeToString())
-    with pytest.raises(ModelError, match=said) as found:
+    with pytest.raises(ModelError, match=said) as caught:
         load_onnx(folder / "m.onnx")
-    assert len(str(found.value)) < 400
+    assert len(str(caught.value)) < 400
 
 
 def test_links_in_a_circle_are_refused(tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ def _saved(path: Path, scale: float, beside: str) -> None:
     nodes = [onnx.helper.make_node("MatMul", ["x", "w"], ["z"]), onnx.helper.make_node("Mul", ["z", "f"], ["y"])]
     ends = [onnx.helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, (2, 256)) for n in "xy"]
     weights = {"w": _weights(scale), "f": np.linspace(1, 2, 256, dtype=np.float32)}
-    made = [onnx.numpy_helper.from_array(a, n) for n, a in weights.items()]
-    graph = onnx.helper.make_graph(nodes, "product", ends[:1], ends[1:], made)
+    initializers = [onnx.numpy_helper.from_array(a, n) for n, a in weights.items()]
+    graph = onnx.helper.make_graph(nodes, "product", ends[:1], ends[1:], initializers)
     proto = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=9)
     onnx.save(proto, path, save_as_external_data=bool(beside), location=beside or None, size_threshold=0)
 
@@ -65,10 +65,10 @@ def test_a_file_may_be_replaced_or_removed(model: Path, level: int) -> None:
     other = data.with_name("other")
     other.write_bytes(bytes(9))
     other.replace(data)
-    found = engine.compile(graph).run(_FEEDS)["y"]
-    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+    y = engine.compile(graph).run(_FEEDS)["y"]
+    np.testing.assert_allclose(y, wanted, rtol=1e-4, atol=1e-5)
     data.unlink()
-    assert np.array_equal(engine.compile(graph).run(_FEEDS)["y"], found)
+    assert np.array_equal(engine.compile(graph).run(_FEEDS)["y"], y)
 
 
 @pytest.mark.parametrize("level", [0, 2])

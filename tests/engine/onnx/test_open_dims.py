@@ -30,10 +30,10 @@ def _random(shape: Sequence[int], seed: int = 0) -> Array:
 
 def _check(proto: Any, exe: Executable, feeds: Mapping[str, Array], *, exact: bool = True) -> None:
     """As onnxruntime has it, and to the bit as the graph that was read for these very shapes."""
-    found = exe.run(dict(feeds))
+    outputs = exe.run(dict(feeds))
     fixed = engine.load_onnx(proto, shapes={name: array.shape for name, array in feeds.items()})
     same = engine.compile(fixed).run(dict(feeds))
-    for (name, got), want in zip(found.items(), run_onnxruntime(proto, feeds), strict=True):
+    for (name, got), want in zip(outputs.items(), run_onnxruntime(proto, feeds), strict=True):
         assert got.dtype == want.dtype and got.shape == want.shape, name
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
         if exact:
@@ -58,14 +58,14 @@ def _convolutions() -> Any:
         node("Gemm", ["i", "w3"], ["j"]),
         node("Softmax", ["j"], ["y"], axis=-1),
     ]
-    given = {
+    initializers = {
         "w1": _random((4, 3, 3, 3)),
         "w2": _random((4, 4, 3, 3)),
         "w3": _random((4, 5)),
         "s": np.ones(4, np.float32),
         "scales": np.asarray([1, 1, 2, 1.5], np.float32),
     }
-    return model(nodes, [value("x", ("batch", 3, "h", "w"))], ["f", "y"], given)
+    return model(nodes, [value("x", ("batch", 3, "h", "w"))], ["f", "y"], initializers)
 
 
 CONVOLUTIONS = _convolutions()
@@ -115,13 +115,13 @@ def _attention(heads: int, size: int) -> Any:
         node("Reshape", ["turned", "joined"], ["y"]),
         node("Size", ["y"], ["count"]),
     ]
-    given = {
+    initializers = {
         **{"zero": np.asarray(0), "one": np.asarray(1), "axis0": _ints(0), "axis1": _ints(1), "once": _ints(1)},
         **{"never": np.float32(-1e9), "nothing": np.float32(0)},
         **{"heads": _ints(heads), "rest": _ints(-1), "width": _ints(width)},
         **{f"w{n}": _random((width, width), i) for i, n in enumerate("qkv")},
     }
-    return model(nodes, [value("x", ("batch", "seq", width))], ["y", "mask", "joined", "count"], given)
+    return model(nodes, [value("x", ("batch", "seq", width))], ["y", "mask", "joined", "count"], initializers)
 
 
 ATTENTION = _attention(2, 4)

@@ -67,19 +67,19 @@ def test_the_same_plan_gives_the_same_bytes_and_can_be_saved_over_another(tmp_pa
     engine.save_plan(plan, path, path)
     assert path.read_bytes() == first
     engine.save_plan(engine.make_plan(engine.load_onnx(path), alignment=16), path, path)
-    found = ours(onnx.load(path))
-    assert '"alignment":16' in found["options"] and len(found) == 10
+    entries = ours(onnx.load(path))
+    assert '"alignment":16' in entries["options"] and len(entries) == 10
 
 
 def test_saving_a_plan_changes_nothing_else_of_an_onnx_model(tmp_path: Path) -> None:
     proto = small()
     proto.metadata_props.add(key="author", value="somebody")
-    found = onnx.load(saved(tmp_path, proto))
-    for message in (found, *found.graph.node, *found.graph.input, *found.graph.output):
+    reread = onnx.load(saved(tmp_path, proto))
+    for message in (reread, *reread.graph.node, *reread.graph.input, *reread.graph.output):
         for at in reversed(range(len(message.metadata_props))):
             if message.metadata_props[at].key.startswith(PREFIX):
                 del message.metadata_props[at]
-    assert found == proto
+    assert reread == proto
 
 
 def test_viewers_are_told_of_nodes_and_values_where_the_model_has_room_for_that(tmp_path: Path) -> None:
@@ -88,11 +88,11 @@ def test_viewers_are_told_of_nodes_and_values_where_the_model_has_room_for_that(
     old = onnx.load(saved(tmp_path, proto))
     assert not any(ours(m) for m in (*old.graph.node, *old.graph.input, *old.graph.output))
     proto.ir_version = 10
-    found = onnx.load(saved(tmp_path, proto))
-    assert ours(found.graph.node[0])["outputs"] == '{"h":{"bytes":[0,32],"ticks":[1,3]}}'
-    assert ours(found.graph.input[0]) == {"offset": "64", "bytes": "24", "ticks": "[0, 2)"}
-    plan = engine.make_plan(engine.load_onnx(found), embedded=engine.load_plan(found))
-    assert plan.is_followed and plan.arena_bytes == int(ours(found)["arena_bytes"])
+    reread = onnx.load(saved(tmp_path, proto))
+    assert ours(reread.graph.node[0])["outputs"] == '{"h":{"bytes":[0,32],"ticks":[1,3]}}'
+    assert ours(reread.graph.input[0]) == {"offset": "64", "bytes": "24", "ticks": "[0, 2)"}
+    plan = engine.make_plan(engine.load_onnx(reread), embedded=engine.load_plan(reread))
+    assert plan.is_followed and plan.arena_bytes == int(ours(reread)["arena_bytes"])
 
 
 def test_hostile_names_of_a_saved_onnx_plan_are_read_back(tmp_path: Path) -> None:
@@ -156,8 +156,8 @@ def test_saved_plans_go_with_their_own_onnx_models(tmp_path: Path) -> None:
 def test_another_model_under_the_same_plan_is_planned_anew(tmp_path: Path) -> None:
     proto = onnx.load(saved(tmp_path, small()))
     proto.graph.node[1].op_type = "Tanh"
-    known = engine.load_plan(proto)
-    plan = engine.make_plan(engine.load_onnx(proto), embedded=known)
+    embedded = engine.load_plan(proto)
+    plan = engine.make_plan(engine.load_onnx(proto), embedded=embedded)
     assert (
         plan.origin == "made anew: the plan in the model is for other operators: another model, or other passes over it"
     )

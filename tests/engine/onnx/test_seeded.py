@@ -21,7 +21,7 @@ def _check_light(name: str) -> None:
     seeded = seed_weights(onnx.load(LIGHT / f"light_{name}.onnx"))
     run = compile_graph(load_onnx(seeded)).run
     rng = np.random.default_rng(3)
-    found: list[Array] = []
+    outputs: list[Array] = []
     for _ in range(2):
         feeds = {
             i.name: rng.standard_normal([d.dim_value for d in i.type.tensor_type.shape.dim], np.float32)
@@ -31,8 +31,8 @@ def _check_light(name: str) -> None:
         assert np.abs(ours - theirs).max() <= 1e-4 * np.abs(theirs).max()
         assert ours.std() > 0.05 * np.abs(ours.mean())
         assert np.abs(ours).max() < 0.9 * np.abs(ours).sum()
-        found.append(ours)
-    assert np.abs(found[0] - found[1]).max() > 0.02 * found[0].std()
+        outputs.append(ours)
+    assert np.abs(outputs[0] - outputs[1]).max() > 0.02 * outputs[0].std()
 
 
 @pytest.mark.parametrize("name", QUICK)
@@ -63,9 +63,9 @@ def _layers() -> Any:
         node("Flatten", ["p"], ["f"]),
         node("Gemm", ["f", "fc", "fb"], transB=1),
     ]
-    given: dict[str, Array] = {k: np.ones(v, np.float32) for k, v in ones.items() if k != "w"}
-    given |= {"w_shape": np.asarray(ones["w"]), "half": np.asarray(0.5, np.float32)}
-    return model(nodes, [value("x", (2, 4, 8, 8))], initializers=given, opset=9)
+    initializers: dict[str, Array] = {k: np.ones(v, np.float32) for k, v in ones.items() if k != "w"}
+    initializers |= {"w_shape": np.asarray(ones["w"]), "half": np.asarray(0.5, np.float32)}
+    return model(nodes, [value("x", (2, 4, 8, 8))], initializers=initializers, opset=9)
 
 
 def _weights(proto: Any) -> dict[str, Array]:

@@ -36,15 +36,15 @@ def test_weights_cut_from_an_onnx_file_can_be_put_back(sizes: list[int], dtype: 
     data = model.SerializeToString()
     left = onnx.ModelProto.FromString(cut_weights(memoryview(data)))
     for tensor in left.graph.initializer:
-        told = {e.key: e.value for e in tensor.external_data}
-        assert bool(told) == (tensor.data_location == TensorProto.EXTERNAL)
-        if told:
-            assert told["location"] == OWN_FILE and int(told["length"]) >= LEAST_BYTES
-            first = int(told["offset"])
-            tensor.raw_data = data[first : first + int(told["length"])]
+        entries = {e.key: e.value for e in tensor.external_data}
+        assert bool(entries) == (tensor.data_location == TensorProto.EXTERNAL)
+        if entries:
+            assert entries["location"] == OWN_FILE and int(entries["length"]) >= LEAST_BYTES
+            first = int(entries["offset"])
+            tensor.raw_data = data[first : first + int(entries["length"])]
             tensor.ClearField("external_data")
             tensor.ClearField("data_location")
-        assert len(tensor.raw_data) < LEAST_BYTES or told
+        assert len(tensor.raw_data) < LEAST_BYTES or entries
     assert left == model
 
 
@@ -59,8 +59,8 @@ def test_cut_weights_leaves_invalid_bytes_for_protobuf_to_refuse(data: bytes) ->
 def test_cut_weights_leaves_a_truncated_file_as_it_is(data: st.DataObject) -> None:
     whole = model_of([np.arange(2000.0), np.arange(10.0)]).SerializeToString()
     short = whole[: data.draw(st.integers(0, len(whole) - 1))]
-    found = cut_weights(memoryview(short))
-    assert found == short or onnx.ModelProto.FromString(found)
+    light = cut_weights(memoryview(short))
+    assert light == short or onnx.ModelProto.FromString(light)
 
 
 def test_a_model_is_loaded_with_its_weights_in_the_file(tmp_path: Path) -> None:

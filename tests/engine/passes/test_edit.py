@@ -36,10 +36,10 @@ def test_an_edit_without_changes_is_the_graph() -> None:
 
 def test_a_rule_is_shown_every_operator_until_it_changes_nothing() -> None:
     graph = _chain()
-    found = RulePass("double negation", _drop_double_negation)(graph)
-    verify(graph, found)
+    after = RulePass("double negation", _drop_double_negation)(graph)
+    verify(graph, after)
     assert (
-        found.text()
+        after.text()
         == """\
 graph chain
   input    %x: float32[2,3]
@@ -49,8 +49,8 @@ graph chain
 """
     )
     feeds = random_feeds(graph)
-    assert_same(run_unplanned(found, feeds), run_unplanned(graph, feeds))
-    assert rewrite(found, _drop_double_negation) is found
+    assert_same(run_unplanned(after, feeds), run_unplanned(graph, feeds))
+    assert rewrite(after, _drop_double_negation) is after
 
 
 def test_a_replacement_takes_the_name_and_new_operators_get_one() -> None:
@@ -62,9 +62,9 @@ def test_a_replacement_takes_the_name_and_new_operators_get_one() -> None:
     edit = Edit(graph)
     first = edit.operators[0]
     edit.replace(first.outputs[0], ops.abs(ops.tanh(first.inputs[0])))
-    found = edit.graph()
-    verify(graph, found)
-    assert [(op.name, op.outputs[0].name) for op in found.operators] == [
+    after = edit.graph()
+    verify(graph, after)
+    assert [(op.name, op.outputs[0].name) for op in after.operators] == [
         ("tanh_1", "tanh_1"),  # tanh_0 is taken
         ("first", "y"),
         ("tanh_0", "z"),
@@ -79,10 +79,10 @@ def test_a_name_that_is_still_needed_is_not_taken() -> None:
     edit = Edit(graph)
     split, relu, _ = edit.operators
     edit.replace(split.outputs[0], ops.slice(split.inputs[0], [0], [2], [0]))
-    found = edit.graph()
-    verify(graph, found)
-    assert [op.name for op in found.operators] == ["split_0", "slice_0", "relu_0", "add_0"]
-    assert found.operators[1].outputs[0].name == "split_0:0_0"
+    after = edit.graph()
+    verify(graph, after)
+    assert [op.name for op in after.operators] == ["split_0", "slice_0", "relu_0", "add_0"]
+    assert after.operators[1].outputs[0].name == "split_0:0_0"
     assert relu.name == "relu_0"
 
 
@@ -96,9 +96,9 @@ def test_operators_stand_behind_what_they_read() -> None:
     relu, tanh, _ = (edit.operator(n) for n in edit.operator_ids())
     edit.insert_behind(edit.operator_ids()[0])
     edit.replace(relu.outputs[0], ops.neg(tanh.outputs[0]))
-    found = edit.graph()
-    verify(graph, found)
-    assert [op.schema.name for op in found.operators] == ["tanh", "neg", "add"]
+    after = edit.graph()
+    verify(graph, after)
+    assert [op.schema.name for op in after.operators] == ["tanh", "neg", "add"]
 
 
 def test_an_edit_removes_unread_operators_and_keeps_fetched_ones() -> None:
@@ -111,10 +111,10 @@ def test_an_edit_removes_unread_operators_and_keeps_fetched_ones() -> None:
     edit = Edit(graph)
     add = edit.operators[-1]
     edit.replace(add.outputs[0], add.inputs[0])
-    found = edit.graph()
-    assert [op.schema.name for op in found.operators] == ["relu"]
-    assert not found.constants
-    assert found.outputs["kept"] is found.outputs["total"]
+    after = edit.graph()
+    assert [op.schema.name for op in after.operators] == ["relu"]
+    assert not after.constants
+    assert after.outputs["kept"] is after.outputs["total"]
 
 
 def test_an_edit_knows_readers() -> None:
@@ -163,12 +163,12 @@ def test_an_edit_carries_parameters_over() -> None:
     graph.output(ops.neg(ops.neg(x)) * p + q, "y")
     graph.assign(p, p + ops.neg(ops.neg(x)))
     graph.assign(q, ops.relu(x))
-    found = rewrite(graph, _drop_double_negation)
-    verify(graph, found)
-    assert [(v.name, p.trainable) for v, p in found.parameters.items()] == [("p", True), ("q", False)]
-    assert {p.name: v.name for p, v in found.updates.items()} == {p.name: v.name for p, v in graph.updates.items()}
+    edited = rewrite(graph, _drop_double_negation)
+    verify(graph, edited)
+    assert [(v.name, p.trainable) for v, p in edited.parameters.items()] == [("p", True), ("q", False)]
+    assert {p.name: v.name for p, v in edited.updates.items()} == {p.name: v.name for p, v in graph.updates.items()}
     feeds = random_feeds(graph)
-    before, after = engine.compile(graph), engine.compile(found)
+    before, after = engine.compile(graph), engine.compile(edited)
     for _ in range(3):
         assert_same(after.run(feeds), before.run(feeds))
 
@@ -189,9 +189,9 @@ def test_an_edit_keeps_readers_of_a_parameter_before_its_update() -> None:
             assert product is not None
             edit.replace(operator.outputs[0], ops.abs(ops.mul(*product.inputs)))
 
-    found = rewrite(graph, merge)
-    verify(graph, found)
-    assert [op.schema.name for op in found.operators] == ["mul", "add", "abs"]
+    after = rewrite(graph, merge)
+    verify(graph, after)
+    assert [op.schema.name for op in after.operators] == ["mul", "add", "abs"]
 
 
 @pytest.mark.parametrize("named", [True, False])
@@ -210,8 +210,8 @@ def test_constants_are_shared_and_new_ones_take_a_name_that_is_free() -> None:
     x = graph.input("x", (3,))
     weights = graph.constant(np.ones(3, np.float32), "w")
     graph.output(ops.neg(ops.neg(x)) * weights, "y")
-    found = rewrite(graph, _drop_double_negation)
-    assert found.constants[found.vars["w"]] is graph.constants[weights]
+    after = rewrite(graph, _drop_double_negation)
+    assert after.constants[after.vars["w"]] is graph.constants[weights]
     edit = Edit(graph)
     *_, product = edit.operators
     edit.replace(product.outputs[0], ops.add(product.inputs[0], edit.constant(np.zeros(3, np.float32), "w")))

@@ -25,9 +25,9 @@ def _check(name: str) -> None:
     feeds = {n: rng.standard_normal(v.shape).astype(v.dtype) for n, v in graph.inputs.items()}
     (wanted,) = run_onnxruntime(model, feeds)
     for level in (1, 2, 3):
-        found = engine.optimise(graph, level)
-        assert len(found.operators) <= len(graph.operators)
-        (ours,) = engine.compile(found).run(feeds).values()
+        after = engine.optimise(graph, level)
+        assert len(after.operators) <= len(graph.operators)
+        (ours,) = engine.compile(after).run(feeds).values()
         assert np.abs(ours - wanted).max() <= 1e-4 * np.abs(wanted).max()
 
 
@@ -45,9 +45,9 @@ def test_a_larger_network_agrees_with_onnxruntime_behind_all_passes(name: str) -
 def test_compare_passes_tells_each_pass() -> None:
     graph = engine.load_onnx(seed_weights(onnx.load(LIGHT / "light_squeezenet.onnx")))
     feeds = {n: np.ones(v.shape, v.dtype) for n, v in graph.inputs.items()}
-    found = compare_passes(graph, feeds, 2, runs=1, options=PlanOptions())
-    first, *rest = found.rows
+    comparison = compare_passes(graph, feeds, 2, runs=1, options=PlanOptions())
+    first, *rest = comparison.rows
     assert (first.by, first.operators, first.difference) == ("as given", len(graph.operators), 0)
-    assert [row.before for row in rest] == [row.operators for row in found.rows[:-1]]
-    assert found.outputs_equal
-    assert all(row.arena_bytes > 0 and row.seconds > 0 for row in found.rows)
+    assert [row.before for row in rest] == [row.operators for row in comparison.rows[:-1]]
+    assert comparison.outputs_equal
+    assert all(row.arena_bytes > 0 and row.seconds > 0 for row in comparison.rows)

@@ -19,11 +19,11 @@ from tests.helpers.onnx.onnxruntime_session import OnnxSession
 def test_random_layers_agree_with_onnxruntime_behind_all_passes(graph: Graph) -> None:
     feeds = random_feeds(graph)
     wanted, exact = OnnxSession(graph).run(feeds), run_unplanned(graph, feeds)
-    found = engine.compile(engine.optimise(graph)).run(feeds)
+    outputs = engine.compile(engine.optimise(graph)).run(feeds)
     for name, array in wanted.items():
         atol = 1e-3 * float(np.abs(array).max(initial=1e-9))  # sums may cancel
         np.testing.assert_allclose(exact[name], array, rtol=1e-3, atol=atol)
-        np.testing.assert_allclose(found[name], array, rtol=1e-3, atol=atol)
+        np.testing.assert_allclose(outputs[name], array, rtol=1e-3, atol=atol)
 
 
 def test_graphs_written_as_onnx_are_read_again() -> None:
@@ -34,8 +34,8 @@ def test_graphs_written_as_onnx_are_read_again() -> None:
             (op.schema, op.outputs[0].spec) for op in other.operators
         ]
     feeds = random_feeds(graph)
-    (found,), (wanted,) = (engine.compile(g).run(feeds).values() for g in (again, graph))
-    assert np.array_equal(found, wanted)
+    (output,), (wanted,) = (engine.compile(g).run(feeds).values() for g in (again, graph))
+    assert np.array_equal(output, wanted)
 
 
 def test_the_onnx_writer_hands_a_parameter_from_run_to_run() -> None:

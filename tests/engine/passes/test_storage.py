@@ -49,9 +49,9 @@ def test_half_storage_keeps_outputs_near_and_the_arena_smaller(dtype: str, backe
     stored = engine.cast_storage(graph, dtype)
     wanted = engine.compile(graph, backend="numpy").run(_feeds(graph))["y"]
     exe = engine.compile(stored, backend=backend)
-    found = exe.run(_feeds(graph))["y"]
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(found, wanted, rtol=20 * _EPS[dtype], atol=_EPS[dtype])
+    y = exe.run(_feeds(graph))["y"]
+    assert y.dtype == np.float32
+    np.testing.assert_allclose(y, wanted, rtol=20 * _EPS[dtype], atol=_EPS[dtype])
     values = exe.plan.lowered.values
     computed = {v.name for v in values if v.spec.dtype == np.float32 and v.source in graph.vars}
     assert not computed - {"x", "y", *(v.name for v in graph.constants)}
@@ -86,16 +86,16 @@ def test_half_storage_takes_tensors_with_negative_strides() -> None:
     graph.output(ops.relu(ops.slice(ops.sigmoid(x), (31,), (-33,), (2,), (-1,))), "y")
     feeds = _feeds(graph)
     wanted = 1 / (1 + np.exp(-feeds["x"][..., ::-1]))
-    found = engine.compile(engine.cast_storage(graph, "float16")).run(feeds)["y"]
-    np.testing.assert_allclose(found, wanted, rtol=2e-3)
+    y = engine.compile(engine.cast_storage(graph, "float16")).run(feeds)["y"]
+    np.testing.assert_allclose(y, wanted, rtol=2e-3)
 
 
 def test_half_storage_is_idempotent() -> None:
     graph = _small()
     once = engine.cast_storage(graph, "float16")
     twice = engine.cast_storage(once, "bfloat16")
-    found, wanted = (engine.compile(g).run(_feeds(graph))["y"] for g in (twice, graph))
-    np.testing.assert_allclose(found, wanted, rtol=0.1, atol=0.01)
+    y, wanted = (engine.compile(g).run(_feeds(graph))["y"] for g in (twice, graph))
+    np.testing.assert_allclose(y, wanted, rtol=0.1, atol=0.01)
 
 
 def test_half_storage_makes_constants_beyond_the_range_infinite() -> None:
@@ -103,8 +103,8 @@ def test_half_storage_makes_constants_beyond_the_range_infinite() -> None:
     x = graph.input("x", (80, 80))
     mask = graph.constant(np.triu(np.full((80, 80), np.finfo(np.float32).min), 1), "mask")
     graph.output(ops.softmax(x + mask), "y")
-    found, wanted = (engine.compile(g).run(_feeds(graph))["y"] for g in (engine.cast_storage(graph, "float16"), graph))
-    np.testing.assert_allclose(found, wanted, atol=2e-3)
+    y, wanted = (engine.compile(g).run(_feeds(graph))["y"] for g in (engine.cast_storage(graph, "float16"), graph))
+    np.testing.assert_allclose(y, wanted, atol=2e-3)
 
 
 def test_other_floats_beside_bfloat16_are_refused() -> None:
@@ -121,8 +121,8 @@ def test_bounds_of_bfloat16_and_lengths_that_are_open() -> None:
     x = graph.input("x", ("batch", 4), BFLOAT16)
     graph.output(ops.clip(ops.relu(x), None, 1), "y")
     feeds = {"x": np.linspace(-2, 3, 12).reshape(3, 4).astype(BFLOAT16)}
-    found = engine.compile(graph).run(feeds)["y"]
-    np.testing.assert_array_equal(found.astype(np.float32), np.clip(feeds["x"].astype(np.float32), 0, 1))
+    y = engine.compile(graph).run(feeds)["y"]
+    np.testing.assert_array_equal(y.astype(np.float32), np.clip(feeds["x"].astype(np.float32), 0, 1))
 
 
 @settings(max_examples=25, deadline=None)
@@ -144,10 +144,10 @@ def test_operators_on_bfloat16_compute_in_float32() -> None:
     assert y.dtype == BFLOAT16
     rng = np.random.default_rng(0)
     feeds = {"a": rng.standard_normal((40, 50)).astype(BFLOAT16), "b": rng.standard_normal((50, 30)).astype(BFLOAT16)}
-    found = engine.compile(graph).run(feeds)["y"]
+    actual = engine.compile(graph).run(feeds)["y"]
     wanted = np.maximum(feeds["a"].astype(np.float32) @ feeds["b"].astype(np.float32), 0)
-    assert found.dtype == BFLOAT16
-    np.testing.assert_allclose(found.astype(np.float32), wanted, rtol=2**-7, atol=1e-6)
+    assert actual.dtype == BFLOAT16
+    np.testing.assert_allclose(actual.astype(np.float32), wanted, rtol=2**-7, atol=1e-6)
 
 
 def test_a_model_of_bfloat16_is_read_and_run(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_model_of_bfloat16_is_read_and_run(tmp_path: Path) -> None:
     weights = np.linspace(-1, 1, 12).astype(ml_dtypes.bfloat16).reshape(4, 3)
     value = onnx.helper.make_tensor_value_info
     code = onnx.TensorProto.BFLOAT16
-    made = onnx.helper.make_graph(
+    onnx_graph = onnx.helper.make_graph(
         [onnx.helper.make_node("MatMul", ["x", "w"], ["z"]), onnx.helper.make_node("Cast", ["z"], ["y"], to=1)],
         "g",
         [value("x", code, (2, 4))],
@@ -163,12 +163,12 @@ def test_a_model_of_bfloat16_is_read_and_run(tmp_path: Path) -> None:
         [onnx.numpy_helper.from_array(weights, "w")],
     )
     path = tmp_path / "brain.onnx"
-    onnx.save(onnx.helper.make_model(made, opset_imports=[onnx.helper.make_opsetid("", 21)]), path)
+    onnx.save(onnx.helper.make_model(onnx_graph, opset_imports=[onnx.helper.make_opsetid("", 21)]), path)
     graph = engine.load_onnx(path)
     x = np.arange(8).reshape(2, 4).astype(BFLOAT16)
-    found = engine.compile(graph).run({"x": x})["y"]
+    y = engine.compile(graph).run({"x": x})["y"]
     wanted = (x.astype(np.float32) @ weights.astype(np.float32)).astype(BFLOAT16).astype(np.float32)
-    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(y, wanted)
     for command in (["run", str(path)], ["plan", str(path), "--json"], ["trace", str(path), "--format", "json"]):
         assert main(command) == 0
 

@@ -44,9 +44,9 @@ def _losses(graph: Graph) -> list[dict[str, Array]]:
 @pytest.mark.parametrize("optimiser", OPTIMISERS)
 def test_training_behind_level_1_learns_the_same_bits(optimiser: str) -> None:
     graph = _perceptron(OPTIMISERS[optimiser])
-    found = engine.optimise(graph, 1)
-    assert len(found.operators) < len(graph.operators)
-    for before, after in zip(_losses(graph), _losses(found), strict=True):
+    optimised = engine.optimise(graph, 1)
+    assert len(optimised.operators) < len(graph.operators)
+    for before, after in zip(_losses(graph), _losses(optimised), strict=True):
         assert_same(after, before)
 
 
@@ -61,10 +61,10 @@ def test_training_behind_level_2_learns_almost_the_same(optimiser: str) -> None:
 def test_each_pass_carries_parameters_over() -> None:
     graph = _perceptron(OPTIMISERS["adam"])
     for each in (*CLEANUP, *RECOGNITION):
-        found = each(graph)
-        verify(graph, found)
-        assert each(found) is found
-        assert {p.name: v.spec for p, v in found.updates.items()} == {p.name: v.spec for p, v in graph.updates.items()}
+        after = each(graph)
+        verify(graph, after)
+        assert each(after) is after
+        assert {p.name: v.spec for p, v in after.updates.items()} == {p.name: v.spec for p, v in graph.updates.items()}
 
 
 def test_passes_keep_values_that_the_backward_pass_reads() -> None:

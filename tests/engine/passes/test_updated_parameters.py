@@ -54,7 +54,7 @@ class _Making:
     graph: Graph = field(factory=Graph)
     pool: list[Var] = field(factory=list)
 
-    def made(self) -> Graph:
+    def graph_of_choices(self) -> Graph:
         numbers = np.linspace(-1, 1, 9).reshape(3, 3)
         ours = [self.graph.parameter(k * numbers, f"p{k}") for k in (1, 2)]
         self.pool = [self.graph.input("x", (3, 3), "float64"), *ours]
@@ -78,12 +78,12 @@ class _Making:
 
 @st.composite
 def _graphs(draw: st.DrawFn) -> Graph:
-    return _Making(lambda n: draw(st.integers(0, n - 1))).made()
+    return _Making(lambda n: draw(st.integers(0, n - 1))).graph_of_choices()
 
 
 def _seeded(seed: int) -> Graph:
     rng = np.random.default_rng(seed)
-    return _Making(lambda n: int(rng.integers(n))).made()
+    return _Making(lambda n: int(rng.integers(n))).graph_of_choices()
 
 
 def _runs(graph: Graph) -> list[dict[str, Array]]:
@@ -93,14 +93,14 @@ def _runs(graph: Graph) -> list[dict[str, Array]]:
 
 
 def _check(graph: Graph, level: int) -> None:
-    found = optimise(graph, level)
-    for ours, wanted in zip(_runs(found), _runs(graph), strict=True):
+    after = optimise(graph, level)
+    for ours, wanted in zip(_runs(after), _runs(graph), strict=True):
         for name, array in wanted.items():
             if level == 1:
                 np.testing.assert_array_equal(ours[name], array, name)
             elif np.isfinite(array).all():
                 np.testing.assert_allclose(ours[name], array, rtol=1e-6, atol=1e-6 * np.abs(array).max())
-    assert len(optimise(found, level).operators) <= len(found.operators)
+    assert len(optimise(after, level).operators) <= len(after.operators)
 
 
 def _is_runnable(graph: Graph) -> bool:
@@ -120,9 +120,9 @@ def test_passes_keep_every_run_of_updated_parameters(graph: Graph, level: int) -
 
 @pytest.mark.slow
 def test_passes_keep_many_graphs_with_updated_parameters() -> None:
-    found = [graph for graph in map(_seeded, range(800)) if _is_runnable(graph)]
-    assert len(found) > 200
-    for graph in found:
+    runnable = [graph for graph in map(_seeded, range(800)) if _is_runnable(graph)]
+    assert len(runnable) > 200
+    for graph in runnable:
         for level in (1, 2):
             _check(graph, level)
 
@@ -210,9 +210,9 @@ def test_the_judge_refuses_an_update_that_assigns_a_parameter_to_itself() -> Non
 
 def _twin(graph: Graph) -> Graph:
     """The inputs and the very parameters of a graph."""
-    made = Graph(graph.name)
+    twin = Graph(graph.name)
     for var, parameter in graph.parameters.items():
-        made.parameter(parameter.initial, var.name)
+        twin.parameter(parameter.initial, var.name)
     for name, var in graph.inputs.items():
-        made.input(name, var.shape, var.dtype)
-    return made
+        twin.input(name, var.shape, var.dtype)
+    return twin

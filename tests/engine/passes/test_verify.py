@@ -183,10 +183,10 @@ class _Faulty:
     name = "faulty"
 
     def __call__(self, graph: Graph) -> Graph:
-        made = Graph(graph.name)
+        other = Graph(graph.name)
         for name, var in graph.inputs.items():
-            made.input(name, var.shape, var.dtype)
-        return made
+            other.input(name, var.shape, var.dtype)
+        return other
 
 
 @settings(max_examples=10)
@@ -201,9 +201,9 @@ def test_a_pass_that_never_ends_is_cut_off() -> None:
         name = "restless"
 
         def __call__(self, graph: Graph) -> Graph:
-            made = Graph(graph.name)
-            made.output(ops.relu(made.input("x", (2,))), "y")
-            return made
+            other = Graph(graph.name)
+            other.output(ops.relu(other.input("x", (2,))), "y")
+            return other
 
     graph = Graph()
     graph.output(ops.relu(graph.input("x", (2,))), "y")

@@ -22,8 +22,8 @@ _spans = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 9), st.integers(1
 def test_the_skyline_is_the_highest_curve_value_of_a_column(spans: list[tuple[int, int, int]], pixels: int) -> None:
     begin, length, top = (np.array([s[i] for s in spans], dtype=int) for i in range(3))
     edges = column_edges(40, pixels, False)
-    found = skyline(edges, begin, begin + length, top)
-    for left, right, high in zip(edges, edges[1:], found, strict=False):
+    heights = skyline(edges, begin, begin + length, top)
+    for left, right, high in zip(edges, edges[1:], heights, strict=False):
         assert high == max((t for b, n, t in spans if b < right and b + n > left), default=0)
 
 
@@ -52,8 +52,8 @@ def test_stairs_go_through_each_column_and_turn_only_where_it_changes(values: li
 def test_merged_boxes_cover_the_cells_that_boxes_cover(boxes: list[tuple[int, int, int, int, int]]) -> None:
     frame = (0.0, 0.0, 28.0, 28.0)
     rows = np.array([box[:4] for box in boxes], dtype=float)
-    found = merge(rows, np.array([box[4] for box in boxes]), frame)
-    drawn = {(int(x) + i, int(y)) for runs in found.values() for x, y, wide, _ in runs for i in range(int(wide))}
+    runs_of_kind = merge(rows, np.array([box[4] for box in boxes]), frame)
+    drawn = {(int(x) + i, int(y)) for runs in runs_of_kind.values() for x, y, wide, _ in runs for i in range(int(wide))}
     assert drawn == {(x + i, y + j) for x, y, w, h, _ in boxes for i in range(w) for j in range(h)}
 
 

@@ -108,13 +108,13 @@ def _wide(branches: int) -> Graph:
 def test_branches_take_bytes_of_their_own_unless_they_wait_for_each_other() -> None:
     """In sequence: four branches, the sum, workspace (numpy). Levels: two values of each branch. Exact: x besides."""
     graph = _wide(4)
-    found = {p: engine.make_plan(graph, overwrite=False, parallel=p, backend="numpy") for p in ("", *POLICIES)}
-    slots = {policy: plan.arena_bytes // 64 for policy, plan in found.items()}
+    plans = {p: engine.make_plan(graph, overwrite=False, parallel=p, backend="numpy") for p in ("", *POLICIES)}
+    slots = {policy: plan.arena_bytes // 64 for policy, plan in plans.items()}
     assert slots["edges"] == slots[""] == 6
-    assert is_refused(at_once(found[""])) and is_refused(at_once(found["edges"]))
-    assert slots["levels"] == 8 and is_refused(at_once(found["levels"]))
+    assert is_refused(at_once(plans[""])) and is_refused(at_once(plans["edges"]))
+    assert slots["levels"] == 8 and is_refused(at_once(plans["levels"]))
     for policy in ("exact", "colour:1", "colour:8"):
-        assert not is_refused(at_once(found[policy]))
+        assert not is_refused(at_once(plans[policy]))
     assert slots["exact"] == 9 < slots["colour:8"] < slots["colour:1"]
 
 
@@ -142,18 +142,18 @@ def _slots(seed: int, window: int = 1000) -> dict[str, int]:
     """Arenas of one graph in values, in which all that must hold between them holds."""
     plans = _plans(seed, window)
     plans["all"], plans["releaser"] = (shared_by(plans[""], r) for r in (all_of_one_colour, releaser_of_one_colour))
-    found = {policy: plan.arena_bytes // SLOT for policy, plan in plans.items()}
+    slots = {policy: plan.arena_bytes // SLOT for policy, plan in plans.items()}
     bound = {policy: plan.plan.lower_bound // SLOT for policy, plan in plans.items()}
-    assert found[""] == bound[""] == found["edges"] <= bound["exact"]
-    assert found["levels"] == bound["levels"] <= bound["exact"]
+    assert slots[""] == bound[""] == slots["edges"] <= bound["exact"]
+    assert slots["levels"] == bound["levels"] <= bound["exact"]
     for policy in ("colour:1", "colour:8", "all"):
-        assert bound["exact"] <= found[policy]
+        assert bound["exact"] <= slots[policy]
     for policy in ("exact", "colour:1", "colour:8", "all"):
         assert not is_refused(at_once(plans[policy])), policy
     for policy in ("", "edges"):
         assert is_refused(at_once(plans[policy])), policy
-    found["trapped"] = is_refused(plans["releaser"])
-    return found
+    slots["trapped"] = is_refused(plans["releaser"])
+    return slots
 
 
 def test_small_graphs_keep_the_order_of_policies() -> None:
@@ -165,8 +165,8 @@ def test_small_graphs_keep_the_order_of_policies() -> None:
 @pytest.mark.parametrize("window", [11, 1000])
 def test_a_thousand_graphs_keep_the_order_of_policies(window: int) -> None:
     """The known trap races on nearly all of them."""
-    found = [_slots(seed, window) for seed in range(1000)]
-    mean = {policy: float(np.mean([slots[policy] for slots in found])) for policy in found[0]}
+    slots_of_graphs = [_slots(seed, window) for seed in range(1000)]
+    mean = {policy: float(np.mean([slots[policy] for slots in slots_of_graphs])) for policy in slots_of_graphs[0]}
     assert mean["trapped"] > 0.99
     assert mean[""] < mean["levels"] < mean["exact"] < mean["colour:8"] < min(mean["colour:1"], mean["all"])
 

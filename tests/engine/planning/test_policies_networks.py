@@ -25,15 +25,15 @@ def _check(name: str) -> None:
     """`make_plan` lets both judges look."""
     graph = load(name)
     sequence = engine.make_plan(graph, nest=False)
-    found = {policy: engine.make_plan(graph, parallel=policy) for policy in POLICIES}
+    plans = {policy: engine.make_plan(graph, parallel=policy) for policy in POLICIES}
     for policy in ("exact", *COLOURS):
-        assert not is_refused(at_once(found[policy]))
-        assert found["exact"].arena_bytes <= found[policy].arena_bytes
+        assert not is_refused(at_once(plans[policy]))
+        assert plans["exact"].arena_bytes <= plans[policy].arena_bytes
     for policy in ("exact", "levels", "edges"):
-        assert found[policy].arena_bytes == found[policy].plan.lower_bound
-    assert found["edges"].arena_bytes == sequence.arena_bytes <= found["exact"].arena_bytes
-    assert found["levels"].arena_bytes <= found["exact"].arena_bytes
-    has_branches = parallelism(found["exact"]).by_count > 1
+        assert plans[policy].arena_bytes == plans[policy].plan.lower_bound
+    assert plans["edges"].arena_bytes == sequence.arena_bytes <= plans["exact"].arena_bytes
+    assert plans["levels"].arena_bytes <= plans["exact"].arena_bytes
+    has_branches = parallelism(plans["exact"]).by_count > 1
     assert has_branches == (name != "densenet121")
     assert is_refused(at_once(sequence)) == has_branches
 

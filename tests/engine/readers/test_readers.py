@@ -44,13 +44,13 @@ NAMES = (
 @given(traces(), st.sampled_from(SUFFIXES))
 def test_a_saved_trace_comes_back(trace: Trace, suffix: str) -> None:
     with TemporaryDirectory() as folder:
-        found = read_trace(save_trace(trace, Path(folder) / f"trace.{suffix}"))
-        assert tuple(found) == tuple(trace) == tuple(found)
+        reread = read_trace(save_trace(trace, Path(folder) / f"trace.{suffix}"))
+        assert tuple(reread) == tuple(trace) == tuple(reread)
         if suffix == "json":
-            assert found.facts == trace.facts
+            assert reread.facts == trace.facts
         else:
             names = ("peak_bytes", "peak_tick", "peak_operator", "footprint_bytes", "stages", "is_timed")
-            assert [getattr(found.facts, name) for name in names] == [getattr(trace.facts, name) for name in names]
+            assert [getattr(reread.facts, name) for name in names] == [getattr(trace.facts, name) for name in names]
 
 
 @settings(max_examples=25, deadline=None)
@@ -62,29 +62,29 @@ def test_a_run_of_several_stages_comes_back(
     timings = exe.timed({"x": rows(9, len(cuts))})[1] if is_timed else ()
     trace = exe.trace(mode, timings=timings)
     with TemporaryDirectory() as folder:
-        found = read_trace(save_trace(trace, Path(folder) / f"t.{suffix}"))
-        assert tuple(found) == tuple(trace)
-        assert found.facts.stages == trace.facts.stages and found.facts.mode == mode
+        reread = read_trace(save_trace(trace, Path(folder) / f"t.{suffix}"))
+        assert tuple(reread) == tuple(trace)
+        assert reread.facts.stages == trace.facts.stages and reread.facts.mode == mode
 
 
 @settings(max_examples=40)
 @given(traces())
 def test_csv_tells_an_arena_by_its_events(trace: Trace) -> None:
     with TemporaryDirectory() as folder:
-        found = read_trace(save_trace(trace, Path(folder) / "trace.csv")).facts
+        facts = read_trace(save_trace(trace, Path(folder) / "trace.csv")).facts
     if trace.facts.mode == "static":
-        assert (found.mode, found.arena_bytes) == ("static", trace.facts.arena_bytes)
-        assert found.lower_bound <= trace.facts.arena_bytes
+        assert (facts.mode, facts.arena_bytes) == ("static", trace.facts.arena_bytes)
+        assert facts.lower_bound <= trace.facts.arena_bytes
     elif not trace.facts.heap:
-        assert (found.mode, found.heap) == ("dynamic", "")
+        assert (facts.mode, facts.heap) == ("dynamic", "")
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("name", NAMES)
 def test_saved_traces_take_any_name(name: str, suffix: str, tmp_path: Path) -> None:
     trace = _renamed(SMALL, name)
-    found = read_trace(save_trace(trace, tmp_path / f"trace.{suffix}"))
-    assert tuple(found) == tuple(trace)
+    reread = read_trace(save_trace(trace, tmp_path / f"trace.{suffix}"))
+    assert tuple(reread) == tuple(trace)
 
 
 def test_half_a_surrogate_is_kept_by_json_and_escaped_by_csv(tmp_path: Path) -> None:
@@ -210,9 +210,9 @@ def test_more_threads_than_the_facts_tell_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", sorted(FORMATS.keys() - {"megengine"}))  # which has an entry for each tick
 def test_the_last_tick_and_second_that_are_read_are_written_in_all_formats(name: str, tmp_path: Path) -> None:
-    known = list(engine.make_plan(build(seeded(3), 6)).trace(threads=1))
-    last = max(e.tick for e in known)
-    late = [evolve(e, tick=MOST_TICKS - 1, seconds=MOST_SECONDS) if e.tick == last else e for e in known]
+    events = list(engine.make_plan(build(seeded(3), 6)).trace(threads=1))
+    last = max(e.tick for e in events)
+    late = [evolve(e, tick=MOST_TICKS - 1, seconds=MOST_SECONDS) if e.tick == last else e for e in events]
     late = [evolve(e, thread=MOST_THREADS - 1) if e.thread == 0 else e for e in late]
     saved = read_trace(save_trace(Trace(SMALL.facts, lambda: iter(late)), tmp_path / "t.csv"))
     assert saved.facts.ticks >= MOST_TICKS - 1 and exported(name, saved)
@@ -314,9 +314,9 @@ def test_read_trace_takes_blocks_that_end_anywhere(block: int, tmp_path: Path, m
 
 
 def test_json_may_be_laid_out_anew(tmp_path: Path) -> None:
-    known = json.loads(exported("json", SMALL))
+    document = json.loads(exported("json", SMALL))
     for i, layout in enumerate(({"indent": 4}, {"separators": (",", ":")}, {"ensure_ascii": False})):
-        (path := tmp_path / f"{i}.json").write_text(json.dumps(known, **layout) + "\n")  # type: ignore[arg-type]
+        (path := tmp_path / f"{i}.json").write_text(json.dumps(document, **layout) + "\n")  # type: ignore[arg-type]
         assert tuple(read_trace(path)) == tuple(SMALL)
 
 

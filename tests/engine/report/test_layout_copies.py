@@ -21,12 +21,12 @@ def test_a_copy_in_another_axis_order_is_a_reported_layout_copy() -> None:
     graph = Graph("turned")
     y = ops.relu(graph.input("x", (1, 4, 6, 8)))
     graph.output(ops.reshape(ops.transpose(y, (0, 2, 3, 1)), (6, 32)), "y")
-    found = _report(graph)
-    (made,) = [op for op in graph.operators if op.schema.name == "reshape"]
+    report = _report(graph)
+    (reshape,) = [op for op in graph.operators if op.schema.name == "reshape"]
     (relu,) = [op for op in graph.operators if op.schema.name == "relu"]
-    assert found.conversions == (Conversion(relu.outputs[0].name, 768, made.name),)
-    assert f"is copied into another order of axes: {relu.outputs[0].name} for {made.name}" in found.text()
-    assert found.to_json()["conversions"][0]["bytes"] == 768
+    assert report.conversions == (Conversion(relu.outputs[0].name, 768, reshape.name),)
+    assert f"is copied into another order of axes: {relu.outputs[0].name} for {reshape.name}" in report.text()
+    assert report.to_json()["conversions"][0]["bytes"] == 768
 
 
 def test_a_transpose_read_in_place_is_no_layout_copy() -> None:
@@ -57,5 +57,5 @@ def test_a_network_with_channels_last_turns_its_input_at_most() -> None:
     for _ in range(3):
         x = ops.relu(ops.conv(x, _weights(16, x.shape[1], 3, 3), pads=1))
     graph.output(ops.flatten(ops.global_average_pool(x), 1), "y")
-    found = _report(engine.optimise(graph, level=3)).conversions
-    assert [c.tensor for c in found] in ([], ["image"])
+    conversions = _report(engine.optimise(graph, level=3)).conversions
+    assert [c.tensor for c in conversions] in ([], ["image"])

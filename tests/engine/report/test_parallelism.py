@@ -27,30 +27,30 @@ def _timings(plan: ExecutionPlan, seconds: float) -> list[Timing]:
 
 
 def test_parallelism_of_five_calls_on_a_critical_path_of_four() -> None:
-    found = parallelism(engine.make_plan(_diamond(), parallel="exact"))
-    assert (found.calls, found.critical_calls) == (5, 4)
-    assert found.by_count == 5 / 4
-    assert found.critical_cost < found.cost
+    measured = parallelism(engine.make_plan(_diamond(), parallel="exact"))
+    assert (measured.calls, measured.critical_calls) == (5, 4)
+    assert measured.by_count == 5 / 4
+    assert measured.critical_cost < measured.cost
 
 
 def test_parallelism_of_a_sequence_is_one() -> None:
-    found = parallelism(engine.make_plan(_diamond()))
-    assert (found.by_count, found.by_cost) == (1, 1)
+    measured = parallelism(engine.make_plan(_diamond()))
+    assert (measured.by_count, measured.by_cost) == (1, 1)
 
 
 def test_two_threads_save_one_of_five_calls_and_more_threads_save_no_more() -> None:
     plan = engine.make_plan(_diamond(), parallel="exact")
-    found = [predicted_seconds(plan, _timings(plan, 1.0), threads) for threads in (1, 2, 8)]
-    assert found == [5, 4, 4]
+    seconds = [predicted_seconds(plan, _timings(plan, 1.0), threads) for threads in (1, 2, 8)]
+    assert seconds == [5, 4, 4]
 
 
 @settings(max_examples=40)
 @given(graphs(), st.sampled_from(POLICIES), st.integers(1, 4))
 def test_no_prediction_beats_the_critical_path_nor_all_threads_at_work(graph: Graph, policy: str, threads: int) -> None:
     plan = engine.make_plan(graph, parallel=policy)
-    found, predicted = parallelism(plan), predicted_seconds(plan, _timings(plan, 1.0), threads)
-    assert max(found.critical_calls, found.calls / threads) <= predicted <= found.calls
-    assert found.by_count >= 1 or not found.calls
+    measured, predicted = parallelism(plan), predicted_seconds(plan, _timings(plan, 1.0), threads)
+    assert max(measured.critical_calls, measured.calls / threads) <= predicted <= measured.calls
+    assert measured.by_count >= 1 or not measured.calls
 
 
 def test_barriers_cost_nothing_themselves() -> None:

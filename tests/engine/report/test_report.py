@@ -25,15 +25,15 @@ from tests.helpers.graphs.training_graphs import chain
 @settings(max_examples=80)
 @given(graphs(), st.sampled_from([16, 64]))
 def test_the_arena_is_what_lives_at_the_peak_and_what_is_idle_then(graph: Graph, alignment: int) -> None:
-    found = engine.make_plan(graph, alignment=alignment).report()
-    assert found.arena_bytes == found.peak_bytes + found.alignment_loss + found.fragmentation
-    assert sum(t.bytes for t in found.peak_tensors) == found.peak_bytes
-    assert found.peak_bytes <= found.lower_bound <= found.arena_bytes
-    assert found.arena_without_workspace <= found.arena_bytes or found.status != "optimal"
-    assert found.dynamic_peak_bytes <= found.naive_bytes
-    assert found.gap == found.arena_bytes / max(found.lower_bound, 1) - (found.arena_bytes > 0)
-    assert found.status == ("feasible" if found.gap else "optimal")
-    json.dumps(found.to_json())
+    report = engine.make_plan(graph, alignment=alignment).report()
+    assert report.arena_bytes == report.peak_bytes + report.alignment_loss + report.fragmentation
+    assert sum(t.bytes for t in report.peak_tensors) == report.peak_bytes
+    assert report.peak_bytes <= report.lower_bound <= report.arena_bytes
+    assert report.arena_without_workspace <= report.arena_bytes or report.status != "optimal"
+    assert report.dynamic_peak_bytes <= report.naive_bytes
+    assert report.gap == report.arena_bytes / max(report.lower_bound, 1) - (report.arena_bytes > 0)
+    assert report.status == ("feasible" if report.gap else "optimal")
+    json.dumps(report.to_json())
 
 
 def test_numbers_of_a_small_network_by_hand() -> None:
@@ -41,18 +41,18 @@ def test_numbers_of_a_small_network_by_hand() -> None:
     x = graph.input("x", (16, 16))
     y = ops.neg(x)
     graph.output(ops.concat([y, ops.abs(y)], axis=0), "y")
-    found = engine.make_plan(graph, nest=False).report()
-    assert (found.naive_bytes, found.operators) == (1024 * 3 + 2048, 3)
-    assert found.dynamic_peak_bytes == 1024 * 2 + 2048
-    assert found.arena_bytes == found.lower_bound == 4096
-    assert [(t.name, t.bytes, t.share) for t in found.peak_tensors] == [
+    report = engine.make_plan(graph, nest=False).report()
+    assert (report.naive_bytes, report.operators) == (1024 * 3 + 2048, 3)
+    assert report.dynamic_peak_bytes == 1024 * 2 + 2048
+    assert report.arena_bytes == report.lower_bound == 4096
+    assert [(t.name, t.bytes, t.share) for t in report.peak_tensors] == [
         ("concat_0", 2048, 0.5),
         ("neg_0", 1024, 0.25),
         ("abs_0", 1024, 0.25),
     ]
     joined = engine.make_plan(graph).report()
     assert (joined.naive_bytes, joined.arena_bytes, joined.dynamic_peak_bytes) == (1024 * 3 + 2048, 3072, 3072)
-    assert (joined.savings.nested, found.savings.nested) == (Saving(2, 2048), Saving(0, 0))
+    assert (joined.savings.nested, report.savings.nested) == (Saving(2, 2048), Saving(0, 0))
     assert "2 inputs of concatenations are written directly into their outputs" in str(joined)
 
 
@@ -70,11 +70,11 @@ def test_the_text_is_readable_and_names_the_peak() -> None:
 def test_the_report_tells_a_gap_as_what_it_is() -> None:
     graph, ones = Graph("gap"), np.ones((16, 16), np.float32)
     graph.output(graph.input("x", (16, 16)) @ ones @ ones, "y")
-    found = engine.make_plan(graph, strategy="naive").report()
-    assert (found.arena_bytes, found.lower_bound, found.gap) == (3072, 2048, 0.5)
-    assert (found.strategy, found.status) == ("naive", "feasible")
-    assert "arena is 50.00% above; the bound may be unattainable" in str(found)
-    assert json.loads(json.dumps(found.to_json()))["gap"] == 0.5
+    report = engine.make_plan(graph, strategy="naive").report()
+    assert (report.arena_bytes, report.lower_bound, report.gap) == (3072, 2048, 0.5)
+    assert (report.strategy, report.status) == ("naive", "feasible")
+    assert "arena is 50.00% above; the bound may be unattainable" in str(report)
+    assert json.loads(json.dumps(report.to_json()))["gap"] == 0.5
 
 
 def test_a_report_searches_less_than_a_plan_does(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,11 +87,11 @@ def test_a_report_searches_less_than_a_plan_does(monkeypatch: pytest.MonkeyPatch
     graph = Graph("convolution")
     graph.output(ops.conv2d(graph.input("x", (1, 3, 12, 12)), np.ones((4, 3, 3, 3), np.float32)))
     plan = engine.make_plan(graph)
-    told = plan.report().to_json()
+    document = plan.report().to_json()
     monkeypatch.setattr("engine.report.report.solvers.solve", recorded)
-    assert plan.report().to_json() == told and not asked, "the plan itself meets the bound of the rest"
+    assert plan.report().to_json() == document and not asked, "the plan itself meets the bound of the rest"
     monkeypatch.setattr("engine.report.report.bounds.lower_bound", lambda _: 0)
-    assert plan.report().to_json() == told
+    assert plan.report().to_json() == document
     assert asked and max(asked) <= PORTFOLIO.nodes // 1_000
 
 
@@ -119,12 +119,12 @@ def test_byte_sizes_are_written_with_a_unit() -> None:
 @given(graphs(), st.sampled_from(POLICIES))
 def test_the_report_of_concurrent_calls_explains_the_arena(graph: Graph, policy: str) -> None:
     plan = engine.make_plan(graph, parallel=policy)
-    found = plan.report()
-    spans = sorted((t.offset, t.offset + t.bytes) for t in found.peak_tensors)
+    report = plan.report()
+    spans = sorted((t.offset, t.offset + t.bytes) for t in report.peak_tensors)
     assert all(a[1] <= b[0] for a, b in pairwise(spans))
-    assert found.peak_bytes + found.alignment_loss + found.fragmentation == found.arena_bytes
+    assert report.peak_bytes + report.alignment_loss + report.fragmentation == report.arena_bytes
     in_sequence = engine.make_plan(graph).report()
-    assert found.peak_bytes >= in_sequence.peak_bytes or policy == "levels"
+    assert report.peak_bytes >= in_sequence.peak_bytes or policy == "levels"
 
 
 def test_the_peak_of_branches_at_once_has_the_bytes_of_each() -> None:
@@ -132,19 +132,19 @@ def test_the_peak_of_branches_at_once_has_the_bytes_of_each() -> None:
     x = graph.input("x", (64,))
     for i in range(3):
         graph.output(ops.reduce_sum(ops.tanh(ops.concat([x, x], axis=0)), axes=(0,)), f"y{i}")
-    found = engine.make_plan(graph, parallel="exact").report()
-    assert found.peak_bytes + found.alignment_loss == found.lower_bound == found.arena_bytes
-    assert sum(t.bytes for t in found.peak_tensors if t.bytes == 512) == 3 * 512
-    assert "may be alive at once" in str(found)
+    report = engine.make_plan(graph, parallel="exact").report()
+    assert report.peak_bytes + report.alignment_loss == report.lower_bound == report.arena_bytes
+    assert sum(t.bytes for t in report.peak_tensors if t.bytes == 512) == 3 * 512
+    assert "may be alive at once" in str(report)
 
 
 def test_a_workspace_inside_a_tensor_takes_no_tensor_with_it() -> None:
     """Where kernels need none, what the workspace lies in is there all the same."""
     plan = engine.make_plan(zoo.unet(image=64))
     lodged = [v for v in plan.lowered.values if v.role is Role.WORKSPACE and v.is_view]
-    found = plan.report()
+    report = plan.report()
     assert lodged
-    assert found.arena_bytes - found.arena_without_workspace <= found.workspace_bytes
+    assert report.arena_bytes - report.arena_without_workspace <= report.workspace_bytes
 
 
 def test_the_data_of_a_report_has_the_condition_of_its_proof_and_no_graphs() -> None:

@@ -48,8 +48,8 @@ def no_solver() -> Iterator[None]:
         yield
 
 
-def read_back(known: EmbeddedPlan) -> EmbeddedPlan:
-    return plan_of(texts_of(known), known.source, known.required)
+def read_back(embedded: EmbeddedPlan) -> EmbeddedPlan:
+    return plan_of(texts_of(embedded), embedded.source, embedded.required)
 
 
 def chain() -> Graph:
@@ -69,24 +69,24 @@ def texts(graph: Graph) -> dict[str, str]:
 @settings(max_examples=60, deadline=None)
 def test_replay_gives_the_saved_plan_without_a_solver(graph: Graph, options: dict[str, Any]) -> None:
     plan = engine.make_plan(graph, **options)
-    known = embed(plan)
-    assert read_back(known) == known
+    embedded = embed(plan)
+    assert read_back(embedded) == embedded
     with no_solver():
-        found = engine.make_plan(graph, embedded=read_back(known), **options)
-    assert found.is_followed and not plan.is_followed
-    assert np.array_equal(found.plan.offset, plan.plan.offset) and found.arena_bytes == plan.arena_bytes
-    assert identity_of(found.lowered) == identity_of(plan.lowered)
-    assert found.plan.strategy == plan.plan.strategy
+        replayed = engine.make_plan(graph, embedded=read_back(embedded), **options)
+    assert replayed.is_followed and not plan.is_followed
+    assert np.array_equal(replayed.plan.offset, plan.plan.offset) and replayed.arena_bytes == plan.arena_bytes
+    assert identity_of(replayed.lowered) == identity_of(plan.lowered)
+    assert replayed.plan.strategy == plan.plan.strategy
 
 
 @given(st.integers(0, 2**32), st.integers(0, 2**32), st.integers(-300, 300))
 @settings(max_examples=60, deadline=None)
 def test_replay_refuses_a_moved_chunk_or_it_is_harmless(seed: int, which: int, by: int) -> None:
     graph = build(seeded(seed))
-    known = embed(engine.make_plan(graph))
-    at = which % len(known.offsets)
-    name, offset = known.offsets[at]
-    moved = evolve(known, offsets=(*known.offsets[:at], (name, offset + 64 * by), *known.offsets[at + 1 :]))
+    embedded = embed(engine.make_plan(graph))
+    at = which % len(embedded.offsets)
+    name, offset = embedded.offsets[at]
+    moved = evolve(embedded, offsets=(*embedded.offsets[:at], (name, offset + 64 * by), *embedded.offsets[at + 1 :]))
     try:
         exe = engine.compile(graph, embedded=read_back(moved))
     except PlanRefusedError as error:
@@ -101,14 +101,14 @@ def test_replay_refuses_a_moved_chunk_or_it_is_harmless(seed: int, which: int, b
 @settings(max_examples=100, deadline=None)
 def test_damaged_texts_are_refused_or_change_nothing(data: st.DataObject) -> None:
     graph = chain()
-    found = texts(graph)
-    key = data.draw(st.sampled_from(sorted(found)))
-    text = found[key]
+    saved_texts = texts(graph)
+    key = data.draw(st.sampled_from(sorted(saved_texts)))
+    text = saved_texts[key]
     at = data.draw(st.integers(0, len(text)))
     change = data.draw(st.sampled_from(("", "0", "-", "9" * 30, '"', "[", "]", "null,", "1e400", "\x00", "\ud800")))
-    found[key] = text[:at] + change + text[at + data.draw(st.integers(0, 3)) :]
+    saved_texts[key] = text[:at] + change + text[at + data.draw(st.integers(0, 3)) :]
     try:
-        plan = follow(graph, plan_of(found, "it", False), Options())
+        plan = follow(graph, plan_of(saved_texts, "it", False), Options())
     except (PlanRefusedError, OtherPlanError) as error:
         assert "\n" not in str(error) and len(str(error)) < 400
         return
@@ -117,14 +117,14 @@ def test_damaged_texts_are_refused_or_change_nothing(data: st.DataObject) -> Non
 
 @pytest.mark.parametrize("key", sorted(texts(chain())))
 def test_a_missing_text_is_named(key: str) -> None:
-    found = texts(chain())
-    del found[key]
+    saved_texts = texts(chain())
+    del saved_texts[key]
     with pytest.raises(PlanRefusedError, match=f"it: metadata {key!r} is missing"):
-        plan_of(found, "it", False)
+        plan_of(saved_texts, "it", False)
 
 
 @pytest.mark.parametrize(
-    ("key", "text", "told"),
+    ("key", "text", "place"),
     [
         ("version", "2", "is '2'; this program reads version 1"),
         ("version", "9" * 99, "is '99999999999999999999'; this program reads version 1"),
@@ -143,29 +143,29 @@ def test_a_missing_text_is_named(key: str) -> None:
         ("strategy", "best", "metadata 'pkg.arenaplan.strategy' is 'best', which is no strategy"),
     ],
 )
-def test_replay_tells_the_place_of_a_fault(key: str, text: str, told: str) -> None:
+def test_replay_tells_the_place_of_a_fault(key: str, text: str, place: str) -> None:
     with pytest.raises(PlanRefusedError) as caught:
         plan_of(texts(chain()) | {PREFIX + key: text}, "it", False)
-    assert told in str(caught.value) and str(caught.value).isprintable() and len(str(caught.value)) < 200
+    assert place in str(caught.value) and str(caught.value).isprintable() and len(str(caught.value)) < 200
 
 
-def with_offsets(known: EmbeddedPlan, offsets: list[int]) -> EmbeddedPlan:
-    named = zip((name for name, _ in known.offsets), offsets, strict=False)
-    return evolve(known, offsets=tuple(named))
+def with_offsets(embedded: EmbeddedPlan, offsets: list[int]) -> EmbeddedPlan:
+    named = zip((name for name, _ in embedded.offsets), offsets, strict=False)
+    return evolve(embedded, offsets=tuple(named))
 
 
 def test_replay_refuses_wrong_offsets_and_arena_sizes() -> None:
     graph = chain()
-    known = embed(engine.make_plan(graph))
-    offsets = [at for _, at in known.offsets]
+    embedded = embed(engine.make_plan(graph))
+    offsets = [at for _, at in embedded.offsets]
     with pytest.raises(PlanRefusedError, match=f"has {len(offsets) - 1} offsets for {len(offsets)} chunks"):
-        follow(graph, with_offsets(known, offsets[:-1]), Options())
+        follow(graph, with_offsets(embedded, offsets[:-1]), Options())
     with pytest.raises(PlanRefusedError, match="is wrong \\(overlap, 'x' and "):
-        follow(graph, with_offsets(known, [0] * len(offsets)), Options())
+        follow(graph, with_offsets(embedded, [0] * len(offsets)), Options())
     with pytest.raises(PlanRefusedError, match="is wrong \\(arena too small, "):
-        follow(graph, with_offsets(known, [2**40, *offsets[1:]]), Options())
+        follow(graph, with_offsets(embedded, [2**40, *offsets[1:]]), Options())
     with pytest.raises(PlanRefusedError, match="wants an arena of 1099511627776 bytes, where "):
-        follow(graph, evolve(known, arena_bytes=2**40), Options())
+        follow(graph, evolve(embedded, arena_bytes=2**40), Options())
 
 
 def test_a_plan_that_is_not_safe_for_threads_is_refused() -> None:
@@ -173,16 +173,16 @@ def test_a_plan_that_is_not_safe_for_threads_is_refused() -> None:
     x = graph.input("x", (8, 8))
     graph.output(ops.concat([ops.exp(x @ x), ops.tanh(x @ x)], 0), "y")
     plan = engine.make_plan(graph, parallel="exact", overwrite=False, nest=False)
-    known, told = embed(plan), []
-    for one, other in permutations(range(len(known.offsets)), 2):
-        offsets = [at for _, at in known.offsets]
+    embedded, errors = embed(plan), []
+    for one, other in permutations(range(len(embedded.offsets)), 2):
+        offsets = [at for _, at in embedded.offsets]
         offsets[one] = offsets[other]
-        if check(plan.problem, np.array(offsets), known.arena_bytes) is None:  # one after the other, they may share
+        if check(plan.problem, np.array(offsets), embedded.arena_bytes) is None:  # one after the other, they may share
             try:
-                follow(graph, evolve(with_offsets(known, offsets), arena_bytes=top(plan, offsets)), plan.options)
+                follow(graph, evolve(with_offsets(embedded, offsets), arena_bytes=top(plan, offsets)), plan.options)
             except PlanRefusedError as error:
-                told.append(str(error))
-    assert told and all("the plan breaks a rule: " in text for text in told)
+                errors.append(str(error))
+    assert errors and all("the plan breaks a rule: " in text for text in errors)
 
 
 def top(plan: ExecutionPlan, offsets: list[int]) -> int:
@@ -191,7 +191,7 @@ def top(plan: ExecutionPlan, offsets: list[int]) -> int:
 
 def test_replay_tells_why_a_plan_was_made_anew() -> None:
     graph = chain()
-    known = evolve(embed(engine.make_plan(graph)), source="it")
+    embedded = evolve(embed(engine.make_plan(graph)), source="it")
     wider, longer = Graph("chain"), Graph("chain")
     wider.output(ops.relu(wider.input("x", (8, 4))), "y")
     longer.output(ops.tanh(longer.input("x", (4, 4))), "y")
@@ -199,41 +199,43 @@ def test_replay_tells_why_a_plan_was_made_anew() -> None:
         (wider, {}, "it is for 'x' float32 4x4, and here is 'x' float32 8x4"),
         (longer, {}, "it is for other operators: another model, or other passes over it"),
         (graph, {"alignment": 32}, "it was made with alignment=64, not 32"),
-        (graph, {"strategy": "naive"}, f"it was made by strategy {known.strategy!r}, not 'naive'"),
+        (graph, {"strategy": "naive"}, f"it was made by strategy {embedded.strategy!r}, not 'naive'"),
         (graph, {"order": "memory"}, "it was made with order='given', not 'memory'"),
     )
-    for other, options, told in cases:
-        plan = engine.make_plan(other, embedded=known, **options)
-        assert plan.origin == f"made anew: {told}" and not plan.is_followed
-        assert f"plan: made anew: {told}" in plan.report().text() and plan.report().origin == plan.origin
-        with pytest.raises(OtherPlanError, match=told[:20]):
-            engine.make_plan(other, embedded=evolve(known, required=True), **options)
+    for other, options, reason in cases:
+        plan = engine.make_plan(other, embedded=embedded, **options)
+        assert plan.origin == f"made anew: {reason}" and not plan.is_followed
+        assert f"plan: made anew: {reason}" in plan.report().text() and plan.report().origin == plan.origin
+        with pytest.raises(OtherPlanError, match=reason[:20]):
+            engine.make_plan(other, embedded=evolve(embedded, required=True), **options)
 
 
 def test_a_budget_below_the_plan_is_told() -> None:
     graph = chain()
-    known = embed(engine.make_plan(graph, reuse=False))
-    found = engine.make_plan(graph, embedded=evolve(known, required=False), reuse=False, budget=known.arena_bytes)
-    assert found.is_followed
-    with pytest.raises(OtherPlanError, match=f"needs {known.arena_bytes} bytes, and 64 are available"):
-        engine.make_plan(graph, embedded=evolve(known, required=True), reuse=False, budget=64)
+    embedded = embed(engine.make_plan(graph, reuse=False))
+    replayed = engine.make_plan(
+        graph, embedded=evolve(embedded, required=False), reuse=False, budget=embedded.arena_bytes
+    )
+    assert replayed.is_followed
+    with pytest.raises(OtherPlanError, match=f"needs {embedded.arena_bytes} bytes, and 64 are available"):
+        engine.make_plan(graph, embedded=evolve(embedded, required=True), reuse=False, budget=64)
 
 
 def test_other_kernels_are_told() -> None:
     graph = chain()
-    known = embed(engine.make_plan(graph))
-    known = evolve(known, identity=evolve(known.identity, kernels=digest_of("others")))
-    assert "other kernels" in engine.make_plan(graph, embedded=known).origin
-    known = evolve(embed(engine.make_plan(graph)), memory=digest_of("others"))
-    assert "other lifetimes" in engine.make_plan(graph, embedded=known).origin
+    embedded = embed(engine.make_plan(graph))
+    embedded = evolve(embedded, identity=evolve(embedded.identity, kernels=digest_of("others")))
+    assert "other kernels" in engine.make_plan(graph, embedded=embedded).origin
+    embedded = evolve(embed(engine.make_plan(graph)), memory=digest_of("others"))
+    assert "other lifetimes" in engine.make_plan(graph, embedded=embedded).origin
 
 
 def test_long_and_odd_names_make_short_errors() -> None:
     graph, other = Graph("g"), Graph("g")
     graph.output(ops.relu(graph.input("\x1b[31m\n" + "x" * 10_000, (4,))), "y")
     other.output(ops.relu(other.input("x", (4,))), "y")
-    told = engine.make_plan(other, embedded=embed(engine.make_plan(graph))).origin
-    assert told.isprintable() and len(told) < 200
+    origin = engine.make_plan(other, embedded=embed(engine.make_plan(graph))).origin
+    assert origin.isprintable() and len(origin) < 200
 
 
 def test_replay_refuses_what_is_no_plan() -> None:
@@ -242,10 +244,10 @@ def test_replay_refuses_what_is_no_plan() -> None:
 
 
 def test_a_graph_without_lengths_follows_nothing() -> None:
-    known, graph = embed(engine.make_plan(chain())), Graph("open")
+    embedded, graph = embed(engine.make_plan(chain())), Graph("open")
     graph.output(ops.relu(graph.input("x", (graph.dim("n"), 4))), "y")
     with pytest.raises(OptionError, match=r"an embedded plan is one of known lengths; engine\.bind gives 'open' some"):
-        engine.compile(graph, embedded=known)
+        engine.compile(graph, embedded=embedded)
 
 
 @pytest.mark.parametrize("order", ["given", "memory"])
@@ -254,15 +256,15 @@ def test_a_plan_that_computes_again_is_followed_too(order: str) -> None:
     most = engine.make_plan(graph).arena_bytes * 6 // 10
     plan = engine.make_plan(graph, budget=most, order=order)
     assert plan.recomputed and plan.options.order == order
-    known = evolve(read_back(embed(plan)), required=True)
+    embedded = evolve(read_back(embed(plan)), required=True)
     with no_solver(), patch.object(planning, "cheapest", side_effect=AssertionError("a search ran")):
-        exe = engine.compile(graph, embedded=known, budget=most, order=order)
+        exe = engine.compile(graph, embedded=embedded, budget=most, order=order)
     assert exe.plan.is_followed and exe.plan.recomputed == plan.recomputed
     assert exe.plan.lowered.graph.text() == plan.lowered.graph.text()
     feeds = random_feeds(graph)
     assert_same(exe.run(feeds), engine.compile(graph).run(feeds))
     with pytest.raises(OtherPlanError, match="the plan computes values again, and recompute is off"):
-        engine.make_plan(graph, embedded=known, order=order, recompute=False)
+        engine.make_plan(graph, embedded=embedded, order=order, recompute=False)
 
 
 @given(st.integers(0, 2**32), st.integers(0, 2**32))
@@ -270,11 +272,11 @@ def test_a_plan_that_computes_again_is_followed_too(order: str) -> None:
 def test_replay_refuses_a_sequence_that_is_none(seed: int, length: int) -> None:
     graph = training_chain(6)
     plan = engine.make_plan(graph, budget=engine.make_plan(graph).arena_bytes * 7 // 10)
-    known, rng = embed(plan), np.random.default_rng(seed)
-    ((names, plain),) = known.again
+    embedded, rng = embed(plan), np.random.default_rng(seed)
+    ((names, plain),) = embedded.again
     drawn = tuple(rng.choice(names, length % (2 * len(names))).tolist())
     try:
-        follow(graph, evolve(known, again=((drawn, plain),)), Options())
+        follow(graph, evolve(embedded, again=((drawn, plain),)), Options())
     except (PlanRefusedError, OtherPlanError):
         return
     assert drawn == names
@@ -283,19 +285,19 @@ def test_replay_refuses_a_sequence_that_is_none(seed: int, length: int) -> None:
 def test_replay_refuses_a_read_of_a_parameter_after_its_update() -> None:
     graph = random_training(seeded(3))
     plan = engine.make_plan(graph, budget=engine.make_plan(graph).arena_bytes * 92 // 100)
-    known = embed(plan)
-    ((names, plain),) = known.again
-    late = evolve(known, again=(((*names, "matmul_1/gradient/matmul_0"), plain),), source="it")
+    embedded = embed(plan)
+    ((names, plain),) = embedded.again
+    late = evolve(embedded, again=(((*names, "matmul_1/gradient/matmul_0"), plain),), source="it")
     with pytest.raises(PlanRefusedError, match="it cannot run: 'w0/update/sgd_step_0' updates parameter 'w0' in place"):
         follow(graph, late, Options())
 
 
 def test_bytes_without_are_more_than_those_with_what_runs_again() -> None:
     graph = training_chain(6)
-    known = embed(engine.make_plan(graph, budget=engine.make_plan(graph).arena_bytes * 7 // 10))
-    ((names, plain),) = known.again
-    assert read_back(known) == known and plain > known.arena_bytes
-    lied = evolve(known, again=((names, known.arena_bytes - 1),))
+    embedded = embed(engine.make_plan(graph, budget=engine.make_plan(graph).arena_bytes * 7 // 10))
+    ((names, plain),) = embedded.again
+    assert read_back(embedded) == embedded and plain > embedded.arena_bytes
+    lied = evolve(embedded, again=((names, embedded.arena_bytes - 1),))
     with pytest.raises(PlanRefusedError, match=r"metadata 'pkg\.arenaplan\.again' row 0: \d+ bytes without are fewer"):
         read_back(lied)
 
@@ -317,7 +319,10 @@ def test_saved_plan_texts_are_ascii_whatever_names_are() -> None:
     graph = Graph("names")
     name = '"</script><script>alert(1)</script>\n\ud800' + "x" * 10_000
     graph.output(ops.relu(graph.input(name, (3,))), "y")
-    found = texts(graph)
-    assert all(text.isascii() for text in found.values()) and json.loads(found[PREFIX + "offsets"])[0][0] == name
+    saved_texts = texts(graph)
+    assert (
+        all(text.isascii() for text in saved_texts.values())
+        and json.loads(saved_texts[PREFIX + "offsets"])[0][0] == name
+    )
     with no_solver():
-        assert engine.make_plan(graph, embedded=plan_of(found, "it", True)).is_followed
+        assert engine.make_plan(graph, embedded=plan_of(saved_texts, "it", True)).is_followed

@@ -71,12 +71,12 @@ def test_hundreds_of_bindings_of_one_graph_and_repeats_need_no_plan() -> None:
     chosen = [{n: int(rng.integers(2, 9)) for n in NAMES} for _ in range(30)]
     feeds = [feeds_of(graph, lengths, i) for i, lengths in enumerate(chosen)]
     first = [exe.run(f) for f in feeds]
-    made = exe.stage_report().cache
+    before = exe.stage_report().cache
     for one, outputs in zip(feeds, first, strict=True):
         assert_same(exe.run(one), outputs)
     after = exe.stage_report().cache
-    assert (after.misses, after.plans) == (made.misses, made.plans)
-    assert after.hits == made.hits + len(feeds)
+    assert (after.misses, after.plans) == (before.misses, before.plans)
+    assert after.hits == before.hits + len(feeds)
 
 
 @settings(max_examples=25, deadline=None)
@@ -197,8 +197,8 @@ def test_an_input_may_have_arithmetic_on_a_name() -> None:
     x, y = graph.input("x", ("n", 2)), graph.input("y", (n * 2 + 1, 2))
     graph.output(ops.concat([x, y]), "z")
     exe = engine.compile(graph)
-    made = exe.run({"x": np.ones((3, 2), np.float32), "y": np.zeros((7, 2), np.float32)})["z"]
-    assert made.shape == (10, 2) and made.sum() == 6
+    z = exe.run({"x": np.ones((3, 2), np.float32), "y": np.zeros((7, 2), np.float32)})["z"]
+    assert z.shape == (10, 2) and z.sum() == 6
     with pytest.raises(FeedError, match=r"\(8, 2\), but \(7, 2\) is expected"):
         exe.run({"x": np.ones((3, 2), np.float32), "y": np.zeros((8, 2), np.float32)})
 

@@ -54,22 +54,22 @@ def stage() -> Any:
 def run(cache: PlanCache, keys: Run, *, fails: bool = False) -> list[CachedStage]:
     """Looks for the stages of a run; the last may fail, if it is not there."""
     cache.start()
-    found = [cache.get(key, stage) for key in (keys[:-1] if fails else keys)]
+    stages = [cache.get(key, stage) for key in (keys[:-1] if fails else keys)]
     if fails:
         with contextlib.suppress(ValueError):
-            found.append(cache.get(keys[-1], fail))
-    return found
+            stages.append(cache.get(keys[-1], fail))
+    return stages
 
 
 def kept(cache: PlanCache) -> set[tuple[Hashable, ...]]:
     """All that hangs in the tree."""
-    found: set[tuple[Hashable, ...]] = set()
+    paths: set[tuple[Hashable, ...]] = set()
     left: list[tuple[tuple[Hashable, ...], CachedStage]] = [((k,), e) for k, e in cache._first.items()]
     while left:
         path, entry = left.pop()
-        found.add(path)
+        paths.add(path)
         left += [((*path, k), e) for k, e in entry.followers.items()]
-    return found
+    return paths
 
 
 @settings(max_examples=150, deadline=None)
@@ -77,9 +77,9 @@ def kept(cache: PlanCache) -> set[tuple[Hashable, ...]]:
 def test_the_plan_cache_keeps_what_a_plain_one_keeps(size: int, runs: list[tuple[Run, bool]]) -> None:
     cache, plain, asked = PlanCache(size), Plain(size), 0
     for number, (keys, fails) in enumerate(runs):
-        found = run(cache, keys, fails=fails)
-        plain.run(number, keys[: len(found)])
-        asked += len(found)
+        stages = run(cache, keys, fails=fails)
+        plain.run(number, keys[: len(stages)])
+        asked += len(stages)
         assert kept(cache) == plain.used.keys()
         assert cache.statistics == CacheStatistics(size, len(plain.used), plain.hits, asked - plain.hits)
 

@@ -89,8 +89,8 @@ def test_nested_staged_branches_of_unlike_shapes_equal_numpy(
     c, d = (graph.input(name, (), "bool") for name in "cd")
 
     def inner() -> Var:
-        found: Var = engine.cond(d, lambda: ops.concat([x, x, x]), lambda: x[:0])
-        return found
+        chosen: Var = engine.cond(d, lambda: ops.concat([x, x, x]), lambda: x[:0])
+        return chosen
 
     y = engine.cond(c, lambda: ops.concat([inner(), x]) * 2.0, lambda: ops.neg(x))
     graph.output(y + 1.0, "y")
@@ -98,9 +98,9 @@ def test_nested_staged_branches_of_unlike_shapes_equal_numpy(
     array = rows(n)
     part = np.concatenate([array] * 3) if other else array[:0]
     wanted = np.concatenate([part, array]) * 2 if one else -array
-    made = engine.compile(graph, **mode).run({"x": array, "c": np.asarray(one), "d": np.asarray(other)})
-    np.testing.assert_array_equal(made["y"], wanted + 1)
-    np.testing.assert_array_equal(made["turned"], wanted.T)
+    outputs = engine.compile(graph, **mode).run({"x": array, "c": np.asarray(one), "d": np.asarray(other)})
+    np.testing.assert_array_equal(outputs["y"], wanted + 1)
+    np.testing.assert_array_equal(outputs["turned"], wanted.T)
 
 
 @settings(max_examples=20, deadline=None)
@@ -110,8 +110,8 @@ def test_staged_loops_inside_loops_equal_numpy(n: int, outer: int, inner: int, m
     x, i, j = graph.input("x", ("n", 3)), graph.input("i", (), "int64"), graph.input("j", (), "int64")
 
     def turn(_: Var, h: Var) -> Var:
-        found: Var = engine.fori_loop(j, lambda k, g: ops.concat([g, g[:1] + ops.cast(k, "float32")]), ops.neg(h))
-        return found
+        grown: Var = engine.fori_loop(j, lambda k, g: ops.concat([g, g[:1] + ops.cast(k, "float32")]), ops.neg(h))
+        return grown
 
     graph.output(engine.fori_loop(i, turn, x), "y")
     wanted = rows(n)
@@ -138,8 +138,8 @@ def test_staged_bodies_with_data_decided_sizes_equal_numpy(n: int, turns: int, m
     wanted = rows(n)
     for _ in range(turns):
         wanted = wanted[wanted[:, 0] > 0] - 1
-    made = engine.compile(graph, **mode).run({"x": rows(n), "k": np.asarray(turns)})
-    np.testing.assert_array_equal(made["y"], wanted)
+    outputs = engine.compile(graph, **mode).run({"x": rows(n), "k": np.asarray(turns)})
+    np.testing.assert_array_equal(outputs["y"], wanted)
 
 
 @settings(max_examples=15, deadline=None)
@@ -161,10 +161,10 @@ def test_rows_of_a_loop_that_carries_other_lengths(n: int, most: int) -> None:
     for _ in range(most):
         wanted.append(h.sum(0))
         h = np.concatenate([h, h[:1] * 2])
-    made = engine.compile(graph).run({"x": rows(n), "limit": np.asarray(most)})
-    np.testing.assert_array_equal(made["last"], h)
-    np.testing.assert_array_equal(made["sums"], np.array(wanted, np.float32).reshape(most, 3))
-    assert made["count"] == most
+    outputs = engine.compile(graph).run({"x": rows(n), "limit": np.asarray(most)})
+    np.testing.assert_array_equal(outputs["last"], h)
+    np.testing.assert_array_equal(outputs["sums"], np.array(wanted, np.float32).reshape(most, 3))
+    assert outputs["count"] == most
 
 
 def test_values_of_body_dimensions_alone_belong_to_the_body() -> None:
@@ -221,8 +221,12 @@ def test_lengths_that_a_turn_carries_on_are_those_of_that_turn(in_stages: bool) 
         for _ in range(turns):
             total += 2 * length
             length, wanted = wanted, wanted + n
-        made = exe.run({"x": rows(n), "k": np.asarray(turns)})
-        assert made["h"].shape[0] == wanted and made["length"] == made["pair"] == length and made["total"] == total
+        outputs = exe.run({"x": rows(n), "k": np.asarray(turns)})
+        assert (
+            outputs["h"].shape[0] == wanted
+            and outputs["length"] == outputs["pair"] == length
+            and outputs["total"] == total
+        )
 
 
 def test_a_turn_with_a_cut_in_it_waits_for_its_own_condition() -> None:
@@ -240,5 +244,5 @@ def test_a_turn_with_a_cut_in_it_waits_for_its_own_condition() -> None:
 
     graph.output(engine.while_loop(goes_on, turn, x), "y")
     for least_fed in (0, 2, 5, 9):
-        made = engine.compile(graph).run({"x": rows(6), "least": np.asarray(least_fed)})["y"]
-        np.testing.assert_array_equal(made, rows(6)[max(6 - least_fed, 0) :])
+        y = engine.compile(graph).run({"x": rows(6), "least": np.asarray(least_fed)})["y"]
+        np.testing.assert_array_equal(y, rows(6)[max(6 - least_fed, 0) :])

@@ -48,11 +48,11 @@ def test_an_element_that_there_cannot_be_is_refused_at_once(index: int) -> None:
 def test_where_no_made_up_number_fits_the_error_says_how_to_tell_better_ones() -> None:
     graph = Graph("rows")
     x, k = graph.input("x", ("n", 4)), graph.input("k", (1,), "int64")
-    told = graph.data_dim(graph.input("m", (), "int64"), 0, (96, 160, 224, 6, 18, 1, 0))
+    dim = graph.data_dim(graph.input("m", (), "int64"), 0, (96, 160, 224, 6, 18, 1, 0))
     with pytest.raises(ShapeError, match=r"what k might be was made up: `samples` of graph.data_dim"):
         ops.reshape(x, (graph.data_dim(k), 2, 2))
     with pytest.raises(ShapeError) as error:
-        ops.reshape(x, (told, 2, 3))
+        ops.reshape(x, (dim, 2, 3))
     assert "made up" not in str(error.value)
 
 
@@ -105,7 +105,7 @@ def _cut(row: Var) -> Var:
 
 
 @pytest.mark.parametrize(
-    ("step", "told"),
+    ("step", "reason"),
     [
         (lambda c, r: (c + _sum(ops.nonzero(r)), ()), "data computed in the body decide its sizes"),
         (lambda c, r: (c, ops.nonzero(r)), "data computed in the body decide its sizes"),
@@ -114,6 +114,8 @@ def _cut(row: Var) -> Var:
     ],
 )
 @pytest.mark.parametrize("width", [3, "n"])
-def test_a_scan_says_what_it_cannot(step: Step, told: str, width: Any) -> None:
-    with pytest.raises((GraphError, OpError), match=rf"scan: .*{told}.*; engine.fori_loop and engine.unfold run such"):
+def test_a_scan_says_what_it_cannot(step: Step, reason: str, width: Any) -> None:
+    with pytest.raises(
+        (GraphError, OpError), match=rf"scan: .*{reason}.*; engine.fori_loop and engine.unfold run such"
+    ):
         turns(step, width)

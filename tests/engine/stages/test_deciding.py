@@ -33,16 +33,16 @@ def add(graph: Graph, numbers: Var, index: int, way: str) -> None:
     dim: Any = graph.data_dim(numbers, index)
     one = graph.constant(np.ones(1, np.int64))
     if way == "length":
-        made = ops.reduce_sum(ops.expand(one, (dim,)), (0,))
+        used = ops.reduce_sum(ops.expand(one, (dim,)), (0,))
     elif way == "constant":
-        made = graph.constant(dim) + one
+        used = graph.constant(dim) + one
     elif way == "sum":
-        made = ops.expand(one, (dim + 1,))[:1] * 2
+        used = ops.expand(one, (dim + 1,))[:1] * 2
     elif way == "ratio":
-        made = ops.reshape(ops.expand(one, (2 * dim,)), (2, dim))[:, :1]
+        used = ops.reshape(ops.expand(one, (2 * dim,)), (2, dim))[:, :1]
     else:
-        made = engine.fori_loop(2, lambda _, total: total + graph.constant(dim), one)
-    graph.output(made, f"{way}{index}")
+        used = engine.fori_loop(2, lambda _, total: total + graph.constant(dim), one)
+    graph.output(used, f"{way}{index}")
 
 
 def network(used: dict[int, str], is_fed: bool) -> Executable:
@@ -68,9 +68,9 @@ def test_plans_are_made_for_the_elements_that_are_read(
     outputs = [exe.run({"k": np.array(numbers)}) for numbers in fed]
     distinct = {tuple(numbers[i] for i in sorted(used)) for numbers in fed}
     assert exe.stage_report().cache.misses == len(distinct) + (not is_fed)
-    for numbers, found in zip(fed, outputs, strict=True):
+    for numbers, ran in zip(fed, outputs, strict=True):
         for i, way in used.items():
-            assert found[f"{way}{i}"].sum() == WAYS[way](numbers[i] + (not is_fed))
+            assert ran[f"{way}{i}"].sum() == WAYS[way](numbers[i] + (not is_fed))
 
 
 @settings(max_examples=60, deadline=None)
@@ -94,8 +94,8 @@ def test_only_the_element_of_two_that_is_read_decides() -> None:
     exe = engine.compile(graph)
     for i in range(5):
         assert exe.run({"k": np.array([3, i])})["y"].tolist() == [i] * 3
-    told = exe.stage_report().cache
-    assert (told.misses, told.hits) == (1, 4)
+    cache = exe.stage_report().cache
+    assert (cache.misses, cache.hits) == (1, 4)
     assert dict(deciding_elements(graph)) == {"k": (0,)}
 
 
@@ -117,12 +117,12 @@ def test_readers_of_derived_elements_read_the_deciding_elements(are_lengths: boo
     k = graph.input("k", (3,), "int64")
     pair = of_dims([graph.data_dim(k, i) for i in (0, 2)], (2,), np.dtype(np.int64), graph.samples)
     assert isinstance(pair, Derived)
-    (made,) = derive(find("abs"), (pair,), {}, graph.samples)
+    (absolute,) = derive(find("abs"), (pair,), {}, graph.samples)
     if are_lengths:
-        lengths: Any = made.elements()
+        lengths: Any = absolute.elements()
         graph.output(ops.reduce_sum(ops.expand(graph.constant(np.ones((1, 1), np.int64)), lengths), (0, 1)), "y")
     else:
-        graph.output(graph.constant(made), "y")
+        graph.output(graph.constant(absolute), "y")
         graph.samples.guards.clear()  # that there are two elements is watched: another reader
     assert dict(deciding_elements(graph)) == {"k": (0, 2)}
     exe = engine.compile(graph)
@@ -147,8 +147,8 @@ def test_deciding_elements_are_found_in_bodies() -> None:
     exe = engine.compile(graph)
     for last in range(3):
         assert exe.run({"x": np.zeros(1, np.int64), "k": np.array([2, last])})["y"].tolist() == [0] + [1] * 8
-    told = exe.stage_report().cache
-    assert told.misses == len(exe.stages) and told.hits == 2 * told.misses
+    cache = exe.stage_report().cache
+    assert cache.misses == len(exe.stages) and cache.hits == 2 * cache.misses
 
 
 def shrinking(goes_on: bool) -> Executable:

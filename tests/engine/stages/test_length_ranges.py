@@ -58,10 +58,10 @@ def test_every_smaller_shape_runs_in_the_arena_of_the_greatest(graph: Graph, len
     arena = planner(exe).plan.arena_bytes
     chosen = list(itertools.product(*(range(low, high + 1) for low, high in length_ranges.values())))
     for lengths in (dict(zip(length_ranges, numbers, strict=True)) for numbers in chosen):
-        given = feeds(graph, lengths)
-        made, wanted = exe.run(given), exact.run(given)
+        fed = feeds(graph, lengths)
+        outputs, wanted = exe.run(fed), exact.run(fed)
         for name, array in wanted.items():
-            np.testing.assert_allclose(made[name], array, rtol=2e-6, atol=2e-6)
+            np.testing.assert_allclose(outputs[name], array, rtol=2e-6, atol=2e-6)
         assert exe.plan.arena_bytes == arena == exe.arena_bytes
     assert planner(exe).replanned == []
     assert isinstance(exe.executor, StagedExecutor) and exe.executor.memory.relocations == 0
@@ -81,14 +81,14 @@ def test_bounded_plans_of_random_graphs_are_right_whether_lengths_fit_or_not(
         return
     exact = engine.compile(graph)
     for numbers in chosen:
-        given = feeds(graph, dict(zip(NAMES, numbers, strict=True)), seed)
+        fed = feeds(graph, dict(zip(NAMES, numbers, strict=True)), seed)
         try:
-            wanted = exact.run(given)
+            wanted = exact.run(fed)
         except FeedError:
             with pytest.raises(FeedError):
-                exe.run(given)
+                exe.run(fed)
             continue
-        for name, array in exe.run(given).items():
+        for name, array in exe.run(fed).items():
             np.testing.assert_allclose(array, wanted[name], rtol=1e-5, atol=1e-5)
 
 
@@ -115,8 +115,8 @@ def test_a_smaller_shape_allocates_nothing_while_it_runs() -> None:
 def test_lengths_out_of_length_ranges_are_refused_and_the_next_run_is_right() -> None:
     graph = images()
     exe = engine.compile(graph, length_ranges={"batch": (2, 3), "side": (4, 8)})
-    for lengths, told in (({"batch": 1, "side": 5}, "batch=1"), ({"batch": 2, "side": 9}, "side=9")):
-        with pytest.raises(FeedError, match=f"{told} is out of its range"):
+    for lengths, named in (({"batch": 1, "side": 5}, "batch=1"), ({"batch": 2, "side": 9}, "side=9")):
+        with pytest.raises(FeedError, match=f"{named} is out of its range"):
             exe.run(feeds(graph, lengths))
     assert exe.run(feeds(graph, {"batch": 2, "side": 8}))["y"].shape == (2, 10)
 
@@ -142,15 +142,15 @@ def pairs() -> Graph:
 
 
 @pytest.mark.parametrize(
-    ("length_ranges", "told", "left_out"),
+    ("length_ranges", "counted", "left_out"),
     [((8, 16), [8, 10, 16], 0), ((1, 64), [8, 64], 1), ((3, 4), [4], 1), ((0, 2), [0, 2], 0), ((6, 6), [6], 0)],
 )
 def test_costs_leave_out_lengths_that_the_graph_does_not_allow(
-    length_ranges: tuple[int, int], told: list[int], left_out: int
+    length_ranges: tuple[int, int], counted: list[int], left_out: int
 ) -> None:
     exe = engine.compile(pairs(), length_ranges={"n": length_ranges})
     costs = exe.length_range_costs()
-    assert [c.lengths["n"] for c in costs] == told and costs.left_out == left_out
+    assert [c.lengths["n"] for c in costs] == counted and costs.left_out == left_out
     for cost in costs:
         assert cost.exact_bytes == engine.make_plan(engine.bind(pairs(), cost.lengths)).arena_bytes
 
@@ -175,7 +175,7 @@ def test_lengths_and_length_ranges_may_be_integers_of_any_kind() -> None:
 
 
 @pytest.mark.parametrize(
-    ("length_ranges", "told"),
+    ("length_ranges", "message"),
     [
         ({"batch": (1, 2)}, "'side' has none"),
         ({"batch": (1, 2), "side": (4, 8), "w": (1, 2)}, "length_ranges has 'w', which is no dimension"),
@@ -189,8 +189,8 @@ def test_lengths_and_length_ranges_may_be_integers_of_any_kind() -> None:
         ({"batch": (np.True_, 2), "side": (4, 8)}, "the range of 'batch'"),
     ],
 )
-def test_bounds_that_make_no_sense_are_refused(length_ranges: Any, told: str) -> None:
-    with pytest.raises(OptionError, match=told):
+def test_bounds_that_make_no_sense_are_refused(length_ranges: Any, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
         engine.compile(images(), length_ranges=length_ranges)
 
 

@@ -15,7 +15,7 @@ def thresholds(least: float, sure: float) -> dict[str, Array]:
     return {"least": np.asarray(least, np.float32), "sure": np.asarray(sure, np.float32)}
 
 
-def found(count: int, seed: int) -> dict[str, Array]:
+def detections(count: int, seed: int) -> dict[str, Array]:
     """What the tail of a detector is fed."""
     rng = np.random.default_rng(seed)
     arrays = rng.standard_normal((1, count, 4)) * 4, rng.random((1, CLASSES, count)), rng.standard_normal((count, 64))
@@ -27,13 +27,13 @@ def found(count: int, seed: int) -> dict[str, Array]:
     [(500, 0.3, 0.6), (500, 0.7, 0.8), (4000, 0.3, 0.6), (4000, 0.5, 0.99), (4000, 0.9, 0.9), (700, 1.0, 1.0)],
 )
 def test_the_staged_tail_of_a_detector_equals_one_of_known_sizes(count: int, least: float, sure: float) -> None:
-    exe, feeds = engine.compile(tail()), found(count, count) | thresholds(least, sure)
-    made = exe.run(feeds)
-    assert_same(made, engine.compile(tail(), mode="dynamic").run(feeds))
-    kept, scores = made["kept"], feeds["scores"]
+    exe, feeds = engine.compile(tail()), detections(count, count) | thresholds(least, sure)
+    outputs = exe.run(feeds)
+    assert_same(outputs, engine.compile(tail(), mode="dynamic").run(feeds))
+    kept, scores = outputs["kept"], feeds["scores"]
     seen = scores[kept[:, 0], kept[:, 1], kept[:, 2]]
-    assert (seen > least).all() and len(made["shown"]) == len(made["classes"]) == (seen > sure).sum()
-    np.testing.assert_array_equal(made["scores"], np.sort(seen)[::-1][: len(made["scores"])])
+    assert (seen > least).all() and len(outputs["shown"]) == len(outputs["classes"]) == (seen > sure).sum()
+    np.testing.assert_array_equal(outputs["scores"], np.sort(seen)[::-1][: len(outputs["scores"])])
     assert len(exe.stages) == 3
     assert exe.stage_report().loss <= MOST_LOSS
 
@@ -54,8 +54,8 @@ def test_a_staged_greedy_decoder() -> None:
         prompt = np.random.default_rng(seed).integers(0, WORDS, count)
         end = decoder.numpy(prompt, -1, count + turns)[-1]
         wanted = decoder.numpy(prompt, end, most)
-        made = exe.run({"prompt": prompt, "end": np.asarray(end), "most": np.asarray(most)})["tokens"]
-        assert made.tolist() == wanted
+        tokens = exe.run({"prompt": prompt, "end": np.asarray(end), "most": np.asarray(most)})["tokens"]
+        assert tokens.tolist() == wanted
         assert len(exe.stages) == len(wanted) - count + 2
         assert exe.stage_report().loss <= MOST_LOSS
         lengths.add(len(wanted))
@@ -65,5 +65,5 @@ def test_a_staged_greedy_decoder() -> None:
 def test_a_decoder_that_has_nothing_to_do_gives_the_prompt() -> None:
     exe, prompt = engine.compile(Decoder.drawn().graph()), np.array([7, 9])
     for end, most in ((9, 50), (-1, 2), (-1, 0)):
-        made = exe.run({"prompt": prompt, "end": np.asarray(end), "most": np.asarray(most)})["tokens"]
-        assert made.tolist() == [7, 9]
+        tokens = exe.run({"prompt": prompt, "end": np.asarray(end), "most": np.asarray(most)})["tokens"]
+        assert tokens.tolist() == [7, 9]

@@ -29,18 +29,18 @@ def executor(exe: Executable) -> StagedExecutor:
 
 def in_segments(exe: Executable) -> Executable:
     """The same where the system gives no addresses ahead."""
-    made = executor(exe)
-    exe_terms = Terms(made.terms.options, made.terms.capacity, in_one_block=False)
-    again = StagedExecutor(made.template, exe_terms, Segments(made.terms.options.alignment), made.cache)
+    in_block = executor(exe)
+    exe_terms = Terms(in_block.terms.options, in_block.terms.capacity, in_one_block=False)
+    again = StagedExecutor(in_block.template, exe_terms, Segments(in_block.terms.options.alignment), in_block.cache)
     return Executable(exe.graph, again)
 
 
 def check(exe: Executable, net: Net, seed: int) -> None:
     feeds = feeds_for(seed)
-    made = exe.run(feeds)
+    outputs = exe.run(feeds)
     for name, wanted in net.wanted(feeds).items():
-        assert made[name].shape == wanted.shape
-        np.testing.assert_array_equal(made[name], wanted, name)
+        assert outputs[name].shape == wanted.shape
+        np.testing.assert_array_equal(outputs[name], wanted, name)
 
 
 def check_addresses(exe: Executable) -> None:
@@ -80,11 +80,11 @@ def test_staged_networks_equal_numpy_in_every_mode(net: Net, seed: int, mode: di
 def test_staged_runs_of_the_same_data_need_no_plan_again(net: Net, seed: int) -> None:
     exe = engine.compile(net.graph)
     check(exe, net, seed)
-    made, stages = exe.stage_report().cache, exe.stages
+    before, stages = exe.stage_report().cache, exe.stages
     check(exe, net, seed)
     again = exe.stage_report().cache
-    assert exe.stages == stages and again.misses == made.misses
-    assert again.hits == made.hits + len(stages)
+    assert exe.stages == stages and again.misses == before.misses
+    assert again.hits == before.hits + len(stages)
 
 
 @settings(max_examples=10, deadline=None)
@@ -106,10 +106,10 @@ def test_outputs_may_stay_in_the_arena_until_the_next_run(net: Net, seed: int) -
         np.testing.assert_array_equal(array, wanted[name])
     feeds = feeds_for(seed + 1)
     given_out = {n: np.empty_like(a) for n, a in net.wanted(feeds).items()}
-    made = exe.run(feeds, out=given_out)
+    outputs = exe.run(feeds, out=given_out)
     for name, wanted_array in net.wanted(feeds).items():
-        assert made[name] is given_out[name]
-        np.testing.assert_array_equal(made[name], wanted_array)
+        assert outputs[name] is given_out[name]
+        np.testing.assert_array_equal(outputs[name], wanted_array)
 
 
 @pytest.mark.slow

@@ -56,10 +56,10 @@ def ran(build: Callable[[Graph, Var], None], *feeds: Array, **options: Any) -> t
     graph = Graph("cut")
     build(graph, graph.input("x", ("n", 4)))
     exe = engine.compile(graph, **options)
-    made: dict[str, Array] = {}
+    outputs: dict[str, Array] = {}
     for x in feeds:
-        made = exe.run({"x": x})
-    return exe, made
+        outputs = exe.run({"x": x})
+    return exe, outputs
 
 
 def signs(*numbers: int) -> Array:
@@ -81,14 +81,14 @@ def test_views_and_early_outputs_stay_alive_over_several_cuts() -> None:
         graph.output(ops.reshape(early, (-1,)), "flat")
 
     x = signs(3, -1, 9, 0, 5)
-    exe, made = ran(build, x)
+    exe, outputs = ran(build, x)
     once = x[x[:, 0] > 0]
     twice = (once - 4)[once[:, 0] > 4]
     # Powers of e in compiled code differ from numpy's by two units in the last place at most.
-    np.testing.assert_allclose(made["early"], np.exp(x), rtol=2.4e-7)
-    np.testing.assert_array_equal(made["flat"], made["early"].reshape(-1))
-    np.testing.assert_array_equal(made["rest"], once[1:])
-    np.testing.assert_allclose(made["sum"][0, 0], np.exp(x)[:, 1:].sum() + twice.sum(), rtol=1e-6)
+    np.testing.assert_allclose(outputs["early"], np.exp(x), rtol=2.4e-7)
+    np.testing.assert_array_equal(outputs["flat"], outputs["early"].reshape(-1))
+    np.testing.assert_array_equal(outputs["rest"], once[1:])
+    np.testing.assert_allclose(outputs["sum"][0, 0], np.exp(x)[:, 1:].sum() + twice.sum(), rtol=1e-6)
     assert len(exe.stages) == 3
 
 
@@ -100,9 +100,9 @@ def test_a_data_decided_size_may_be_zero() -> None:
         graph.output(ops.nonzero(some), "places")
 
     for x in (signs(-1, -2), signs(), signs(0)):
-        exe, made = ran(build, signs(1, 2, 3), x)
-        assert made["y"].shape == (0, 3) and made["places"].shape == (2, 0)
-        np.testing.assert_array_equal(made["sum"], np.zeros((1, 4)))
+        exe, outputs = ran(build, signs(1, 2, 3), x)
+        assert outputs["y"].shape == (0, 3) and outputs["places"].shape == (2, 0)
+        np.testing.assert_array_equal(outputs["sum"], np.zeros((1, 4)))
         assert exe.stage_report().stages
 
 
@@ -116,10 +116,10 @@ def test_a_deciding_tensor_may_be_an_output_and_an_input() -> None:
     graph.output(k, "k")
     exe = engine.compile(graph)
     for count, first in ((3, 2), (3, 0), (1, 1), (3, 2)):
-        made = exe.run({"x": rows(count), "k": np.asarray(first)})
-        assert made["number"] == 4 * count and made["k"] == first
-        assert made["range"].tolist() == list(range(4 * count, 4 * count + first))
-        np.testing.assert_array_equal(made["front"], rows(count)[:first] * 2)
+        outputs = exe.run({"x": rows(count), "k": np.asarray(first)})
+        assert outputs["number"] == 4 * count and outputs["k"] == first
+        assert outputs["range"].tolist() == list(range(4 * count, 4 * count + first))
+        np.testing.assert_array_equal(outputs["front"], rows(count)[:first] * 2)
 
 
 def test_an_input_that_is_used_only_in_the_last_stage_waits_in_the_arena() -> None:
@@ -128,8 +128,8 @@ def test_an_input_that_is_used_only_in_the_last_stage_waits_in_the_arena() -> No
     graph.output(ops.concat([positive(x), late]), "y")
     exe = engine.compile(graph)
     mine = rows(2).copy()
-    made = exe.run({"x": signs(1, -1), "late": mine})["y"]
-    np.testing.assert_array_equal(made, np.concatenate([signs(1, -1)[:1], rows(2)]))
+    y = exe.run({"x": signs(1, -1), "late": mine})["y"]
+    np.testing.assert_array_equal(y, np.concatenate([signs(1, -1)[:1], rows(2)]))
     assert "late" in exe.stages[1].plan.lowered.inputs
 
 
@@ -141,8 +141,8 @@ def test_a_shape_that_is_computed_element_by_element() -> None:
     graph.output(ops.exp(ops.reshape(x, dims)), "y")
     exe = engine.compile(graph)
     for rows_wanted, columns in ((2, 3), (3, 2), (6, 1)):
-        made = exe.run({"x": np.ones(6, np.float32), "shape": np.array([2 * rows_wanted, 2 * columns])})
-        assert made["y"].shape == (rows_wanted, columns)
+        outputs = exe.run({"x": np.ones(6, np.float32), "shape": np.array([2 * rows_wanted, 2 * columns])})
+        assert outputs["y"].shape == (rows_wanted, columns)
     with pytest.raises(KernelError, match="stage 2 cannot run with"):
         exe.run({"x": np.ones(6, np.float32), "shape": np.array([8, 8])})
     assert exe.run({"x": np.ones(4, np.float32), "shape": np.array([4, 4])})["y"].shape == (2, 2)
@@ -172,8 +172,8 @@ def test_too_little_room_in_a_late_stage_is_told_before_its_operators_run() -> N
 def test_a_budget_that_is_just_enough_is_enough() -> None:
     exe, wanted = ran(large, signs(1, 2, -1))
     needed = max(stage.plan.arena_bytes for stage in exe.stages)
-    fitting, made = ran(large, signs(1, 2, -1), budget=needed)
-    np.testing.assert_array_equal(made["y"], wanted["y"])
+    fitting, outputs = ran(large, signs(1, 2, -1), budget=needed)
+    np.testing.assert_array_equal(outputs["y"], wanted["y"])
     assert isinstance(fitting.executor, StagedExecutor) and isinstance(fitting.executor.memory, ReservedMemory)
     with pytest.raises(BudgetError):
         ran(large, signs(1, 2, -1), budget=needed - 1)
@@ -200,8 +200,8 @@ def test_a_kernel_that_fails_in_a_late_stage_is_named_and_the_next_run_is_right(
 
 
 def test_an_output_array_of_another_shape_is_refused_when_that_is_known() -> None:
-    exe, made = ran(large, signs(1, 2, -1))
-    out = np.empty_like(made["y"])
+    exe, outputs = ran(large, signs(1, 2, -1))
+    out = np.empty_like(outputs["y"])
     with pytest.raises(FeedError, match=r"out='y' has shape \(2, 1\), but \(1, 1\) is expected"):
         exe.run({"x": signs(1, -1)}, out={"y": out})
     assert exe.run({"x": signs(4, 2)}, out={"y": out})["y"] is out
@@ -277,13 +277,13 @@ def test_check_handover_finds_a_tensor_taken_for_something_else(changes: dict[st
 def test_a_number_that_is_made_of_what_data_decide_may_be_an_output() -> None:
     graph = Graph("number")
     x = graph.input("x", ("n", 4))
-    found: Any = graph.data_dim(ops.count_nonzero(x))
-    graph.output(graph.constant(found * 2 + x.shape[0]), "both")
+    dim: Any = graph.data_dim(ops.count_nonzero(x))
+    graph.output(graph.constant(dim * 2 + x.shape[0]), "both")
     graph.output(graph.constant(x.shape[0] * 3), "length")
     exe = engine.compile(graph)
     for x_fed in (signs(0, 1), signs(2, 0, 0)):
-        made = exe.run({"x": x_fed})
-        assert made["both"] == 2 * np.count_nonzero(x_fed) + len(x_fed) and made["length"] == 3 * len(x_fed)
+        outputs = exe.run({"x": x_fed})
+        assert outputs["both"] == 2 * np.count_nonzero(x_fed) + len(x_fed) and outputs["length"] == 3 * len(x_fed)
 
 
 def test_decisions_about_data_are_checked_when_the_data_are_there() -> None:
@@ -291,8 +291,8 @@ def test_decisions_about_data_are_checked_when_the_data_are_there() -> None:
         some = positive(x)
         graph.output((some if some.shape[0] > 2 else some * 2.0) + 1.0, "y")
 
-    exe, made = ran(build, signs(1, 2, 3, -1))
-    np.testing.assert_array_equal(made["y"], signs(1, 2, 3, -1)[:3] + 1)
+    exe, outputs = ran(build, signs(1, 2, 3, -1))
+    np.testing.assert_array_equal(outputs["y"], signs(1, 2, 3, -1)[:3] + 1)
     with pytest.raises(
         KernelError, match="stage 2 cannot run with count_nonzero_0=2: count_nonzero_0 must be greater than 2, but"
     ):
@@ -312,8 +312,8 @@ def test_threads_take_turns_in_a_staged_run() -> None:
     def work(number: int) -> None:
         for turn in range(20):
             x = np.random.default_rng(20 * number + turn).standard_normal((number + 3, 4)).astype(np.float32)
-            made, wanted = exe.run({"x": x}), x[x[:, 0] > 0]
-            if not np.array_equal(made["y"], wanted) or not np.array_equal(made["turned"], wanted.T):
+            outputs, wanted = exe.run({"x": x}), x[x[:, 0] > 0]
+            if not np.array_equal(outputs["y"], wanted) or not np.array_equal(outputs["turned"], wanted.T):
                 wrong.append(number)
 
     threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
@@ -336,10 +336,10 @@ def test_the_judge_sees_what_every_stage_takes_over() -> None:
 
 def test_runs_in_segments_use_those_that_there_are() -> None:
     exe, _ = ran(large)
-    made = exe.executor
-    assert isinstance(made, StagedExecutor)
+    in_block = exe.executor
+    assert isinstance(in_block, StagedExecutor)
     memory = Segments(64)
-    again = StagedExecutor(made.template, evolve(made.terms, in_one_block=False), memory, made.cache)
+    again = StagedExecutor(in_block.template, evolve(in_block.terms, in_one_block=False), memory, in_block.cache)
     for x in (signs(1, -1), signs(*range(1, 9)), signs(1, -1)):
         (lent,) = again.run({"x": x}, {}, False).values()
         assert memory.contains(lent) and len(lent) == (x[:, 0] > 0).sum()

@@ -33,8 +33,8 @@ def counting(**options: Any) -> Executable:
 
 
 def count(exe: Executable, turns: int) -> None:
-    made = exe.run({"x": np.zeros(1, np.int64), "most": np.asarray(turns + 1)})["y"]
-    assert made.tolist() == list(range(turns + 1))
+    y = exe.run({"x": np.zeros(1, np.int64), "most": np.asarray(turns + 1)})["y"]
+    assert y.tolist() == list(range(turns + 1))
 
 
 def executor(exe: Executable) -> StagedExecutor:
@@ -44,9 +44,9 @@ def executor(exe: Executable) -> StagedExecutor:
 
 def in_segments(exe: Executable) -> Executable:
     """The same where the system gives no addresses ahead; plans are shared."""
-    made = executor(exe)
-    terms = evolve(made.terms, in_one_block=False)
-    return Executable(exe.graph, StagedExecutor(made.template, terms, Segments(64), made.cache))
+    in_block = executor(exe)
+    terms = evolve(in_block.terms, in_one_block=False)
+    return Executable(exe.graph, StagedExecutor(in_block.template, terms, Segments(64), in_block.cache))
 
 
 @settings(max_examples=10, deadline=None)
@@ -67,10 +67,10 @@ def test_a_run_that_is_repeated_finds_as_many_stages_as_are_kept(size: int, turn
 def test_a_longer_run_goes_on_where_a_shorter_one_ended() -> None:
     exe = counting()
     count(exe, 5)
-    made = executor(exe).cache.misses
+    misses = executor(exe).cache.misses
     count(exe, 8)
     assert executor(exe).cache.hits == 5 + 1  # not the stage in which the shorter one ended
-    assert executor(exe).cache.misses == made + 3 + 1
+    assert executor(exe).cache.misses == misses + 3 + 1
 
 
 def test_runners_go_when_the_arena_moves() -> None:
@@ -90,9 +90,9 @@ def test_executors_that_share_plans_have_arenas_of_their_own() -> None:
     other = in_segments(one)
     for turns in (3, 5, 3):
         count(one, turns)
-        made = executor(one).cache.misses
+        misses = executor(one).cache.misses
         count(other, turns)
-        assert executor(other).cache.misses == made
+        assert executor(other).cache.misses == misses
     assert executor(one).memory is not executor(other).memory
 
 
@@ -155,11 +155,11 @@ def test_a_run_for_which_there_is_no_room_did_not_end() -> None:
 def test_feeds_that_are_no_run_leave_what_is_told() -> None:
     exe = halves()
     exe.run(RIGHT)
-    told = exe.trace()
+    trace = exe.trace()
     wrong: Mapping[str, Array] = {"x": np.ones(6, np.float32)}
     with pytest.raises(FeedError):
         exe.run(wrong)
-    assert tuple(exe.trace()) == tuple(told)
+    assert tuple(exe.trace()) == tuple(trace)
 
 
 def test_a_graph_of_known_sizes_has_no_story() -> None:

@@ -93,8 +93,8 @@ def test_timed_stages_tell_of_the_same_chunks_in_order_of_time(cuts: list[int], 
     assert Counter(e.kind for e in events if e.kind in ("begin", "end")) == {"begin": calls, "end": calls}
     planned = tuple(trace_stages(exe.stages, mode))
     kinds = ("alloc", "overwrite", "free")
-    told = Counter((e.kind, e.tensor, e.bytes, e.offset) for e in events if e.kind in kinds)
-    assert told == Counter((e.kind, e.tensor, e.bytes, e.offset) for e in planned if e.kind in kinds)
+    moments = Counter((e.kind, e.tensor, e.bytes, e.offset) for e in events if e.kind in kinds)
+    assert moments == Counter((e.kind, e.tensor, e.bytes, e.offset) for e in planned if e.kind in kinds)
 
 
 def test_tensors_alive_across_a_stage_are_traced_once() -> None:

@@ -29,13 +29,13 @@ def _four_processors(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def counts(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     """For which numbers of threads primitives are asked for."""
-    asked, made = set[int](), primitives._primitives
+    asked, create = set[int](), primitives._primitives
 
-    def told(case: Any, count: int) -> Any:
+    def counting(case: Any, count: int) -> Any:
         asked.add(count)
-        return made(case, count)
+        return create(case, count)
 
-    monkeypatch.setattr(primitives, "_primitives", told)
+    monkeypatch.setattr(primitives, "_primitives", counting)
     return asked
 
 

@@ -32,7 +32,7 @@ def test_a_concatenation_in_place_is_called_so_everywhere() -> None:
     plan = engine.make_plan(graph)
     peak = {t.name: (t.operator, t.kind, t.begin) for t in plan.report().peak_tensors}
     assert peak["concat_0"] == ("concat_0", "concat", 1)
-    found = rectangles_of(plan.trace())
-    told = {name: (found.operator[i], found.schema[i], int(found.begin[i])) for i, name in enumerate(found.name)}
-    assert peak.items() <= told.items()
+    data = rectangles_of(plan.trace())
+    shown = {name: (data.operator[i], data.schema[i], int(data.begin[i])) for i, name in enumerate(data.name)}
+    assert peak.items() <= shown.items()
     assert plan.trace().facts.peak_operator == plan.report().peak_operator == "relu_0"

@@ -31,17 +31,17 @@ def overwrites(problem: Problem) -> Sequence[tuple[int, int, int]]:
 @given(graphs(), st.sampled_from(["", "exact", "levels"]), st.integers(0, 2), st.sampled_from(["json", "csv"]))
 def test_a_saved_trace_has_the_problem_and_the_plan(graph: Graph, policy: str, threads: int, suffix: str) -> None:
     plan = engine.make_plan(graph, padding=3, parallel=policy)
-    told = plan.trace(threads=threads if policy else min(threads, 1))
+    trace = plan.trace(threads=threads if policy else min(threads, 1))
     with TemporaryDirectory() as folder:
-        problem, found = problem_of(read_trace(save_trace(told, Path(folder) / f"t.{suffix}")))
-    assert check(problem, found.offset, found.arena_bytes) is None
+        problem, reread = problem_of(read_trace(save_trace(trace, Path(folder) / f"t.{suffix}")))
+    assert check(problem, reread.offset, reread.arena_bytes) is None
     for name in COLUMNS:
         assert np.array_equal(getattr(problem, name), getattr(plan.problem, name))
     assert overwrites(problem) == overwrites(plan.problem)
-    assert found.offset.tolist() == plan.plan.offset.tolist() and found.arena_bytes == plan.arena_bytes
+    assert reread.offset.tolist() == plan.plan.offset.tolist() and reread.arena_bytes == plan.arena_bytes
     if suffix == "json":
         assert problem.alignment.tolist() == plan.problem.alignment.tolist()
-        assert (found.lower_bound, found.strategy) == (plan.plan.lower_bound, plan.plan.strategy)
+        assert (reread.lower_bound, reread.strategy) == (plan.plan.lower_bound, plan.plan.strategy)
 
 
 def test_check_refuses_the_plan_of_a_trace_whose_chunks_overlap() -> None:

@@ -45,9 +45,9 @@ def test_the_peak_is_told_once_where_it_is_first_reached(graph: Graph) -> None:
     plan = engine.make_plan(graph)
     report, trace = plan.report(), plan.trace()
     events = tuple(trace)
-    told = [i for i, e in enumerate(events) if e.kind == PEAK]
-    assert len(told) == (report.peak_bytes > 0)
-    for at in told:
+    peaks = [i for i, e in enumerate(events) if e.kind == PEAK]
+    assert len(peaks) == (report.peak_bytes > 0)
+    for at in peaks:
         peak, before = events[at], events[:at]
         assert peak.bytes == peak.live_bytes == before[-1].live_bytes == report.peak_bytes
         assert all(e.live_bytes < peak.bytes for e in before[:-1])
@@ -80,8 +80,8 @@ def test_on_a_heap_chunks_lie_apart_and_the_footprint_is_what_it_reserves(graph:
 
 
 def test_a_heap_that_knows_no_addresses_tells_of_none() -> None:
-    found = rectangles_of(engine.make_plan(build(seeded(4), 20)).trace("dynamic", heap="refcount"))
-    assert not found.has_places and (found.footprint == found.live).all()
+    data = rectangles_of(engine.make_plan(build(seeded(4), 20)).trace("dynamic", heap="refcount"))
+    assert not data.has_places and (data.footprint == data.live).all()
 
 
 def of_problem_of(plan: engine.ExecutionPlan) -> Events:
@@ -121,14 +121,14 @@ def test_each_call_begins_and_ends_around_what_it_writes(graph: Graph) -> None:
 @given(graphs())
 def test_lives_are_the_chunks_of_the_plan(graph: Graph) -> None:
     plan = engine.make_plan(graph)
-    found = rectangles_of(plan.trace())
+    data = rectangles_of(plan.trace())
     chunks = plan.chunks
-    told = zip(found.begin, found.end, found.offset, found.size, strict=True)
+    lifetimes = zip(data.begin, data.end, data.offset, data.size, strict=True)
     meant = zip(chunks.begin, chunks.end, plan.plan.offset, plan.problem.size, strict=True)
-    assert sorted(told) == sorted(meant)
-    assert (found.overwrites != NOTHING).sum() == len(chunks.src)
-    assert found.live.max(initial=0) == plan.report().peak_bytes
-    assert [o.name for o in found.operators] == [c.name for c in plan.lowered.calls]
+    assert sorted(lifetimes) == sorted(meant)
+    assert (data.overwrites != NOTHING).sum() == len(chunks.src)
+    assert data.live.max(initial=0) == plan.report().peak_bytes
+    assert [o.name for o in data.operators] == [c.name for c in plan.lowered.calls]
 
 
 def test_a_trace_can_be_told_again_and_makes_events_one_by_one() -> None:
@@ -143,7 +143,7 @@ def test_a_dynamic_trace_overwrites_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"mode": "fast"}, "'fast' is unknown"),
         ({"heap": "pytorch"}, "is for mode 'dynamic'"),
@@ -154,8 +154,8 @@ def test_a_dynamic_trace_overwrites_nothing() -> None:
         ({"mode": "dynamic", "heap": 3}, "heap 3 is not the name of a heap model"),
     ],
 )
-def test_trace_refuses_options_that_do_not_go_together(options: dict[str, Any], told: str) -> None:
-    with pytest.raises(OptionError, match=told):
+def test_trace_refuses_options_that_do_not_go_together(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
         engine.make_plan(build(seeded(4), 5)).trace(**options)
 
 

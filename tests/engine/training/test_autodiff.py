@@ -16,8 +16,8 @@ from tests.helpers.graphs.unplanned_run import run_unplanned
 
 
 def _gradient(graph: Graph, loss: engine.Var, wrt: engine.Var, **feeds: Any) -> list[float]:
-    (found,) = engine.gradients(loss, [wrt])
-    graph.output(found, "gradient")
+    (gradient,) = engine.gradients(loss, [wrt])
+    graph.output(gradient, "gradient")
     arrays = {n: np.array(v) for n, v in feeds.items()}
     return [float(v) for v in np.ravel(run_unplanned(graph, arrays)["gradient"])]
 
@@ -69,8 +69,8 @@ def test_the_gradient_of_a_loss_by_itself_is_one() -> None:
 def test_a_gradient_seed_stands_for_what_follows_the_output() -> None:
     graph = Graph()
     x, seed = graph.input("x", (2,), "float64"), graph.input("seed", (2,), "float64")
-    (found,) = engine.gradients(x * x, [x], seed=seed)
-    graph.output(found, "dx")
+    (gradient,) = engine.gradients(x * x, [x], seed=seed)
+    graph.output(gradient, "dx")
     feeds = {"x": np.array([1.0, 2.0]), "seed": np.array([10.0, 100.0])}
     assert run_unplanned(graph, feeds)["dx"].tolist() == [20.0, 400.0]
 
@@ -100,8 +100,8 @@ def test_a_random_polynomial_has_the_gradient_of_central_differences(data: st.Da
         pool.append(data.draw(st.sampled_from([ops.add, ops.sub, ops.mul]))(a, b) if a is not pool[1] else x * b)
     loss = ops.reduce_sum(pool[-1] + x, None, keepdims=False)
     graph.output(loss, "loss")
-    (found,) = engine.gradients(loss, [x])
-    graph.output(found, "dx")
+    (gradient,) = engine.gradients(loss, [x])
+    graph.output(gradient, "dx")
     at = np.array([0.3, -0.7, 0.2])
     exe = engine.compile(graph)
     got = exe(x=at)["dx"]
@@ -141,8 +141,8 @@ def test_a_graph_of_unknown_lengths_is_bound_first() -> None:
     with pytest.raises(GraphError, match="bind"):
         engine.gradients(loss, [x])
     bound = engine.bind(_with_output(graph, loss), {"n": 2})
-    (found,) = engine.gradients(bound.outputs["loss"], [bound.inputs["x"]])
-    assert found.shape == (2,)
+    (gradient,) = engine.gradients(bound.outputs["loss"], [bound.inputs["x"]])
+    assert gradient.shape == (2,)
 
 
 def _with_output(graph: Graph, loss: engine.Var) -> Graph:

@@ -44,8 +44,8 @@ def _check_gradients(graph: Graph, feeds: dict[str, Array]) -> None:
     """
     loss, wanted = torch_gradients(graph, "loss", feeds)
     trained = [v for v, p in graph.parameters.items() if p.trainable]
-    found = engine.gradients(graph.outputs["loss"], trained)
-    for var, gradient in zip(trained, found, strict=True):
+    gradients = engine.gradients(graph.outputs["loss"], trained)
+    for var, gradient in zip(trained, gradients, strict=True):
         graph.output(gradient, f"{var.name}/gradient")
     outputs = engine.compile(graph).run(feeds)
     np.testing.assert_allclose(
@@ -94,8 +94,8 @@ def test_static_dynamic_and_parallel_training_are_equal_to_the_bit() -> None:
     batches = list(learned.batches(32, seed=0))[:4]
     losses = {name: [exe.run(feeds)["loss"].tobytes() for feeds in batches] for name, exe in ways.items()}
     held = {name: {n: a.tobytes() for n, a in exe.parameters.items()} for name, exe in ways.items()}
-    assert all(found == losses["static"] for found in losses.values())
-    assert all(found == held["static"] for found in held.values())
+    assert all(values == losses["static"] for values in losses.values())
+    assert all(values == held["static"] for values in held.values())
 
 
 def test_a_training_step_of_a_network_allocates_no_array() -> None:

@@ -32,11 +32,11 @@ def _counter() -> Graph:
 
 def _ways(graph: Graph) -> dict[str, Executable]:
     """The graph, ready in every mode."""
-    made = {"static": engine.compile(graph), "dynamic": engine.compile(graph, mode="dynamic")}
-    made["poison"] = engine.compile(graph, debug="poison")
-    made |= {policy: engine.compile(graph, parallel=policy, threads=2) for policy in POLICIES}
+    executables = {"static": engine.compile(graph), "dynamic": engine.compile(graph, mode="dynamic")}
+    executables["poison"] = engine.compile(graph, debug="poison")
+    executables |= {policy: engine.compile(graph, parallel=policy, threads=2) for policy in POLICIES}
     without: dict[str, Any] = {"overwrite": False, "reuse": False, "views": False}
-    return made | {f"no {name}": engine.compile(graph, **{name: off}) for name, off in without.items()}
+    return executables | {f"no {name}": engine.compile(graph, **{name: off}) for name, off in without.items()}
 
 
 def _mlp(seed: int, width: int, optimiser: Optimiser, dtype: str = "float64") -> Graph:
@@ -240,8 +240,8 @@ def test_an_optimiser_gives_what_pytorchs_gives(optimiser: SGD | Adam) -> None:
 def _torch_optimiser(optimiser: SGD | Adam, parameters: list[torch.Tensor]) -> torch.optim.Optimizer:
     rate, decay = optimiser.learning_rate, optimiser.weight_decay
     if isinstance(optimiser, SGD):
-        known: dict[str, Any] = {"momentum": optimiser.momentum, "nesterov": optimiser.nesterov}
-        return torch.optim.SGD(parameters, rate, weight_decay=decay, **known)
+        options: dict[str, Any] = {"momentum": optimiser.momentum, "nesterov": optimiser.nesterov}
+        return torch.optim.SGD(parameters, rate, weight_decay=decay, **options)
     kind = torch.optim.AdamW if optimiser.decoupled else torch.optim.Adam
     return kind(parameters, rate, (optimiser.beta1, optimiser.beta2), optimiser.epsilon, decay)
 

@@ -24,16 +24,16 @@ def _alive(problem: Problem, tick: int) -> int:
 def test_buffer_rectangles_are_the_lifetimes_of_the_problem(problem: Problem, strategy: str) -> None:
     plan = solvers.solve(problem, strategy)
     names = [f"buffer {i}" for i in range(len(problem))]
-    found = buffer_rectangles("some.csv", Instance(problem, names), plan)
-    assert found.name == tuple(names)
-    assert found.facts.arena_bytes == plan.arena_bytes and found.facts.lower_bound == plan.lower_bound
-    assert np.array_equal(found.begin, problem.begin) and np.array_equal(found.end, problem.end)
-    assert np.array_equal(found.offset[problem.size > 0], plan.offset[problem.size > 0])
-    assert dict(enumerate(found.overwrites.tolist())) == dict.fromkeys(range(len(problem)), NOTHING) | dict(
+    data = buffer_rectangles("some.csv", Instance(problem, names), plan)
+    assert data.name == tuple(names)
+    assert data.facts.arena_bytes == plan.arena_bytes and data.facts.lower_bound == plan.lower_bound
+    assert np.array_equal(data.begin, problem.begin) and np.array_equal(data.end, problem.end)
+    assert np.array_equal(data.offset[problem.size > 0], plan.offset[problem.size > 0])
+    assert dict(enumerate(data.overwrites.tolist())) == dict.fromkeys(range(len(problem)), NOTHING) | dict(
         zip(problem.src.tolist(), problem.dest.tolist(), strict=True)
     )
-    for tick, live in zip(found.tick.tolist(), found.live.tolist(), strict=True):
+    for tick, live in zip(data.tick.tolist(), data.live.tolist(), strict=True):
         assert live == _alive(problem, tick)
     ticks = range(int(problem.end.max(initial=0)) + 1)
-    assert found.facts.peak_bytes == max((_alive(problem, tick) for tick in ticks), default=0)
-    assert _alive(problem, found.facts.peak_tick) == found.facts.peak_bytes
+    assert data.facts.peak_bytes == max((_alive(problem, tick) for tick in ticks), default=0)
+    assert _alive(problem, data.facts.peak_tick) == data.facts.peak_bytes

@@ -62,11 +62,11 @@ def _span(view: dict[str, float]) -> tuple[float, float]:
 def test_the_figures_are_those_of_the_report(shown: Open, plan: ExecutionPlan) -> None:
     report = plan.report()
     with shown(plan.trace()) as page:
-        [told] = state(page)["plans"]
-        facts = told["facts"]
+        [shown_plan] = state(page)["plans"]
+        facts = shown_plan["facts"]
         assert (facts["peak_bytes"], facts["peak_tick"]) == (report.peak_bytes, report.peak_tick)
         assert (facts["arena_bytes"], facts["lower_bound"]) == (report.arena_bytes, report.lower_bound)
-        assert told["chunks"] == len(rectangles_of(plan.trace()))
+        assert shown_plan["chunks"] == len(rectangles_of(plan.trace()))
         assert page.inner_text("#model") == plan.trace().facts.model
 
 

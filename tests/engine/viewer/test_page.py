@@ -88,11 +88,11 @@ def test_the_title_is_the_model_and_how_it_was_planned() -> None:
 
 def test_two_plans_are_two_payloads() -> None:
     out = io.BytesIO()
-    given = [pack(rectangles_of(crowd(count)), f"plan {count}") for count in (3, 300)]
-    write_page("two", given, out)
-    found = _Parsed(out.getvalue().decode()).text("script.payload")
-    assert [base64.b64decode(text) for text in found] == given
-    headers = [gzip.decompress(payload) for payload in given]
+    payloads = [pack(rectangles_of(crowd(count)), f"plan {count}") for count in (3, 300)]
+    write_page("two", payloads, out)
+    texts = _Parsed(out.getvalue().decode()).text("script.payload")
+    assert [base64.b64decode(text) for text in texts] == payloads
+    headers = [gzip.decompress(payload) for payload in payloads]
     counts = [json.loads(raw[4 : 4 + int.from_bytes(raw[:4], "little")])["count"] for raw in headers]
     assert counts == [3, 300]
 
@@ -102,8 +102,8 @@ def test_two_plans_are_two_payloads() -> None:
     [("live", "live_line"), ("footprint", "footprint"), ("bound", "bound"), ("peak", "peak"), ("gap", "gap")],
 )
 def test_the_page_has_the_colours_of_pictures(variable: str, paint: str) -> None:
-    found = re.findall(rf"--{variable}: (#\w+);", read("style.css"))
-    assert [colour.upper() for colour in found] == [PAINTS[paint].light, PAINTS[paint].dark]
+    colours = re.findall(rf"--{variable}: (#\w+);", read("style.css"))
+    assert [colour.upper() for colour in colours] == [PAINTS[paint].light, PAINTS[paint].dark]
 
 
 def test_kinds_of_operators_have_the_colours_of_pictures() -> None:

@@ -30,19 +30,19 @@ def _unpack(payload: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
     return header, columns
 
 
-def _check(found: Rectangles, title: str) -> None:
-    header, columns = _unpack(pack(found, title))
+def _check(data: Rectangles, title: str) -> None:
+    header, columns = _unpack(pack(data, title))
     assert header["title"] == title
-    assert header["count"] == len(found)
-    assert header["facts"]["arena_bytes"] == found.facts.arena_bytes
+    assert header["count"] == len(data)
+    assert header["facts"]["arena_bytes"] == data.facts.arena_bytes
     for name in ("begin", "end", "offset", "size", "padding", "overwrites", "stage", "thread", "born", "died"):
-        assert np.array_equal(columns[name], getattr(found, name))
+        assert np.array_equal(columns[name], getattr(data, name))
     for name in ("name", "operator", "schema", "shape", "dtype", "role"):
-        assert tuple(header["strings"][i] for i in columns[name]) == getattr(found, name)
-    assert np.array_equal(columns["curve_live"], found.live)
-    assert np.array_equal(columns["curve_tick"], found.tick)
-    assert columns["view_chunk"].tolist() == [v.rectangle for v in found.views]
-    assert columns["op_tick"].tolist() == [o.tick for o in found.operators]
+        assert tuple(header["strings"][i] for i in columns[name]) == getattr(data, name)
+    assert np.array_equal(columns["curve_live"], data.live)
+    assert np.array_equal(columns["curve_tick"], data.tick)
+    assert columns["view_chunk"].tolist() == [v.rectangle for v in data.views]
+    assert columns["op_tick"].tolist() == [o.tick for o in data.operators]
 
 
 @settings(max_examples=30, deadline=None)

@@ -32,16 +32,16 @@ _READ = 'const data = JSON.parse(require("fs").readFileSync(0, "utf8"));\n'
 
 
 def test_a_module_stands_behind_those_that_it_imports() -> None:
-    found = flatten(
+    script = flatten(
         {
             "main": 'import { b } from "./two.js";\nimport { a } from "./one.js";\nuse(a, b);\n',
             "one": "export const a = 1;\n",
             "two": 'import { a } from "./one.js";\nexport function b() {\n  return a;\n}\n',
         }
     )
-    assert found.count("const $one") == 1
-    assert found.index("const $one") < found.index("const $two") < found.index("const $main")
-    assert "const { a } = $one;" in found and "return { b };" in found
+    assert script.count("const $one") == 1
+    assert script.index("const $one") < script.index("const $two") < script.index("const $main")
+    assert "const { a } = $one;" in script and "return { b };" in script
 
 
 def test_each_module_of_the_page_is_in_its_script() -> None:
@@ -144,8 +144,8 @@ def test_the_grid_finds_what_asking_all_rectangles_finds() -> None:
         + "const grid = new Grid({ count: size.length, chunk, from, to, low }, size, ends, top);\n"
         + "console.log(JSON.stringify(points.map(([t, b]) => grid.at(t, b))));\n"
     )
-    found = _run(main, {"from": begin, "to": end, "low": low, "size": size, "points": points})
-    for (time, address), piece in zip(points, found, strict=True):
+    answers = _run(main, {"from": begin, "to": end, "low": low, "size": size, "points": points})
+    for (time, address), piece in zip(points, answers, strict=True):
         hits = [i for i in range(len(size)) if begin[i] <= time < end[i] and low[i] <= address < low[i] + size[i]]
         assert piece == (hits[0] if hits else -1)
 
@@ -197,10 +197,10 @@ def test_names_and_sizes_are_written_as_in_python() -> None:
     chance = random.Random(5)
     sizes = [0, 1, 1023, 1024, 1152, 1536, 2**20 - 1, 2**40 - 1, 2**40, 2**51]
     sizes += [128 * chance.randint(0, 2**16) for _ in range(300)] + [chance.randint(0, 2**45) for _ in range(300)]
-    found = _run(main, {"names": [*names, ""], "sizes": sizes})
-    assert found["shown"] == [*(printable(name, 20) for name in names), "(no name)"]
-    assert found["xml"][names.index("<b a=\"1\" c='2'>&")] == "&lt;b a=&quot;1&quot; c=&#39;2&#39;&gt;&amp;"
-    assert found["bytes"] == [format_bytes(size) for size in sizes]
+    written = _run(main, {"names": [*names, ""], "sizes": sizes})
+    assert written["shown"] == [*(printable(name, 20) for name in names), "(no name)"]
+    assert written["xml"][names.index("<b a=\"1\" c='2'>&")] == "&lt;b a=&quot;1&quot; c=&#39;2&#39;&gt;&amp;"
+    assert written["bytes"] == [format_bytes(size) for size in sizes]
 
 
 def _luminance(colour: str) -> float:

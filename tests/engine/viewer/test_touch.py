@@ -33,8 +33,8 @@ def _page(browser: Session, tmp_path: Path, trace: Trace) -> Iterator[Page]:
 
 
 def _box(page: Page, of: str) -> dict[str, float]:
-    found: dict[str, float] = page.locator(of).bounding_box()
-    return found
+    box: dict[str, float] = page.locator(of).bounding_box()
+    return box
 
 
 def test_a_click_on_an_operator_lists_its_tick(browser: Session, tmp_path: Path, plan: ExecutionPlan) -> None:

@@ -25,11 +25,11 @@ def _check(size: EncoderSize) -> engine.Executable:
     graph = encoder(size, seed=5)
     feeds = random_feeds(graph, seed=1)
     exe = engine.compile(graph)
-    found = exe.run(feeds)
+    outputs = exe.run(feeds)
     wanted = by_hand(feeds["x"], size, graph)
-    assert np.abs(found["y"] - wanted).max() <= 1e-4 * np.abs(wanted).max()
-    assert_same(engine.compile(graph, mode="dynamic").run(feeds), found)
-    assert_same(engine.compile(graph, debug="poison").run(feeds), found)
+    assert np.abs(outputs["y"] - wanted).max() <= 1e-4 * np.abs(wanted).max()
+    assert_same(engine.compile(graph, mode="dynamic").run(feeds), outputs)
+    assert_same(engine.compile(graph, debug="poison").run(feeds), outputs)
     return exe
 
 

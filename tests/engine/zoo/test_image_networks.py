@@ -53,10 +53,10 @@ def parameters(graph: Graph) -> int:
 
 def check_modes(graph: Graph, feeds: dict[str, Array]) -> Array:
     """One arena, reference counting and a watched arena give the same bits."""
-    found = engine.compile(graph).run(feeds)
-    assert_same(engine.compile(graph, mode="dynamic").run(feeds), found)
-    assert_same(engine.compile(graph, debug="poison").run(feeds), found)
-    return found["y"]
+    outputs = engine.compile(graph).run(feeds)
+    assert_same(engine.compile(graph, mode="dynamic").run(feeds), outputs)
+    assert_same(engine.compile(graph, debug="poison").run(feeds), outputs)
+    return outputs["y"]
 
 
 @pytest.mark.usefixtures("without_numbers")

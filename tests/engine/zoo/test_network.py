@@ -28,8 +28,8 @@ def test_zoo_networks_are_built_with_options_that_are_large_enough(batch: int, s
 
 
 def test_options_tell_types_defaults_and_least_numbers() -> None:
-    told = {name: (option.types, option.default, option.least) for name, option in network(toy).options.items()}
-    assert told == {
+    options = {name: (option.types, option.default, option.least) for name, option in network(toy).options.items()}
+    assert options == {
         "batch": ((int, str), 1, 0),
         "size": ((int,), 5, 3),
         "width": ((int,), 2, 1),

@@ -30,9 +30,9 @@ def texts(graph: Graph) -> list[Feeds]:
     rng, shape = np.random.default_rng(0), graph.inputs["ids"].shape
     lengths = np.arange(shape[1], shape[1] - shape[0], -1, dtype=np.int32)
     mask = (np.arange(shape[1]) < lengths[:, None]).astype(np.int64)
-    known: Feeds = {"lengths": lengths, "mask": mask}
-    known |= {"types": rng.integers(0, 2, shape), "ids": rng.integers(0, 30, shape)}
-    return [{name: known[name] for name in graph.inputs}]
+    arrays: Feeds = {"lengths": lengths, "mask": mask}
+    arrays |= {"types": rng.integers(0, 2, shape), "ids": rng.integers(0, 30, shape)}
+    return [{name: arrays[name] for name in graph.inputs}]
 
 
 def pieces(graph: Graph) -> list[Feeds]:
@@ -61,10 +61,10 @@ SMALL: dict[str, Callable[[], Graph]] = {
 """The kinds of networks there are, in a size that takes no time."""
 
 
-def difference(found: Array, wanted: Array) -> float:
+def difference(actual: Array, wanted: Array) -> float:
     """The largest, relative to the largest element."""
-    assert found.shape == wanted.shape and found.dtype == wanted.dtype
-    return float(np.abs(found - wanted).max() / np.abs(wanted).max())
+    assert actual.shape == wanted.shape and actual.dtype == wanted.dtype
+    return float(np.abs(actual - wanted).max() / np.abs(wanted).max())
 
 
 def check(graph: Graph, runs: Iterable[Feeds]) -> None:
@@ -74,9 +74,9 @@ def check(graph: Graph, runs: Iterable[Feeds]) -> None:
     for feeds in runs:
         wanted = theirs.run(feeds)
         for level, exe in ours.items():
-            found, held = exe.run(feeds), exe.parameters
-            assert list(found) == list(wanted) and held.keys() == theirs.parameters.keys()
-            far = {n: difference(found[n], a) for n, a in wanted.items()}
+            outputs, held = exe.run(feeds), exe.parameters
+            assert list(outputs) == list(wanted) and held.keys() == theirs.parameters.keys()
+            far = {n: difference(outputs[n], a) for n, a in wanted.items()}
             far |= {n: difference(held[n], a) for n, a in theirs.parameters.items()}
             assert max(far.values()) <= TOLERANCE, (level, far)
 
@@ -91,8 +91,8 @@ def test_a_decoder_that_has_not_read_the_beginning_is_noticed() -> None:
     graph = SMALL["gpt2"]()
     theirs, (first, second, *_) = OnnxSession(graph), pieces(graph)
     theirs.run(first)
-    found = engine.compile(graph).run(second)
-    assert difference(found["y"], theirs.run(second)["y"]) > 10 * TOLERANCE
+    outputs = engine.compile(graph).run(second)
+    assert difference(outputs["y"], theirs.run(second)["y"]) > 10 * TOLERANCE
 
 
 @pytest.mark.slow

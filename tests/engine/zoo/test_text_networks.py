@@ -25,14 +25,14 @@ LEARNED = ("/weight", "/bias", "/scale")
 
 def in_all_modes(graph: Graph, feeds: dict[str, Array]) -> dict[str, Array]:
     """One arena, reference counting and a watched arena give the same bits."""
-    found = engine.compile(graph).run(feeds)
-    assert_same(engine.compile(graph, mode="dynamic").run(feeds), found)
-    assert_same(engine.compile(graph, debug="poison").run(feeds), found)
-    return found
+    outputs = engine.compile(graph).run(feeds)
+    assert_same(engine.compile(graph, mode="dynamic").run(feeds), outputs)
+    assert_same(engine.compile(graph, debug="poison").run(feeds), outputs)
+    return outputs
 
 
-def close(found: Array, wanted: Array) -> bool:
-    return bool(np.abs(found - wanted).max() <= 1e-4 * np.abs(wanted).max())
+def close(actual: Array, wanted: Array) -> bool:
+    return bool(np.abs(actual - wanted).max() <= 1e-4 * np.abs(wanted).max())
 
 
 @pytest.mark.usefixtures("without_numbers")
@@ -65,9 +65,9 @@ def test_a_small_bert_is_what_numpy_computes(batch: int, sequence: int, seed: in
     x = hand.norm(token[ids] + position[:sequence] + kind[types], 1e-12)
     for _ in range(size.layers):
         x = hand.encoder_layer(x, size.heads, mask[:, None, None, :] == 1, 1e-12)
-    found = in_all_modes(graph, {"ids": ids, "mask": mask, "types": types})
-    assert close(found["y"], x)
-    assert close(found["pooled"], np.tanh(hand.dense(x[:, 0], "pooler")))
+    outputs = in_all_modes(graph, {"ids": ids, "mask": mask, "types": types})
+    assert close(outputs["y"], x)
+    assert close(outputs["pooled"], np.tanh(hand.dense(x[:, 0], "pooler")))
 
 
 def decoded(graph: Graph, ids: Array, size: GptSize) -> Array:
@@ -92,9 +92,9 @@ def test_piece_by_piece_a_decoder_gives_what_the_whole_text_gives(
     planned, counted = engine.compile(graph), engine.compile(graph, mode="dynamic")
     for part in pieces(ids.shape[1], tokens):
         feeds = {"ids": ids[:, part], "position": np.array([part.start])}
-        found = planned.run(feeds)
-        assert close(found["y"], wanted[:, part.stop - 1])
-        assert_same(counted.run(feeds), found)
+        outputs = planned.run(feeds)
+        assert close(outputs["y"], wanted[:, part.stop - 1])
+        assert_same(counted.run(feeds), outputs)
 
 
 def test_a_decoder_starts_a_second_text_with_no_trace_of_the_first() -> None:
@@ -144,8 +144,8 @@ def test_an_lstm_classifier_is_what_numpy_computes(lengths: list[int], seed: int
         for text, length in zip(ids, lengths, strict=True)
     ]
     wanted: Array = np.reshape(rows, (len(lengths), 8)) @ arrays["gemm_0/weight"].T + arrays["gemm_0/bias"]
-    found = in_all_modes(graph, {"ids": ids, "lengths": np.array(lengths, np.int32)})
-    assert close(found["y"], wanted)
+    outputs = in_all_modes(graph, {"ids": ids, "lengths": np.array(lengths, np.int32)})
+    assert close(outputs["y"], wanted)
 
 
 @pytest.mark.slow

@@ -42,8 +42,8 @@ def check(name: str, image: int) -> None:
     with torch.no_grad():
         wanted = module(torch.from_numpy(x)).numpy()
     for level in (0, 2):
-        found = engine.compile(engine.optimise(graph, level))(x=x)["y"]
-        assert np.abs(found - wanted).max() <= 1e-4 * np.abs(wanted).max()
+        y = engine.compile(engine.optimise(graph, level))(x=x)["y"]
+        assert np.abs(y - wanted).max() <= 1e-4 * np.abs(wanted).max()
 
 
 @pytest.mark.parametrize("name", ["resnet18", "mobilenet_v2"])

@@ -25,15 +25,15 @@ def feeds_of(graph: Graph) -> dict[str, Array]:
 
 def check_training(graph: Graph) -> None:
     """Three steps on one batch, in one arena and with reference counting."""
-    before = sum(known.trainable for known in graph.parameters.values())
+    before = sum(parameter.trainable for parameter in graph.parameters.values())
     step = engine.train_step(graph, graph.outputs["loss"], engine.SGD(RATE))
     assert len(step.gradients) == before
     planned, counted = engine.compile(graph), engine.compile(graph, mode="dynamic")
     feeds, losses = feeds_of(graph), []
     for _ in range(3):
-        found = planned.run(feeds)
-        assert_same(counted.run(feeds), found)
-        losses.append(float(found["loss"]))
+        outputs = planned.run(feeds)
+        assert_same(counted.run(feeds), outputs)
+        losses.append(float(outputs["loss"]))
     assert np.isfinite(losses).all() and losses[1] < losses[0]
     assert_same(counted.parameters, planned.parameters)
 
@@ -45,8 +45,8 @@ def test_trainable_zoo_parameters_are_the_published_ones(name: str) -> None:
     assert list(graph.inputs) == ["x", "label"] and list(graph.outputs) == ["loss"]
     assert graph.inputs["label"].dtype == np.int64 and graph.outputs["loss"].shape == ()
     held = graph.parameters.items()
-    assert sum(var.spec.size for var, known in held if known.trainable) == TRAINABLE[name]
-    assert {var for var, known in held if not known.trainable} == set(graph.updates)
+    assert sum(var.spec.size for var, parameter in held if parameter.trainable) == TRAINABLE[name]
+    assert {var for var, parameter in held if not parameter.trainable} == set(graph.updates)
     assert all(var.name.split("/")[-1].startswith("running_") for var in graph.updates)
 
 
@@ -61,7 +61,7 @@ def test_weights_have_the_names_of_their_operators() -> None:
 def test_zoo_weights_drawn_for_training_are_those_drawn_without() -> None:
     trained, plain = (IMAGE_NETWORKS["resnet18"](2, 32, 3, training=t) for t in (True, False))
     arrays = {var.name: array for var, array in plain.constants.items()}
-    assert all(arrays[var.name] is known.initial for var, known in trained.parameters.items())
+    assert all(arrays[var.name] is parameter.initial for var, parameter in trained.parameters.items())
 
 
 @pytest.mark.parametrize("name", ["resnet18", "squeezenet"])

@@ -1,4 +1,4 @@
-"""Crowds for tests, and what they need by trying all orders."""
+"""Cliques for tests, and the smallest arena of each by trying all orders."""
 
 from itertools import permutations
 

@@ -36,34 +36,34 @@ class Session:
         try:
             page = context.new_page()
             page.add_init_script(before)
-            told = listened(page, path.as_uri(), allowed, is_ours)
+            complaints = listened(page, path.as_uri(), allowed, is_ours)
             page.goto(path.as_uri())
             yield page
-            assert told == [], "\n".join(told)
+            assert complaints == [], "\n".join(complaints)
         finally:
             context.close()
 
 
 def listened(page: Any, address: str, allowed: tuple[str, ...], is_ours: bool) -> list[str]:
     """What a page says that it should not, from now on."""
-    told = list[str]()
+    complaints = list[str]()
 
     def dismiss(dialog: Any) -> None:
-        told.append(f"dialog: {dialog.message}")
+        complaints.append(f"dialog: {dialog.message}")
         dialog.dismiss()
 
     def judge(request: Any) -> None:
         if request.url.split("#")[0].split("?")[0] != address and not request.url.startswith(
             (*allowed, "data:", "blob:")
         ):
-            told.append(f"request: {request.url[:200]}")
+            complaints.append(f"request: {request.url[:200]}")
 
     if is_ours:
-        page.on("console", lambda message: told.append(f"console: {message.text}"))
-    page.on("pageerror", lambda error: told.append(f"error: {error}"))
+        page.on("console", lambda message: complaints.append(f"console: {message.text}"))
+    page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
     page.on("dialog", dismiss)
     page.on("request", judge)
-    return told
+    return complaints
 
 
 @contextmanager

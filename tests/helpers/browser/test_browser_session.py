@@ -38,5 +38,5 @@ def test_the_script_of_the_viewer_keeps_to_its_rules_and_types() -> None:
         pytest.skip("node is not installed")
     node_module(".bin/eslint")
     node_module(".bin/tsc")
-    found = subprocess.run(["make", "lint-js"], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert found.returncode == 0, found.stdout
+    lint = subprocess.run(["make", "lint-js"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert lint.returncode == 0, lint.stdout

@@ -32,5 +32,5 @@ def opened(browser: Session, folder: Path, *traces: Trace, **how: Any) -> Iterat
 
 def state(page: Page) -> dict[str, Any]:
     """What the page tells scripts of itself."""
-    found: dict[str, Any] = page.evaluate("arenaplan.state()")
-    return found
+    shown: dict[str, Any] = page.evaluate("arenaplan.state()")
+    return shown

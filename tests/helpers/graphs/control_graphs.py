@@ -41,9 +41,9 @@ def _several(pool: Pool, choose: Choose) -> tuple[Var, ...]:
     return tuple(_pick(pool, choose) for _ in range(1 + choose(3)))
 
 
-def _inside(given: tuple[Var, ...], around: Pool, choose: Choose, depth: int) -> Pool:
+def _inside(arguments: tuple[Var, ...], around: Pool, choose: Choose, depth: int) -> Pool:
     """What a body makes of what it is given, and of what it finds around it; the given vars first."""
-    pool, graph = list(given), given[0].graph
+    pool, graph = list(arguments), arguments[0].graph
     assert isinstance(graph, Graph)
     if choose(2):
         pool.append(_pick(around, choose))
@@ -55,11 +55,11 @@ def _inside(given: tuple[Var, ...], around: Pool, choose: Choose, depth: int) ->
 
 def _alike(pool: Pool, wanted: tuple[Var, ...], choose: Choose) -> tuple[Var, ...]:
     """Vars of these specs, late ones more often: new ones, the same ones or in another order."""
-    found = []
+    alike = []
     for var in wanted:
         same = [v for v in pool if v.spec == var.spec]
-        found.append(same[-1 - choose(min(2, len(same)))])
-    return tuple(found)
+        alike.append(same[-1 - choose(min(2, len(same)))])
+    return tuple(alike)
 
 
 def _positive(var: Var) -> Var:
@@ -68,13 +68,13 @@ def _positive(var: Var) -> Var:
 
 
 def _cond(_: Graph, pool: Pool, choose: Choose, depth: int) -> tuple[Var, ...]:
-    given = _several(pool, choose)
+    operands = _several(pool, choose)
 
     def branch(*vs: Var) -> tuple[Var, ...]:
         return _alike(_inside(vs, pool, choose, depth), vs, choose)
 
-    found: tuple[Var, ...] = engine.cond(_positive(given[0]), branch, branch, *given)
-    return found
+    outputs: tuple[Var, ...] = engine.cond(_positive(operands[0]), branch, branch, *operands)
+    return outputs
 
 
 def _fori(_: Graph, pool: Pool, choose: Choose, depth: int) -> tuple[Var, ...]:
@@ -85,8 +85,8 @@ def _fori(_: Graph, pool: Pool, choose: Choose, depth: int) -> tuple[Var, ...]:
         inside = _inside(vs, pool, choose, depth)
         return _alike([*inside, inside[0] + ops.cast(i, "float32")], vs, choose)
 
-    found: tuple[Var, ...] = engine.fori_loop(counted if choose(2) else trips, body, init)
-    return found
+    outputs: tuple[Var, ...] = engine.fori_loop(counted if choose(2) else trips, body, init)
+    return outputs
 
 
 def _while(_: Graph, pool: Pool, choose: Choose, depth: int) -> tuple[Var, ...]:
@@ -98,8 +98,8 @@ def _while(_: Graph, pool: Pool, choose: Choose, depth: int) -> tuple[Var, ...]:
     def goes_on(vs: tuple[Var, ...]) -> Var:
         return ops.less(vs[0], limit)
 
-    found: tuple[Var, ...] = engine.while_loop(goes_on, body, (_zero(init[0]), *init))
-    return found[1:]
+    outputs: tuple[Var, ...] = engine.while_loop(goes_on, body, (_zero(init[0]), *init))
+    return outputs[1:]
 
 
 def _unfold(_: Graph, pool: Pool, choose: Choose, depth: int) -> tuple[Var, ...]:

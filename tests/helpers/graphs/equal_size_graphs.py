@@ -58,14 +58,14 @@ def dag(seed: int, window: int = 1000, operators: int = 40) -> Graph:
 
 def users_of(plan: ExecutionPlan) -> list[list[int]]:
     """By chunk: the ticks that touch it, in order; the feed is tick 0, the fetch the last."""
-    lowered, found = plan.lowered, [set[int]() for _ in range(len(plan.chunks))]
+    lowered, users = plan.lowered, [set[int]() for _ in range(len(plan.chunks))]
     touched = [(call.tick, call.inputs + call.outputs + call.workspace) for call in lowered.calls]
     touched += [(0, tuple(lowered.inputs.values())), (len(lowered.stages) + 1, tuple(lowered.outputs.values()))]
     for tick, values in touched:
         for value in values:
             if lowered.values[value].storage is Storage.ARENA:
-                found[plan.chunk_of(value)].add(tick)
-    return [sorted(ticks) for ticks in found]
+                users[plan.chunk_of(value)].add(tick)
+    return [sorted(ticks) for ticks in users]
 
 
 def order_of(plan: ExecutionPlan) -> Matrix:
@@ -83,7 +83,7 @@ def path_colours(order: Matrix) -> list[int]:
     colour, number = [-1] * len(order), 0
     while -1 in colour:
         chains = dict[int, list[int]]()
-        for tick in (t for t, known in enumerate(colour) if known < 0):
+        for tick in (t for t, assigned in enumerate(colour) if assigned < 0):
             chains[tick] = [*max((c for t, c in chains.items() if order[t, tick]), key=len, default=[]), tick]
         for tick in max(chains.values(), key=len):
             colour[tick] = number

@@ -22,10 +22,10 @@ def check_exact(graph: Graph, passes: Sequence[Pass]) -> None:
         assert each(once) is once, each.name
 
 
-def check_near(found: Mapping[str, Array], wanted: Mapping[str, Array], tolerance: float = 1e-3) -> None:
+def check_near(actual: Mapping[str, Array], wanted: Mapping[str, Array], tolerance: float = 1e-3) -> None:
     """Relative to each number, or to the largest of an output; all are finite, or anything would be near enough."""
-    assert list(found) == list(wanted)
+    assert list(actual) == list(wanted)
     for name, array in wanted.items():
         assert np.isfinite(array).all(), name
         largest = float(np.abs(array).max(initial=1e-9))
-        np.testing.assert_allclose(found[name], array, rtol=tolerance, atol=tolerance * largest, err_msg=name)
+        np.testing.assert_allclose(actual[name], array, rtol=tolerance, atol=tolerance * largest, err_msg=name)

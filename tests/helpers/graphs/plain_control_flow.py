@@ -12,13 +12,13 @@ from ops.tensor.spec import Array
 
 def run_model(graph: Graph, feeds: Mapping[str, Array]) -> dict[str, Array]:
     """All outputs by name."""
-    known: dict[Var, Array] = dict(graph.constants)
-    known.update({var: feeds[name] for name, var in graph.inputs.items()})
+    arrays: dict[Var, Array] = dict(graph.constants)
+    arrays.update({var: feeds[name] for name, var in graph.inputs.items()})
     with np.errstate(all="ignore"):
         for operator in graph.operators:
-            made = _run(operator, [known[v] for v in operator.inputs])
-            known.update(zip(operator.outputs, made, strict=True))
-    return {name: known[var] for name, var in graph.outputs.items()}
+            outputs = _run(operator, [arrays[v] for v in operator.inputs])
+            arrays.update(zip(operator.outputs, outputs, strict=True))
+    return {name: arrays[var] for name, var in graph.outputs.items()}
 
 
 def _run(operator: Operator, arrays: list[Array]) -> Sequence[Array]:
@@ -41,10 +41,10 @@ def _loop(operator: Operator, arrays: list[Array]) -> Sequence[Array]:
     goes_on = rest.pop(0).item() if attrs["cond_given"] else True
     values, captured, turns = rest[: attrs["carried"]], rest[attrs["carried"] :], list[list[Array]]()
     while goes_on and (limit is None or len(turns) < limit):
-        made = _body(attrs["body"], [np.asarray(len(turns), np.int64), *values, *captured])
-        goes_on = made.pop(0).item() if attrs["conditional"] else True
-        values = made[: attrs["carried"]]
-        turns.append(made[attrs["carried"] :])
+        outputs = _body(attrs["body"], [np.asarray(len(turns), np.int64), *values, *captured])
+        goes_on = outputs.pop(0).item() if attrs["conditional"] else True
+        values = outputs[: attrs["carried"]]
+        turns.append(outputs[attrs["carried"] :])
     stacks = [np.zeros(v.shape, v.dtype) for v in operator.outputs[attrs["carried"] : -1]]
     for number, rows in enumerate(turns):
         for stack, row in zip(stacks, rows, strict=True):
@@ -59,14 +59,14 @@ def _scan(operator: Operator, arrays: list[Array]) -> Sequence[Array]:
     axes, ways = (attrs[f"input_{k}"] or (0,) * attrs["scan_inputs"] for k in ("axes", "directions"))
     columns = [_rows(a, axis, way) for a, axis, way in zip(arrays[states:behind], axes, ways, strict=True)]
     for rows in zip(*columns, strict=True):
-        made = _body(attrs["body"], [*values, *rows, *arrays[behind:]])
-        values = made[:states]
-        turns.append(made[states:])
+        outputs = _body(attrs["body"], [*values, *rows, *arrays[behind:]])
+        values = outputs[:states]
+        turns.append(outputs[states:])
     stacks = [np.zeros(v.shape, v.dtype) for v in operator.outputs[states:]]
     axes, ways = (attrs[f"output_{k}"] or (0,) * len(stacks) for k in ("axes", "directions"))
     for i, stack in enumerate(stacks):
-        for row, given in zip(_rows(stack, axes[i], ways[i]), turns, strict=True):
-            row[...] = given[i]
+        for row, values_of_turn in zip(_rows(stack, axes[i], ways[i]), turns, strict=True):
+            row[...] = values_of_turn[i]
     return *values, *stacks
 
 

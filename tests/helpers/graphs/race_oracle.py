@@ -17,11 +17,11 @@ Matrix = npt.NDArray[np.bool_]
 
 def reach(schedule: Schedule) -> Matrix:
     """[a, b]: a path of edges leads from node a to node b. Warshall's algorithm."""
-    made = np.zeros((len(schedule), len(schedule)), bool)
-    made[schedule.before, schedule.after] = True
+    reachable = np.zeros((len(schedule), len(schedule)), bool)
+    reachable[schedule.before, schedule.after] = True
     for middle in range(len(schedule)):
-        made |= made[:, [middle]] & made[[middle], :]
-    return made
+        reachable |= reachable[:, [middle]] & reachable[[middle], :]
+    return reachable
 
 
 @frozen(eq=False, slots=False)
@@ -81,8 +81,8 @@ def random_schedule(plan: ExecutionPlan, choose: Choose) -> Schedule:
     for call in plan.lowered.calls:
         ticks += [BARRIER] * (choose(4) == 0) + [call.tick]
     data = by_data(plan.lowered, "")
-    known = zip(data.tick[data.before].tolist(), data.tick[data.after].tolist(), strict=True)
-    edges = {(ticks.index(a), ticks.index(b)) for a, b in known} if choose(4) else set()
+    pairs = zip(data.tick[data.before].tolist(), data.tick[data.after].tolist(), strict=True)
+    edges = {(ticks.index(a), ticks.index(b)) for a, b in pairs} if choose(4) else set()
     sparse = 1 + choose(8)
     edges |= {(a, b) for b in range(len(ticks)) for a in range(b) if choose(sparse) == 0}
     rows = np.array(sorted(edges), np.int64).reshape(-1, 2)

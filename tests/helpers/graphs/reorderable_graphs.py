@@ -22,11 +22,11 @@ class Recipe:
     def graph(self, order: Sequence[int]) -> Graph:
         """The graph with its operators added in that order."""
         graph = Graph("recipe")
-        made = {-1: graph.input("x", (8, 4))}
+        values = {-1: graph.input("x", (8, 4))}
         for number in order:
-            made[number] = _apply(self.operators[number][0], [made[i] for i in self.inputs(number)])
+            values[number] = _apply(self.operators[number][0], [values[i] for i in self.inputs(number)])
         for i, number in enumerate(self.outputs):
-            graph.output(made[number], f"y{i}")
+            graph.output(values[number], f"y{i}")
         return graph
 
     def orders(self) -> Iterator[tuple[int, ...]]:

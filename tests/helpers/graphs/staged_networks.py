@@ -44,18 +44,18 @@ class Net:
     outputs: dict[str, int] = field(factory=dict)
     lengths: int = 0
 
-    def keep(self, var: Var, made: Numpy, like: Rows) -> Rows:
+    def keep(self, var: Var, compute: Numpy, like: Rows) -> Rows:
         """A tensor of as many rows as another one."""
-        return self._add(var, made, like.length, like.most)
+        return self._add(var, compute, like.length, like.most)
 
-    def anew(self, var: Var, made: Numpy, most: int) -> Rows:
+    def anew(self, var: Var, compute: Numpy, most: int) -> Rows:
         """A tensor of rows of its own number."""
         self.lengths += 1
-        return self._add(var, made, self.lengths, most)
+        return self._add(var, compute, self.lengths, most)
 
-    def note(self, made: Numpy) -> int:
+    def note(self, compute: Numpy) -> int:
         """A tensor that is no rows; gives its position."""
-        self.steps.append(made)
+        self.steps.append(compute)
         return len(self.steps) - 1
 
     def output(self, var: Var, at: int) -> None:
@@ -66,13 +66,13 @@ class Net:
 
     def wanted(self, feeds: dict[str, Array]) -> dict[str, Array]:
         """The outputs by numpy."""
-        known: list[Array] = []
+        arrays: list[Array] = []
         for step in (*(lambda _, a=a: a for a in feeds.values()), *self.steps[len(feeds) :]):
-            known.append(step(known))
-        return {name: known[at] for name, at in self.outputs.items()}
+            arrays.append(step(arrays))
+        return {name: arrays[at] for name, at in self.outputs.items()}
 
-    def _add(self, var: Var, made: Numpy, length: int, most: int) -> Rows:
-        self.pool.append(Rows(var, self.note(made), length, most))
+    def _add(self, var: Var, compute: Numpy, length: int, most: int) -> Rows:
+        self.pool.append(Rows(var, self.note(compute), length, most))
         return self.pool[-1]
 
 
@@ -101,8 +101,8 @@ def build_net(choose: Choose, most: int = 8) -> Net:
     net.pool.append(second)
     last = pick(net, choose)
     total = ops.reduce_sum(second.var, (0,), keepdims=True)
-    made = net.keep(last.var + total, lambda a: a[last.at] + a[second.at].sum(0, keepdims=True), last)
-    net.output(made.var, made.at)
+    result = net.keep(last.var + total, lambda a: a[last.at] + a[second.at].sum(0, keepdims=True), last)
+    net.output(result.var, result.at)
     return net
 
 
@@ -135,8 +135,8 @@ def _fed(_: list[Array]) -> Array:
 
 def _unary(net: Net, choose: Choose, _: Var) -> None:
     x = pick(net, choose)
-    function, made = ((ops.relu, lambda a: np.maximum(a, 0)), (ops.neg, np.negative), (ops.abs, np.abs))[choose(3)]
-    net.keep(function(x.var), lambda a: made(a[x.at]), x)
+    function, compute = ((ops.relu, lambda a: np.maximum(a, 0)), (ops.neg, np.negative), (ops.abs, np.abs))[choose(3)]
+    net.keep(function(x.var), lambda a: compute(a[x.at]), x)
 
 
 def _binary(net: Net, choose: Choose, _: Var) -> None:
@@ -228,10 +228,10 @@ def _top(net: Net, choose: Choose, _: Var) -> None:
     (number,) = net.graph.add(find("count_nonzero"), [_column(x, column)])
     best, _ = ops.top_k(x.var, data_dim(net, number, x.var.shape[0]), axis=0)
 
-    def made(a: list[Array]) -> Array:
+    def by_numpy(a: list[Array]) -> Array:
         return -np.sort(-a[x.at], axis=0)[: np.count_nonzero(a[x.at][:, column])]
 
-    net.anew(best, made, x.most)
+    net.anew(best, by_numpy, x.most)
 
 
 def _first(net: Net, choose: Choose, number: Var) -> None:
@@ -250,11 +250,11 @@ def _spread(net: Net, choose: Choose, _: Var) -> None:
     top = ops.max(ops.min(top, 9.0), -9.0)
     var = ops.neg(ops.expand(top, (data_dim(net, number, x.var.shape[0]), WIDTH)))
 
-    def made(a: list[Array]) -> Array:
+    def by_numpy(a: list[Array]) -> Array:
         clipped = np.clip(a[x.at].sum(0, keepdims=True), -9, 9)
         return -np.repeat(clipped, np.count_nonzero(a[x.at][:, column]), 0)
 
-    net.anew(var, made, x.most)
+    net.anew(var, by_numpy, x.most)
 
 
 def _branch(net: Net, choose: Choose, _: Var) -> None:
@@ -265,10 +265,10 @@ def _branch(net: Net, choose: Choose, _: Var) -> None:
     is_so = ops.less(0.0, ops.reduce_sum(x.var, (0, 1), keepdims=False))
     var = engine.cond(is_so, lambda: ops.concat([x.var, ops.neg(x.var)]), lambda: ops.relu(x.var))
 
-    def made(a: list[Array]) -> Array:
+    def by_numpy(a: list[Array]) -> Array:
         return np.concatenate([a[x.at], -a[x.at]]) if a[x.at].sum() > 0 else np.maximum(a[x.at], 0)
 
-    net.anew(var, made, 2 * x.most)
+    net.anew(var, by_numpy, 2 * x.most)
 
 
 def _growing(net: Net, choose: Choose, number: Var) -> None:
@@ -282,13 +282,13 @@ def _growing(net: Net, choose: Choose, number: Var) -> None:
         row = ops.max(ops.min(ops.reduce_sum(h, (0,), keepdims=True), limit), -limit)
         return ops.concat([h, row + 1.0])
 
-    def made(a: list[Array]) -> Array:
+    def by_numpy(a: list[Array]) -> Array:
         h = a[x.at]
         for _ in range(int(a[2])):
             h = np.concatenate([h, np.clip(h.sum(0, keepdims=True), -9, 9) + 1.0])
         return h
 
-    net.anew(engine.fori_loop(number, turn, x.var), made, x.most + 5)
+    net.anew(engine.fori_loop(number, turn, x.var), by_numpy, x.most + 5)
 
 
 def _shrinking(net: Net, choose: Choose, number: Var) -> None:
@@ -336,10 +336,10 @@ def _nested(net: Net, choose: Choose, number: Var) -> None:
 
     def turn(_: Var, h: Var) -> Var:
         is_so = ops.less(0.0, ops.reduce_sum(h, (0, 1), keepdims=False))
-        found: Var = engine.cond(is_so, shorter, longer, h)
-        return found
+        chosen: Var = engine.cond(is_so, shorter, longer, h)
+        return chosen
 
-    def made(a: list[Array]) -> Array:
+    def by_numpy(a: list[Array]) -> Array:
         h = a[x.at]
         for _ in range(turns):
             if h.sum() > 0:
@@ -349,7 +349,7 @@ def _nested(net: Net, choose: Choose, number: Var) -> None:
                 h = h[: max(len(h) - int(a[2]), 0)]
         return h
 
-    net.anew(engine.fori_loop(turns, turn, x.var), made, x.most + 2 * turns)
+    net.anew(engine.fori_loop(turns, turn, x.var), by_numpy, x.most + 2 * turns)
 
 
 Move = Callable[[Net, Choose, Var], None]

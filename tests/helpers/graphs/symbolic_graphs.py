@@ -62,8 +62,8 @@ def build(choose: Choose, dims: Mapping[str, int | str], most: int = 8) -> Graph
         pool.append(Known(graph.input("more", (b, s, 4)), "tokens", 4))
     for _ in range(1 + choose(most)):
         pool.extend(_MOVES[choose(len(_MOVES))](pool, choose))
-    for i, known in enumerate(pool[-1 - choose(3) :]):
-        graph.output(known.var, f"y{i}")
+    for i, value in enumerate(pool[-1 - choose(3) :]):
+        graph.output(value.var, f"y{i}")
     if choose(3) == 0:
         graph.output(_pick(pool, choose).var, "early")
     return graph
@@ -98,8 +98,8 @@ def _bias(pool: Pool, choose: Choose) -> tuple[Known, ...]:
 
 def _convolution(pool: Pool, choose: Choose) -> tuple[Known, ...]:
     x, filters = _pick(pool, choose, 4), 1 + choose(4)
-    made = ops.conv2d(x.var, weights(filters, x.channels, 3, 3), weights(filters), pads=1)
-    return (Known(made, x.size, filters, x.grown),)
+    convolved = ops.conv2d(x.var, weights(filters, x.channels, 3, 3), weights(filters), pads=1)
+    return (Known(convolved, x.size, filters, x.grown),)
 
 
 def _pool(pool: Pool, choose: Choose) -> tuple[Known, ...]:

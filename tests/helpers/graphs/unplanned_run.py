@@ -11,13 +11,13 @@ from ops.tensor.spec import Array
 
 def run_unplanned(graph: Graph, feeds: Mapping[str, Array]) -> dict[str, Array]:
     """All outputs by name."""
-    known: dict[Var, Array] = dict(graph.constants)
-    known.update({var: feeds[name] for name, var in graph.inputs.items()})
+    arrays: dict[Var, Array] = dict(graph.constants)
+    arrays.update({var: feeds[name] for name, var in graph.inputs.items()})
     with np.errstate(all="ignore"):
         for operator in graph.operators:
-            made = evaluate(operator.schema, *(known[v] for v in operator.inputs), **operator.attrs)
-            known.update(zip(operator.outputs, made, strict=True))
-    return {name: known[var] for name, var in graph.outputs.items()}
+            outputs = evaluate(operator.schema, *(arrays[v] for v in operator.inputs), **operator.attrs)
+            arrays.update(zip(operator.outputs, outputs, strict=True))
+    return {name: arrays[var] for name, var in graph.outputs.items()}
 
 
 def random_feeds(graph: Graph, seed: int = 0) -> dict[str, Array]:
@@ -26,9 +26,9 @@ def random_feeds(graph: Graph, seed: int = 0) -> dict[str, Array]:
     return {n: np.asarray(rng.normal(size=v.shape)).astype(v.dtype) for n, v in graph.inputs.items()}
 
 
-def assert_same(found: Mapping[str, Array], wanted: Mapping[str, Array]) -> None:
+def assert_same(actual: Mapping[str, Array], wanted: Mapping[str, Array]) -> None:
     """Equal names and equal bits."""
-    assert list(found) == list(wanted)
+    assert list(actual) == list(wanted)
     for name, array in wanted.items():
-        assert found[name].shape == array.shape and found[name].dtype == array.dtype
-        assert np.ascontiguousarray(found[name]).tobytes() == np.ascontiguousarray(array).tobytes(), name
+        assert actual[name].shape == array.shape and actual[name].dtype == array.dtype
+        assert np.ascontiguousarray(actual[name]).tobytes() == np.ascontiguousarray(array).tobytes(), name

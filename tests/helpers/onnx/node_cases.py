@@ -68,8 +68,8 @@ def run_case(case: Any) -> None:
     """Runs a case and compares as onnx's runner does. Raises AssertionError, or what the engine raises."""
     prepared = Backend.prepare(case.model)
     for inputs, outputs in case.data_sets:
-        found = prepared.run(inputs)
-        Runner.assert_similar_outputs([as_input(o) for o in outputs], list(found), case.rtol, case.atol)
+        results = prepared.run(inputs)
+        Runner.assert_similar_outputs([as_input(o) for o in outputs], list(results), case.rtol, case.atol)
 
 
 def run_fixed(case: Any) -> None:
@@ -78,8 +78,8 @@ def run_fixed(case: Any) -> None:
         names = [i.name for i in case.model.graph.input]
         feeds = {name: as_input(value) for name, value in zip(names, inputs, strict=True)}
         graph = import_fixed(case.model, feeds)
-        found = compile_graph(graph).run({name: feeds[name] for name in graph.inputs})
-        Runner.assert_similar_outputs([as_input(o) for o in outputs], list(found.values()), case.rtol, case.atol)
+        results = compile_graph(graph).run({name: feeds[name] for name in graph.inputs})
+        Runner.assert_similar_outputs([as_input(o) for o in outputs], list(results.values()), case.rtol, case.atol)
 
 
 def decides_shapes(case: Any) -> bool:

@@ -42,8 +42,8 @@ class Rule:
 
     def __call__(self, operator: Operator) -> Written:
         """The node."""
-        told = {k: v for k, v in operator.attrs.items() if k not in self.lists}
-        named = {self.attributes[k]: v for k, v in told.items()}
+        attributes = {k: v for k, v in operator.attrs.items() if k not in self.lists}
+        named = {self.attributes[k]: v for k, v in attributes.items()}
         lists = [np.array(operator.attrs[k], np.int64) for k in self.lists]
         kept = {k: _plain(v) for k, v in named.items() if k and v != ()}
         return Written(self.op_type, [*operator.inputs, *lists], kept)
@@ -138,9 +138,9 @@ def to_onnx(graph: Graph, *, weights: bool = True) -> Any:
     nodes += [helper.make_node("Identity", [var.name], [name]) for var, name in zip(results, named, strict=True)]
     sources = [*graph.inputs.values(), *graph.parameters, *(() if weights else graph.constants)]
     fed = [_info(var.name, var) for var in sources]
-    told = [_info(name, var) for name, var in zip(named, results, strict=True)]
+    outputs = [_info(name, var) for name, var in zip(named, results, strict=True)]
     tensors = [numpy_helper.from_array(array, name) for name, array in held.items()]
-    body = helper.make_graph(nodes, graph.name, fed, told, tensors)
+    body = helper.make_graph(nodes, graph.name, fed, outputs, tensors)
     model = helper.make_model(body, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
     onnx.checker.check_model(model, full_check=True)
     return model

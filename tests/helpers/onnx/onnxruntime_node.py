@@ -22,8 +22,8 @@ def onnxruntime_node(
         for n, a in zip(names, arrays, strict=True)
         if a is not None
     ]
-    found = [ValueInfoProto(name=r) for r in results]
-    graph = helper.make_graph([node], "one", inputs, found)
+    output_infos = [ValueInfoProto(name=r) for r in results]
+    graph = helper.make_graph([node], "one", inputs, output_infos)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4

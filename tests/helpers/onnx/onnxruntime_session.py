@@ -22,12 +22,12 @@ class OnnxSession:
         self._session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
         self._outputs, self._updated = tuple(graph.outputs), tuple(var.name for var in graph.updates)
         self._constants = {var.name: array for var, array in graph.constants.items()}
-        self.parameters = {var.name: known.initial for var, known in graph.parameters.items()}
+        self.parameters = {var.name: parameter.initial for var, parameter in graph.parameters.items()}
 
     def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         """The outputs by name."""
-        found: list[Any] = self._session.run(None, {**feeds, **self._constants, **self.parameters})
-        arrays = [np.asarray(array) for array in found]
+        results: list[Any] = self._session.run(None, {**feeds, **self._constants, **self.parameters})
+        arrays = [np.asarray(array) for array in results]
         count = len(self._outputs)
         self.parameters |= dict(zip(self._updated, arrays[count:], strict=True))
         return dict(zip(self._outputs, arrays[:count], strict=True))

@@ -29,8 +29,8 @@ class FunctionBody:
         def run() -> None:
             for array in (workspace, *outputs):
                 array.reshape(-1).view(np.uint8)[:] = 0xA5
-            for array, made in zip(outputs, self.function(*inputs), strict=True):
-                array[...] = made
+            for array, result in zip(outputs, self.function(*inputs), strict=True):
+                array[...] = result
             workspace[:] = 0x5A
 
         return run

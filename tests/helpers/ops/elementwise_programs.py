@@ -76,8 +76,8 @@ class _Builder:
 
     def _pick(self, dtype: np.dtype[np.generic], whole: bool) -> int:
         """A value of that dtype, recent ones more often."""
-        found = [i for i, s in enumerate(self.specs) if s.dtype == dtype and (s.shape == self.shape or not whole)]
-        return found[-1 - self._choose(min(3, len(found)))]
+        candidates = [i for i, s in enumerate(self.specs) if s.dtype == dtype and (s.shape == self.shape or not whole)]
+        return candidates[-1 - self._choose(min(3, len(candidates)))]
 
     def _grow(self) -> None:
         first = self._choose(len(self.specs))

@@ -30,9 +30,9 @@ class Problem:
         """The graph, its inputs, its float outputs and their weights."""
         graph = Graph("gradients")
         inputs = {n: graph.input(n, a.shape, a.dtype.name) for n, a in self.feeds.items()}
-        made = self.build(*inputs.values())
+        built = self.build(*inputs.values())
         rng = np.random.default_rng(7)
-        outputs = [y for y in (made if isinstance(made, tuple) else (made,)) if y.dtype in FLOATS]
+        outputs = [y for y in (built if isinstance(built, tuple) else (built,)) if y.dtype in FLOATS]
         return graph, inputs, [(y, np.asarray(rng.uniform(0.5, 1.5, y.shape)).astype(y.dtype)) for y in outputs]
 
     def gradients(self, wrt: Sequence[str]) -> tuple[Graph, int]:
@@ -42,8 +42,8 @@ class Problem:
         seed = None if more else graph.constant(weights)
         loss = _weighed(outputs) if more else y
         first = len(graph.operators)
-        for name, found in zip(wrt, engine.gradients(loss, [inputs[n] for n in wrt], seed=seed), strict=True):
-            graph.output(found, f"d{name}")
+        for name, gradient in zip(wrt, engine.gradients(loss, [inputs[n] for n in wrt], seed=seed), strict=True):
+            graph.output(gradient, f"d{name}")
         return graph, first
 
     def differences(self, wrt: str) -> Array:
@@ -52,15 +52,15 @@ class Problem:
         graph.output(_weighed(outputs), "loss")
         forward = engine.compile(graph)
         x = self.feeds[wrt]
-        found = np.zeros(x.shape, np.float64)
+        slopes = np.zeros(x.shape, np.float64)
         for index in np.ndindex(x.shape):
             sides = []
             for step in (_STEP, -_STEP):
                 moved = x.copy()
                 moved[index] += step
                 sides.append(float(forward.run({**self.feeds, wrt: moved})["loss"]))
-            found[index] = (sides[0] - sides[1]) / (2 * _STEP)
-        return found
+            slopes[index] = (sides[0] - sides[1]) / (2 * _STEP)
+        return slopes
 
 
 def _weighed(outputs: Sequence[tuple[Var, Array]]) -> Var:

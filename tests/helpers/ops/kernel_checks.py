@@ -28,9 +28,9 @@ def sign(schema: OpSchema, arrays: Sequence[Array], attrs: dict[str, Any]) -> Si
 
 def kernels(schema: OpSchema, signature: Signature) -> list[Kernel]:
     """All kernels that take the signature; at least one."""
-    found = [k for k in schema.kernels if k.supports(signature)]
-    assert found, f"no kernel of {schema.name} takes {signature.inputs}"
-    return found
+    supported = [k for k in schema.kernels if k.supports(signature)]
+    assert supported, f"no kernel of {schema.name} takes {signature.inputs}"
+    return supported
 
 
 def bind(kernel: Kernel, signature: Signature, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:

@@ -30,8 +30,8 @@ def distinct(seed: int, shape: tuple[int, ...], dtype: str = "float64") -> Array
 def _graph(build: Build, arrays: Sequence[Array]) -> tuple[Graph, list[Var], Var]:
     graph = Graph()
     inputs = [graph.input(f"x{i}", a.shape, a.dtype) for i, a in enumerate(arrays)]
-    made = build(*inputs)
-    return graph, inputs, made[0] if isinstance(made, tuple) else made
+    built = build(*inputs)
+    return graph, inputs, built[0] if isinstance(built, tuple) else built
 
 
 def feeds_of(arrays: Sequence[Array]) -> dict[str, Array]:
@@ -51,9 +51,9 @@ def backward(build: Build, arrays: Sequence[Array], wanted: Sequence[int]) -> tu
     The seed is an operator's output, so that what reads it may overwrite it.
     """
     graph, inputs, y = _graph(build, arrays)
-    given = graph.input("dy", y.shape, y.dtype)
-    found = engine.gradients(y, [inputs[i] for i in wanted], seed=-given)
-    for i, gradient in zip(wanted, found, strict=True):
+    dy = graph.input("dy", y.shape, y.dtype)
+    gradients = engine.gradients(y, [inputs[i] for i in wanted], seed=-dy)
+    for i, gradient in zip(wanted, gradients, strict=True):
         graph.output(gradient, f"d{i}")
     rng = np.random.default_rng(5)
     return graph, {**feeds_of(arrays), "dy": rng.standard_normal(y.shape).astype(y.dtype)}
@@ -80,7 +80,7 @@ def check_modes(build: Build, arrays: Sequence[Array]) -> dict[str, Array]:
 
 def check_gradients(build: Build, arrays: Sequence[Array], step: float = 1e-5, rtol: float = 1e-6) -> None:
     """`check_modes`, and each gradient against central differences along two random directions; arrays of float64."""
-    found = check_modes(build, arrays)
+    outputs = check_modes(build, arrays)
     _, feeds = backward(build, arrays, float_positions(arrays))
     rng = np.random.default_rng(7)
     for i in float_positions(arrays):
@@ -89,5 +89,5 @@ def check_gradients(build: Build, arrays: Sequence[Array], step: float = 1e-5, r
             ends = [[a + way * along if j == i else a for j, a in enumerate(arrays)] for way in (step, -step)]
             high, low = (_output(build, e) for e in ends)
             wanted = float(np.sum((high - low) / (2 * step) * -feeds["dy"]))
-            got, scale = float(np.sum(found[f"d{i}"] * along)), float(np.sum(np.abs(found[f"d{i}"] * along)))
+            got, scale = float(np.sum(outputs[f"d{i}"] * along)), float(np.sum(np.abs(outputs[f"d{i}"] * along)))
             assert abs(got - wanted) <= rtol * max(scale, 1.0), f"input {i}: {got}, but differences say {wanted}"

@@ -22,14 +22,14 @@ def widened(graph: Graph) -> Graph:
         of[var] = wide.input(name, var.shape, _wide(var.dtype))
     for var, array in graph.constants.items():
         of[var] = wide.constant(array.astype(_wide(array.dtype)), var.name)
-    for var, known in graph.parameters.items():
-        initial = known.initial.astype(_wide(known.initial.dtype))
-        of[var] = wide.parameter(initial, var.name, trainable=known.trainable)
+    for var, held in graph.parameters.items():
+        initial = held.initial.astype(_wide(held.initial.dtype))
+        of[var] = wide.parameter(initial, var.name, trainable=held.trainable)
     for op in graph.operators:
         attrs = {n: _wide(v) if isinstance(v, np.dtype) else v for n, v in op.attrs.items()}
         names = [v.name for v in op.outputs]
-        made = wide.add(op.schema, [of[v] for v in op.inputs], attrs, name=op.name, output_names=names)
-        of.update(zip(op.outputs, made, strict=True))
+        outputs = wide.add(op.schema, [of[v] for v in op.inputs], attrs, name=op.name, output_names=names)
+        of.update(zip(op.outputs, outputs, strict=True))
     for parameter, value in graph.updates.items():
         wide.assign(of[parameter], of[value])
     for name, var in graph.outputs.items():
@@ -43,17 +43,17 @@ def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def torch_gradients(graph: Graph, loss: str, feeds: Mapping[str, Array]) -> tuple[float, dict[str, Array]]:
     """The loss, and its gradient with respect to each trainable parameter, by name; the graph has no backward pass."""
-    known: dict[Var, Tensor] = {v: torch.tensor(a) for v, a in graph.constants.items()}
-    known |= {v: torch.tensor(feeds[n]) for n, v in graph.inputs.items()}
-    known |= {v: torch.tensor(p.initial, requires_grad=p.trainable) for v, p in graph.parameters.items()}
+    tensors: dict[Var, Tensor] = {v: torch.tensor(a) for v, a in graph.constants.items()}
+    tensors |= {v: torch.tensor(feeds[n]) for n, v in graph.inputs.items()}
+    tensors |= {v: torch.tensor(p.initial, requires_grad=p.trainable) for v, p in graph.parameters.items()}
     for op in graph.operators:
-        made = RULES[op.schema.name](op, *(known[v] for v in op.inputs))
-        known.update(zip(op.outputs, made if isinstance(made, tuple) else (made,), strict=True))
-    end = known[graph.outputs[loss]]
+        outputs = RULES[op.schema.name](op, *(tensors[v] for v in op.inputs))
+        tensors.update(zip(op.outputs, outputs if isinstance(outputs, tuple) else (outputs,), strict=True))
+    end = tensors[graph.outputs[loss]]
     end.backward()  # type: ignore[no-untyped-call]
     trained = (v for v, p in graph.parameters.items() if p.trainable)
-    found = {v.name: known[v].grad for v in trained}
-    return end.item(), {n: g.numpy() for n, g in found.items() if g is not None}
+    gradients = {v.name: tensors[v].grad for v in trained}
+    return end.item(), {n: g.numpy() for n, g in gradients.items() if g is not None}
 
 
 def _symmetric(op: Operator) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ EMPTY = Trace(RunInfo("", "static"), lambda: iter(()))
 
 
 @st.composite
-def tales(draw: st.DrawFn) -> Trace:
+def any_traces(draw: st.DrawFn) -> Trace:
     """Of all kinds, stages and cut ends among them; every other one with names that hold anything."""
     modes = st.sampled_from(["static", "dynamic"])
     trace = staged(draw(st.integers(1, 2)), draw(modes)) if draw(_SOME) else draw(traces())

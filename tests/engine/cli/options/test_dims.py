@@ -96,8 +96,8 @@ def test_every_command_that_takes_a_model_takes_lengths(command: tuple[str, ...]
 
 def test_processes_that_measure_are_told_the_lengths(pair: str) -> None:
     arguments = build_parser().parse_args(["compare", pair, "--dim", "batch=2", "--dim", "seq=3", "--measure"])
-    told = read_task(json.loads(Task("bytes", "static", 1, arguments).to_json())).arguments
-    assert load_subject(told).graph.inputs["x"].shape == (2, 3, 8)
+    arguments_read = read_task(json.loads(Task("bytes", "static", 1, arguments).to_json())).arguments
+    assert load_subject(arguments_read).graph.inputs["x"].shape == (2, 3, 8)
 
 
 @pytest.mark.parametrize("command", ["plan", "run", "compare", "heaps", "trace"])
@@ -146,9 +146,9 @@ def test_a_run_in_stages_shows_its_outputs_and_its_story(sieve: str, capsys: Cap
 
 
 def test_all_modes_run_in_stages_and_json_has_the_story(sieve: str, capsys: Capture) -> None:
-    found = [data(["run", sieve, "--dim", "n=9", "--mode", mode], capsys) for mode in ("static", "dynamic", "poison")]
-    assert found[0]["outputs"] == found[1]["outputs"] == found[2]["outputs"]
-    story = found[0]["story"]
+    printed = [data(["run", sieve, "--dim", "n=9", "--mode", mode], capsys) for mode in ("static", "dynamic", "poison")]
+    assert printed[0]["outputs"] == printed[1]["outputs"] == printed[2]["outputs"]
+    story = printed[0]["story"]
     assert [s["decides"] for s in story["stages"]] == [["count_nonzero_0"], ["count_nonzero_1"], []]
     assert story["lengths"] == {"n": 9} and story["cache"]["hits"] == 3
 
@@ -170,8 +170,8 @@ def test_an_array_tells_lengths_and_outputs_are_written(sieve: str, tmp_path: Pa
     assert main(["run", sieve, "--input", f"x={tmp_path / 'x.npy'}", "-o", str(target)]) == 0
     assert capsys.readouterr().out == ""
     wanted = engine.compile(staged_graph((0, 1), (True,)))(x=x)
-    with np.load(target) as found:
-        assert found.files == list(wanted) and all(np.array_equal(found[n], wanted[n]) for n in wanted)
+    with np.load(target) as archive:
+        assert archive.files == list(wanted) and all(np.array_equal(archive[n], wanted[n]) for n in wanted)
 
 
 def test_a_late_stage_over_budget_ends_with_3_and_writes_nothing(sieve: str, tmp_path: Path, capsys: Capture) -> None:

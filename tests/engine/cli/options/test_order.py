@@ -9,9 +9,9 @@ WIRED = ("zoo:random_wired", "--shape", "x=1,3,64,64")
 def test_plan_tells_the_cost_of_an_order(capsys: Capture) -> None:
     assert data(["plan", *WIRED], capsys)["orderings"] == []
     printed = data(["plan", *WIRED, "--order", "memory", "--nodes", "1000"], capsys)
-    (told,) = printed["orderings"]
-    assert told["order"] in ("memory", "given")
-    assert told["bound"] <= told["chosen_bytes"] <= told["given_bytes"]
+    (ordering,) = printed["orderings"]
+    assert ordering["order"] in ("memory", "given")
+    assert ordering["bound"] <= ordering["chosen_bytes"] <= ordering["given_bytes"]
     assert main(["plan", *WIRED, "--order", "depth_first", "--top", "0"]) == 0
     assert "in the order 'depth_first'" in capsys.readouterr().out
 

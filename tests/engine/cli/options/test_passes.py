@@ -54,9 +54,9 @@ def test_run_gives_the_same_behind_passes(model: str, capsys: Capture, tmp_path:
     for level in ("0", "1", "2"):
         assert main(["run", model, "--dim", "n=3", "--optimise", level, "-o", str(tmp_path / f"{level}.npz")]) == 0
     capsys.readouterr()
-    given, exact, near = (np.load(tmp_path / f"{level}.npz")["y"] for level in ("0", "1", "2"))
-    assert given.tobytes() == exact.tobytes()
-    np.testing.assert_allclose(near, given, rtol=1e-5)
+    plain, exact, near = (np.load(tmp_path / f"{level}.npz")["y"] for level in ("0", "1", "2"))
+    assert plain.tobytes() == exact.tobytes()
+    np.testing.assert_allclose(near, plain, rtol=1e-5)
 
 
 def test_compare_runs_what_the_passes_left(model: str, capsys: Capture) -> None:

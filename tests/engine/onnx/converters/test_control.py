@@ -32,9 +32,9 @@ def _same(proto: Any, *feeds: Mapping[str, Array], schemas: Sequence[str]) -> No
         exe = engine.compile(graph, **options)
         for feed in feeds:
             wanted = run_onnxruntime(proto, feed)
-            for found, want in zip(exe.run(feed).values(), wanted, strict=True):
-                assert found.dtype == want.dtype and found.shape == want.shape
-                np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-6)
+            for output, want in zip(exe.run(feed).values(), wanted, strict=True):
+                assert output.dtype == want.dtype and output.shape == want.shape
+                np.testing.assert_allclose(output, want, rtol=1e-5, atol=1e-6)
 
 
 def _out(name: str, dtype: Any = np.float32) -> Any:
@@ -89,8 +89,8 @@ def test_a_condition_that_lengths_decide_chooses_when_they_are_known() -> None:
     length = [node("Shape", ["x"], ["s"], start=1), node("Equal", ["s", "one"], ["c"])]
     then = _graph([node("Squeeze", ["x", "axis"], ["o"])], [_out("o")])
     other = _graph([node("Relu", ["x"], ["o"])], [_out("o")])
-    given = {"one": np.asarray([1]), "axis": np.asarray([1])}
-    proto = model([*length, _choice(then, other)], [value("x", ("n", "m"))], initializers=given)
+    initializers = {"one": np.asarray([1]), "axis": np.asarray([1])}
+    proto = model([*length, _choice(then, other)], [value("x", ("n", "m"))], initializers=initializers)
     _same(proto, {"x": X}, {"x": X[:1]}, schemas=["relu"])
     with pytest.raises(FeedError, match="build the graph with these lengths as numbers"):
         engine.compile(engine.load_onnx(proto)).run({"x": X[:, :1]})
@@ -134,8 +134,8 @@ ALWAYS = node("Identity", ["c"], ["c2"])
 @pytest.mark.parametrize("trips", [0, 1, 2, 5])
 def test_a_loop_of_constant_length(trips: int) -> None:
     loop = node("Loop", ["M", "go", "x", "z"], ["p", "q", "rows"], body=_loop_body(*_swap(ALWAYS)))
-    given = {"M": np.asarray(trips), "go": TRUE}
-    proto = model([loop], [value("x", (2, 3)), value("z", (2, 3))], ["p", "q", "rows"], given)
+    initializers = {"M": np.asarray(trips), "go": TRUE}
+    proto = model([loop], [value("x", (2, 3)), value("z", (2, 3))], ["p", "q", "rows"], initializers)
     _same(proto, {"x": X, "z": X * 2}, schemas=["loop"])
 
 
@@ -161,9 +161,9 @@ def _until(limit: str) -> list[Any]:
 def test_a_loop_that_ends_when_its_body_says_so(trips: str, go: str) -> None:
     body = _loop_body(*_without_rows(*_until("limit")))
     loop = node("Loop", [trips, go, "x", "z"], ["p", "q"], body=body)
-    given = {"M": np.asarray(6), "go": TRUE}
+    initializers = {"M": np.asarray(6), "go": TRUE}
     inputs = [value("x", (2, 3)), value("z", (2, 3)), value("limit", ())]
-    proto = model([loop], inputs, ["p", "q"], {k: v for k, v in given.items() if k in (trips, go)})
+    proto = model([loop], inputs, ["p", "q"], {k: v for k, v in initializers.items() if k in (trips, go)})
     many = [{"x": abs(X), "z": abs(X) * 2, "limit": np.asarray(n, np.float32)} for n in (0, 9, 99, 999)]
     _same(proto, *many, schemas=["loop"])
 
@@ -258,8 +258,8 @@ def test_data_decide_sizes_inside_bodies() -> None:
     nodes = [node("Sub", ["v", "one"], ["w"]), node("Relu", ["w"], ["p"]), node("NonZero", ["p"], ["j"]),
              node("Gather", ["p", "j"], ["k"]), node("Squeeze", ["k", "first"], ["v2"]), ALWAYS]  # fmt: skip
     loop = node("Loop", ["M", "", "x"], ["y"], body=_loop_body(nodes, [value("v", (None,))], [_out("v2")]))
-    given = {"first": [0], "one": np.float32(1)}
-    proto = model([loop], [value("x", ("n",)), value("M", (), INT)], initializers=given)
+    initializers = {"first": [0], "one": np.float32(1)}
+    proto = model([loop], [value("x", ("n",)), value("M", (), INT)], initializers=initializers)
     many = [{"x": v, "M": np.asarray(m)} for v in vectors for m in (0, 1, 3)]
     _same(proto, *many, schemas=["loop_late"])
 
@@ -341,7 +341,7 @@ def test_a_loop_of_constants_is_a_constant() -> None:
 
 
 def test_onnx_bodies_that_make_no_sense_are_refused() -> None:
-    inputs, given = [value("x", (2, 3))], {"M": np.asarray(3), "go": TRUE}
+    inputs, initializers = [value("x", (2, 3))], {"M": np.asarray(3), "go": TRUE}
     wrong = [
         (
             node("Loop", ["M", "go"], ["y"], body=_loop_body([ALWAYS], [value("h", (2, 3))], [])),
@@ -360,10 +360,10 @@ def test_onnx_bodies_that_make_no_sense_are_refused() -> None:
     ]
     for bad, message in wrong:
         with pytest.raises(ModelError, match=message):
-            engine.load_onnx(model([bad], inputs, initializers=given))
+            engine.load_onnx(model([bad], inputs, initializers=initializers))
     other = _loop_body([ALWAYS, node("Cast", ["h"], ["h2"], to=7)], [value("h", (2, 3))], [_out("h2", INT)])
     with pytest.raises(ModelError, match=r"float32\[2,3\] before a turn and int64\[2,3\] after it"):
-        engine.load_onnx(model([node("Loop", ["M", "go", "x"], ["y"], body=other)], inputs, initializers=given))
+        engine.load_onnx(model([node("Loop", ["M", "go", "x"], ["y"], body=other)], inputs, initializers=initializers))
 
 
 @pytest.mark.parametrize("ways", [([0, 0], [0, 0]), ([1, 0], [0, 1]), ([1, 1], [1, 1])])
@@ -390,17 +390,17 @@ def test_a_scan_reads_and_writes_along_any_axis_either_way(ways: Any, axes: Any)
 
 
 @pytest.mark.parametrize(
-    ("step", "rows", "told"),
+    ("step", "rows", "reason"),
     [
         (node("Concat", ["h", "row"], ["h2"], axis=0), node("Identity", ["row"], ["r"]), "changes its shape"),
         (node("Identity", ["h"], ["h2"]), node("NonZero", ["row"], ["r"]), "decides a shape"),
     ],
 )
 @pytest.mark.parametrize("rows_in", [4, "n"])
-def test_onnx_scan_points_to_loop_for_what_it_cannot(step: Any, rows: Any, told: str, rows_in: Any) -> None:
+def test_onnx_scan_points_to_loop_for_what_it_cannot(step: Any, rows: Any, reason: str, rows_in: Any) -> None:
     body = _graph([step, rows], [_out("h2"), _out("r")], [value("h", (3,)), value("row", (3,))])
     scan = node("Scan", ["h0", "x"], ["y", "r"], num_scan_inputs=1, body=body)
-    with pytest.raises(UnsupportedError, match=f"{told}.*; a Scan is planned beforehand, and cannot do that; a Loop"):
+    with pytest.raises(UnsupportedError, match=f"{reason}.*; a Scan is planned beforehand, and cannot do that; a Loop"):
         engine.load_onnx(model([scan], [value("x", (rows_in, 3))], ["y", "r"], {"h0": np.zeros(3, np.float32)}))
 
 

@@ -36,7 +36,7 @@ SCALES = {"s": np.asarray(0.03, "f4"), "z": np.asarray(7, np.uint8), "t": np.asa
 
 
 @pytest.mark.parametrize(
-    ("made", "x", "constants", "outputs"),
+    ("layer", "x", "constants", "outputs"),
     [
         (node("ConvInteger", ["x", "w", "", "z"], kernel_shape=[2, 2]), BYTES, {"w": WEIGHTS, "z": SCALES["z"]}, ["y"]),
         (node("ConvInteger", ["x", "w"], pads=[1, 0, 1, 0]), BYTES, {"w": WEIGHTS}, ["y"]),
@@ -84,10 +84,10 @@ SCALES = {"s": np.asarray(0.03, "f4"), "z": np.asarray(7, np.uint8), "t": np.asa
     ],
 )
 def test_an_onnx_layer_node_equals_onnxruntime(
-    made: Any, x: Array, constants: dict[str, Array], outputs: list[str]
+    layer: Any, x: Array, constants: dict[str, Array], outputs: list[str]
 ) -> None:
-    used = {k: v for k, v in constants.items() if k in made.input}
-    proto = model([made], [value("x", x.shape, x.dtype)], outputs, used, opset=21)
+    used = {k: v for k, v in constants.items() if k in layer.input}
+    proto = model([layer], [value("x", x.shape, x.dtype)], outputs, used, opset=21)
     for got, wanted in zip(run_ours(proto, {"x": x}), run_onnxruntime(proto, {"x": x}), strict=True):
         assert got.dtype == wanted.dtype
         np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
@@ -109,14 +109,14 @@ def test_onnx_layer_attributes_that_contradict_weights_are_refused() -> None:
     proto = model([node("LSTM", ["x", "w", "r"], hidden_size=5)], x, ["y"], {k: RECURRENT[k] for k in "wr"})
     with pytest.raises(ModelError, match="hidden_size is 5, and R has 6"):
         load_onnx(proto)
-    made = node("ConvInteger", ["x", "w"], kernel_shape=[3, 3])
-    proto = model([made], [value("x", BYTES.shape, np.uint8)], ["y"], {"w": WEIGHTS})
+    layer = node("ConvInteger", ["x", "w"], kernel_shape=[3, 3])
+    proto = model([layer], [value("x", BYTES.shape, np.uint8)], ["y"], {"w": WEIGHTS})
     with pytest.raises(ModelError, match=r"kernel_shape is \(3, 3\)"):
         load_onnx(proto)
 
 
 def test_an_element_type_that_is_not_there_is_named() -> None:
-    made = node("QuantizeLinear", ["x", "s"], output_dtype=TensorProto.FLOAT8E4M3FN)
-    proto = model([made], [value("x", REALS.shape)], ["y"], {"s": SCALES["s"]}, opset=21)
+    layer = node("QuantizeLinear", ["x", "s"], output_dtype=TensorProto.FLOAT8E4M3FN)
+    proto = model([layer], [value("x", REALS.shape)], ["y"], {"s": SCALES["s"]}, opset=21)
     with pytest.raises(UnsupportedError, match=r"'output_dtype' of node .* element type float8e4m3fn"):
         load_onnx(proto)

@@ -131,8 +131,8 @@ CASES: dict[str, Case] = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_version_of_an_operator_means_what_onnxruntime_says(name: str) -> None:
-    opset, made, shape, given = CASES[name]
-    proto = model([made], [value("x", shape)], list(made.output), given, opset)
+    opset, operator, shape, initializers = CASES[name]
+    proto = model([operator], [value("x", shape)], list(operator.output), initializers, opset)
     proto.ir_version = 8
     feeds = {"x": _array(*shape)}
     ours, theirs = run_ours(proto, feeds), run_onnxruntime(proto, feeds)
@@ -143,12 +143,12 @@ def test_a_version_of_an_operator_means_what_onnxruntime_says(name: str) -> None
 
 def test_group_normalization_before_21_has_one_scale_a_group() -> None:
     x = _array(2, 4, 3)
-    given = {"s": np.asarray([2, 3], np.float32), "b": np.asarray([1, -1], np.float32)}
-    made = node("GroupNormalization", ["x", "s", "b"], num_groups=2)
-    (y,) = run_ours(model([made], [value("x", x.shape)], initializers=given, opset=18), {"x": x})
+    initializers = {"s": np.asarray([2, 3], np.float32), "b": np.asarray([1, -1], np.float32)}
+    operator = node("GroupNormalization", ["x", "s", "b"], num_groups=2)
+    (y,) = run_ours(model([operator], [value("x", x.shape)], initializers=initializers, opset=18), {"x": x})
     groups = x.reshape(2, 2, 6)
     normal = (groups - groups.mean(-1, keepdims=True)) / np.sqrt(groups.var(-1, keepdims=True) + 1e-5)
-    expected = normal * given["s"][:, None] + given["b"][:, None]
+    expected = normal * initializers["s"][:, None] + initializers["b"][:, None]
     np.testing.assert_allclose(y, expected.reshape(x.shape), rtol=1e-5, atol=1e-6)
 
 
@@ -168,20 +168,20 @@ def test_all_forms_of_a_constant_are_read() -> None:
 
 
 def test_positions_that_are_not_zero_are_found_where_they_are_known() -> None:
-    made = [node("NonZero", ["c"])]
-    (y,) = run_ours(model(made, [], initializers={"c": np.asarray([[0, 2], [3, 0]])}), {})
+    nodes = [node("NonZero", ["c"])]
+    (y,) = run_ours(model(nodes, [], initializers={"c": np.asarray([[0, 2], [3, 0]])}), {})
     assert y.tolist() == [[0, 1], [1, 0]]
 
 
 @pytest.mark.parametrize(("bounds", "expected"), [((1, 8, 3), [1, 4, 7]), ((5, 0, -2), [5, 3, 1]), ((3, 1, 1), [])])
 def test_a_range_of_constants_is_one_constant(bounds: tuple[int, ...], expected: list[int]) -> None:
-    given = {k: np.asarray(v) for k, v in zip("abc", bounds, strict=True)}
-    (y,) = run_ours(model([node("Range", list("abc"))], [], initializers=given), {})
+    initializers = {k: np.asarray(v) for k, v in zip("abc", bounds, strict=True)}
+    (y,) = run_ours(model([node("Range", list("abc"))], [], initializers=initializers), {})
     assert y.tolist() == expected
 
 
 @pytest.mark.parametrize(
-    ("made", "given", "message"),
+    ("operator", "initializers", "message"),
     [
         (node("Range", ["x", "z", "z"]), {"x": _ints(1)[0], "z": _ints(0)[0]}, "in steps of 0"),
         (node("Reshape", ["i", "x"]), {"x": _ints(-1, -1)}, "only one dimension may be -1"),
@@ -194,7 +194,7 @@ def test_a_range_of_constants_is_one_constant(bounds: tuple[int, ...], expected:
         (node("ConstantOfShape", ["x"]), {"x": _ints(-2)}, "negative"),
     ],
 )
-def test_constants_that_make_no_sense_are_told(made: Any, given: dict[str, Array], message: str) -> None:
+def test_constants_that_make_no_sense_are_told(operator: Any, initializers: dict[str, Array], message: str) -> None:
     with pytest.raises(ModelError, match=message) as caught:
-        load_onnx(model([made], [value("i", (2, 3))], list(made.output)[:1], given))
-    assert made.op_type in str(caught.value)
+        load_onnx(model([operator], [value("i", (2, 3))], list(operator.output)[:1], initializers))
+    assert operator.op_type in str(caught.value)

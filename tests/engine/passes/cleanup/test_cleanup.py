@@ -34,10 +34,10 @@ def test_cleanup_keeps_the_bits_of_control_flow(graph: Graph) -> None:
 @settings(max_examples=60)
 @given(graphs(16))
 def test_level_1_keeps_all_bits_of_planned_runs_too_and_adds_no_operator(graph: Graph) -> None:
-    found, feeds = optimise(graph, 1), random_feeds(graph)
-    assert len(found.operators) <= len(graph.operators)
-    assert_same(engine.compile(found).run(feeds), engine.compile(graph).run(feeds))
-    assert optimise(found, 1) is found
+    after, feeds = optimise(graph, 1), random_feeds(graph)
+    assert len(after.operators) <= len(graph.operators)
+    assert_same(engine.compile(after).run(feeds), engine.compile(graph).run(feeds))
+    assert optimise(after, 1) is after
 
 
 @pytest.mark.slow
@@ -124,13 +124,13 @@ def test_operators_with_neutral_numbers_vanish(function: object, dtype: str, kep
     x = graph.input("x", (2, 3), dtype)
     y = function(x)  # type: ignore[operator] # mypy knows no lambdas of vars
     graph.output(y, "y")
-    found = NEUTRAL(graph)
-    verify(graph, found)
-    assert len(found.operators) == kept
+    after = NEUTRAL(graph)
+    verify(graph, after)
+    assert len(after.operators) == kept
     feeds = {"x": np.asarray([[0, 1, 2], [3, 4, 5]]).astype(dtype)}
     if dtype == "float32":
         feeds["x"][0] = -0.0, np.nan, np.inf
-    assert_same(run_unplanned(found, feeds), run_unplanned(graph, feeds))
+    assert_same(run_unplanned(after, feeds), run_unplanned(graph, feeds))
 
 
 def test_constants_before_and_after() -> None:
@@ -154,9 +154,9 @@ graph constants
   output   y = %mul_1
 """
     )
-    found = CONSTANTS(graph)
+    after = CONSTANTS(graph)
     assert (
-        found.text()
+        after.text()
         == """\
 graph constants
   input    %x: float32[2]
@@ -167,8 +167,8 @@ graph constants
   output   y = %mul_1
 """
     )
-    assert [a.tolist() for a in found.constants.values()] == [[2, 3], [1, 2]]
-    assert all(op.signature.constants for op in found.operators)
+    assert [a.tolist() for a in after.constants.values()] == [[2, 3], [1, 2]]
+    assert all(op.signature.constants for op in after.operators)
 
 
 def test_constant_folding_does_not_grow_constants_much() -> None:
@@ -267,9 +267,9 @@ def test_dead_code_before_and_after() -> None:
     parts = ops.split(x, [1, 1])
     ops.relu(ops.neg(x))
     graph.output(parts[0], "y")
-    found = DEAD_CODE(graph)
+    after = DEAD_CODE(graph)
     assert (
-        found.text()
+        after.text()
         == """\
 graph dead
   input    %x: float32[2]
@@ -278,7 +278,7 @@ graph dead
   output   y = %split_0:0
 """
     )
-    assert DEAD_CODE(found) is found
+    assert DEAD_CODE(after) is after
 
 
 def test_movement_before_and_after() -> None:

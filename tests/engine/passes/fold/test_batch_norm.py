@@ -34,9 +34,9 @@ def count(graph: Graph) -> Counter[str]:
     return Counter(op.schema.name for op in graph.operators)
 
 
-def difference(found: Array, wanted: Array) -> float:
+def difference(actual: Array, wanted: Array) -> float:
     """The largest, relative to the largest element."""
-    return float(np.abs(found - wanted).max() / np.abs(wanted).max())
+    return float(np.abs(actual - wanted).max() / np.abs(wanted).max())
 
 
 def _check(graph: Graph) -> Graph:
@@ -65,8 +65,8 @@ def test_fold_batch_norm_text_before_and_after() -> None:
     graph = Graph("small")
     x = graph.input("x", (3, 8))
     w, extra = graph.constant(np.ones((8, 4), np.float32), "w"), graph.constant(np.arange(4, dtype=np.float32), "extra")
-    given = [graph.constant(a, name) for a, name in zip(_norm(4), ("scale", "bias", "mean", "var"), strict=True)]
-    graph.output(ops.relu(ops.batch_norm(x @ w + extra, *given)), "y")
+    statistics = [graph.constant(a, name) for a, name in zip(_norm(4), ("scale", "bias", "mean", "var"), strict=True)]
+    graph.output(ops.relu(ops.batch_norm(x @ w + extra, *statistics)), "y")
     assert graph.text().splitlines() == [
         "graph small",
         "  input    %x: float32[3,8]",
@@ -179,8 +179,8 @@ def test_weights_that_would_overflow_or_vanish_stay(
     graph.output(ops.batch_norm(y, scales, none, none, np.full(4, var, dtype), epsilon=0.0), "y")
     folded = FOLD_BATCH_NORM(graph)
     assert folded is graph
-    found = run_unplanned(engine.optimise(graph), {"x": np.full((1, 4, 3, 3), fed, dtype)})["y"]
-    assert np.isfinite(found[:, 1]).all() and found[:, 1].all()
+    output = run_unplanned(engine.optimise(graph), {"x": np.full((1, 4, 3, 3), fed, dtype)})["y"]
+    assert np.isfinite(output[:, 1]).all() and output[:, 1].all()
 
 
 def test_a_bias_that_would_overflow_stays() -> None:

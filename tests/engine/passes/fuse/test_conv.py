@@ -135,8 +135,8 @@ def test_fuse_conv_reads_a_parameter_before_its_update() -> None:
 @pytest.mark.parametrize(("name", "fused", "rest"), [("resnet18", 17, 0), ("mobilenet_v2", 44, 1)])
 def test_fuse_conv_keeps_outputs_of_networks(name: str, fused: int, rest: int) -> None:
     graph = NETWORKS[name](image=64)
-    found = FUSE_CONV(FOLD_BATCH_NORM(graph))
-    counted = count(found)
+    after = FUSE_CONV(FOLD_BATCH_NORM(graph))
+    counted = count(after)
     assert (counted["fused_conv"], counted["relu"] + counted["clip"] + counted["add"]) == (fused, rest)
     feeds = random_feeds(graph)
-    assert difference(engine.compile(found).run(feeds)["y"], engine.compile(graph).run(feeds)["y"]) < 1e-5
+    assert difference(engine.compile(after).run(feeds)["y"], engine.compile(graph).run(feeds)["y"]) < 1e-5

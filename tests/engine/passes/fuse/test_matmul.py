@@ -46,8 +46,8 @@ def _addition(x: Var, pool: list[Var], choose: Choose) -> Var:
 
 
 def _activation(x: Var, choose: Choose) -> Var:
-    found = (ops.relu, ops.gelu, ops.swish, ops.leaky_relu, ops.tanh, lambda v: ops.gelu(v, "tanh"), _clipped)
-    return found[choose(len(found))](x)
+    functions = (ops.relu, ops.gelu, ops.swish, ops.leaky_relu, ops.tanh, lambda v: ops.gelu(v, "tanh"), _clipped)
+    return functions[choose(len(functions))](x)
 
 
 def _clipped(x: Var) -> Var:
@@ -121,13 +121,13 @@ def test_scores_take_their_scale_and_their_mask() -> None:
     mask, keys = graph.input("mask", (1, 1, 4, 4)), ops.transpose(k, (0, 1, 3, 2))
     graph.output((q @ keys) * 0.25 + mask, "y")
     graph.output((q * 0.5) @ keys / 2.0 + graph.input("row", (1, 1, 1, 4)), "z")
-    found = FUSE_MATMUL(graph)
-    fused = [op for op in found.operators if op.schema.name == "fused_matmul"]
-    assert count(found) == {"fused_matmul": 2, "reshape": 1}
+    after = FUSE_MATMUL(graph)
+    fused = [op for op in after.operators if op.schema.name == "fused_matmul"]
+    assert count(after) == {"fused_matmul": 2, "reshape": 1}
     assert [op.attrs["alpha"] for op in fused] == [0.25, 0.25]
     assert [len(op.inputs) for op in fused] == [4, 3]
     feeds = random_feeds(graph)
-    check_near(engine.compile(found).run(feeds), run_unplanned(graph, feeds), 1e-5)
+    check_near(engine.compile(after).run(feeds), run_unplanned(graph, feeds), 1e-5)
 
 
 def test_a_transpose_of_the_second_factor_is_read_by_columns() -> None:
@@ -136,11 +136,11 @@ def test_a_transpose_of_the_second_factor_is_read_by_columns() -> None:
     graph.output(q @ ops.transpose(k, (0, 2, 3, 1)), "y")
     graph.output(graph.input("a", (3, 4)) @ ops.transpose(graph.input("b", (5, 4))), "z")
     graph.output(graph.input("c", (1, 3, 4)) @ ops.transpose(graph.input("d", (4, 2, 5)), (1, 0, 2)), "rows stay")
-    found = FUSE_MATMUL(graph)
-    assert count(found) == {"transpose": 2, "fused_matmul": 2, "matmul": 1}
-    assert engine.make_plan(found).report().savings.copies.tensors == 0
+    after = FUSE_MATMUL(graph)
+    assert count(after) == {"transpose": 2, "fused_matmul": 2, "matmul": 1}
+    assert engine.make_plan(after).report().savings.copies.tensors == 0
     feeds = random_feeds(graph)
-    check_near(engine.compile(found).run(feeds), run_unplanned(graph, feeds), 1e-5)
+    check_near(engine.compile(after).run(feeds), run_unplanned(graph, feeds), 1e-5)
 
 
 def test_the_later_of_two_products_takes_the_addition() -> None:
@@ -183,12 +183,12 @@ def test_fuse_matmul_reads_a_parameter_before_its_update() -> None:
 @pytest.mark.parametrize("heads", [1, 4])
 def test_an_encoder_is_products_norms_and_softmaxes(heads: int) -> None:
     graph = encoder(EncoderSize(layers=2, width=32, heads=heads, sequence=10))
-    found = optimise(graph)
-    counted = count(found)
+    after = optimise(graph)
+    counted = count(after)
     assert (counted["fused_matmul"], counted["matmul"]) == (2 * 7, 2)
     assert not {"add", "mul", "gelu", "fused_elementwise"} & set(counted)
     feeds = random_feeds(graph)
-    check_near(engine.compile(found).run(feeds), run_unplanned(graph, feeds), 1e-4)
+    check_near(engine.compile(after).run(feeds), run_unplanned(graph, feeds), 1e-4)
 
 
 @pytest.mark.parametrize("operation", [ops.mul, ops.div])

@@ -58,8 +58,8 @@ def _small() -> Graph:
 
 
 def test_channels_last_turns_the_input_alone() -> None:
-    found = engine.optimise(_small(), level=3)
-    assert _names(found) == [
+    after = engine.optimise(_small(), level=3)
+    assert _names(after) == [
         "transpose",
         "nhwc_conv",
         "nhwc_conv",
@@ -68,9 +68,9 @@ def test_channels_last_turns_the_input_alone() -> None:
         "reshape",
         "gemm",
     ]
-    assert [op.attrs["activation"] for op in found.operators[1:3]] == ["clip", "clip"]
-    assert len(found.operators[2].inputs) == 4
-    assert engine.optimise(found, level=3) is found
+    assert [op.attrs["activation"] for op in after.operators[1:3]] == ["clip", "clip"]
+    assert len(after.operators[2].inputs) == 4
+    assert engine.optimise(after, level=3) is after
 
 
 def test_channels_last_leaves_one_convolution_alone() -> None:
@@ -93,8 +93,8 @@ def test_a_channel_shuffle_moves_the_last_axes_only() -> None:
     apart = ops.reshape(ops.conv(x, _weights(32, 8, 1, 1)), (1, 4, 8, 8, 8))
     mixed = ops.reshape(ops.transpose(apart, (0, 2, 1, 3, 4)), (1, 32, 8, 8))
     graph.output(ops.global_max_pool(ops.conv(mixed, _weights(8, 32, 1, 1))), "y")
-    found = engine.optimise(graph, level=3)
-    assert [op.attrs["perm"] for op in found.operators if op.schema.name == "transpose"][1:] == [(0, 1, 2, 4, 3)]
+    after = engine.optimise(graph, level=3)
+    assert [op.attrs["perm"] for op in after.operators if op.schema.name == "transpose"][1:] == [(0, 1, 2, 4, 3)]
 
 
 def test_channels_last_keeps_the_names_of_the_user() -> None:

@@ -149,9 +149,9 @@ def quantum(graph: Graph) -> float:
 
 def check_quantum(graph: Graph, after: Graph, most: float = 1.0) -> None:
     feeds = random_feeds(graph)
-    wanted, found = run_unplanned(graph, feeds)["y"], run_unplanned(after, feeds)["y"]
-    assert found.dtype == wanted.dtype
-    steps = np.abs(found.astype(np.float64) - wanted) / quantum(graph)
+    wanted, actual = run_unplanned(graph, feeds)["y"], run_unplanned(after, feeds)["y"]
+    assert actual.dtype == wanted.dtype
+    steps = np.abs(actual.astype(np.float64) - wanted) / quantum(graph)
     assert steps.max(initial=0) <= most + 1e-3, steps.max()
 
 
@@ -221,11 +221,11 @@ def check_onnxruntime(path: Path, share: float = 0.05) -> Graph:
     """At most one quantum, and that in few places."""
     graph = engine.load_onnx(path)
     after, feeds = optimise(graph), random_feeds(graph, 7)
-    (found,) = engine.compile(after, threads=1).run(feeds).values()
+    (result,) = engine.compile(after, threads=1).run(feeds).values()
     (output,) = after.outputs.values()
     writer = next(op for op in after.operators if output in op.outputs)
     step = float(after.constants[writer.inputs[1]].reshape(-1)[0])
-    steps = np.abs(found.astype(np.float64) - run_onnxruntime(path, feeds)) / step
+    steps = np.abs(result.astype(np.float64) - run_onnxruntime(path, feeds)) / step
     assert steps.max() <= 1 + 1e-3
     assert (steps > 0.5).mean() <= share
     return after

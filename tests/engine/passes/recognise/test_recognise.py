@@ -50,28 +50,28 @@ def recognised(graph: Graph) -> Graph:
 def close(one: Graph, other: Graph, tolerance: float = 1e-5) -> None:
     """Both compute the same."""
     feeds = random_feeds(one)
-    found, wanted = run_unplanned(other, feeds), run_unplanned(one, feeds)
-    assert list(found) == list(wanted)
+    actual, wanted = run_unplanned(other, feeds), run_unplanned(one, feeds)
+    assert list(actual) == list(wanted)
     for name, array in wanted.items():
-        np.testing.assert_allclose(found[name], array, rtol=tolerance, atol=tolerance)
+        np.testing.assert_allclose(actual[name], array, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize(("name", "formula", "schema"), CASES, ids=[f"{n}-{i}" for i, (n, _, _) in enumerate(CASES)])
 def test_a_formula_is_one_operator(name: str, formula: Formula, schema: str) -> None:
     graph = graph_of(formula)
-    found = recognised(graph)
-    verify(graph, found)
-    assert [op.schema.name for op in found.operators] == ["relu", "mul", "sub", schema], name
-    close(graph, found)
-    assert recognised(found) is found
+    after = recognised(graph)
+    verify(graph, after)
+    assert [op.schema.name for op in after.operators] == ["relu", "mul", "sub", schema], name
+    close(graph, after)
+    assert recognised(after) is after
 
 
 @settings(max_examples=40)
 @given(formula_graphs())
 def test_recognised_formulas_compute_the_same(graph: Graph) -> None:
-    found = optimise(graph, 2)
-    verify(graph, found)
-    close(graph, found, 1e-4)
+    after = optimise(graph, 2)
+    verify(graph, after)
+    close(graph, after, 1e-4)
     for each in RECOGNITION:
         once = each(graph)
         assert each(once) is once
@@ -81,9 +81,9 @@ def test_recognised_formulas_compute_the_same(graph: Graph) -> None:
 def test_recognised_formulas_compute_the_same_in_many_graphs() -> None:
     for seed in range(600):
         graph = build_formulas(seeded(seed))
-        found = optimise(graph, 2)
-        verify(graph, found)
-        close(graph, found, 1e-4)
+        after = optimise(graph, 2)
+        verify(graph, after)
+        close(graph, after, 1e-4)
 
 
 BEFORE = """\
@@ -121,9 +121,9 @@ def test_a_layer_normalisation_before_and_after() -> None:
     (shifted,) = graph.add(ADD, [scaled, graph.constant(BIAS, "bias")], name="shift", output_names=["normal"])
     graph.output(shifted, "y")
     assert graph.text() == BEFORE
-    found = LAYER_NORMS(graph)
-    assert found.text() == AFTER
-    assert [op.name for op in found.operators] == ["shift"]
+    after = LAYER_NORMS(graph)
+    assert after.text() == AFTER
+    assert [op.name for op in after.operators] == ["shift"]
 
 
 def test_a_softmax_before_and_after() -> None:
@@ -184,10 +184,10 @@ def test_a_product_transposes_for_itself() -> None:
     graph = Graph("product")
     a, b = graph.input("a", (4, 3)), graph.input("b", (5, 4))
     graph.output(ops.gemm(ops.transpose(a), ops.transpose(b)), "y")
-    found = GEMM_FLAGS(graph)
-    verify(graph, found)
+    after = GEMM_FLAGS(graph)
+    verify(graph, after)
     assert (
-        found.text()
+        after.text()
         == """\
 graph product
   input    %a: float32[4,3]
@@ -196,8 +196,8 @@ graph product
   output   y = %gemm_0
 """
     )
-    close(graph, found)
-    assert GEMM_FLAGS(found) is found
+    close(graph, after)
+    assert GEMM_FLAGS(after) is after
 
 
 def _unlike(formula: Formula, each: Pass) -> None:
@@ -255,9 +255,9 @@ def test_a_maximum_of_other_rows_is_subtracted_still() -> None:
         return power / ops.reduce_sum(power, (-1,))
 
     graph = graph_of(formula)
-    found = SOFTMAXES(graph)
-    assert [op.schema.name for op in found.operators][3:] == ["reduce_max", "sub", "softmax"]
-    close(graph, found)
+    after = SOFTMAXES(graph)
+    assert [op.schema.name for op in after.operators][3:] == ["reduce_max", "sub", "softmax"]
+    close(graph, after)
 
 
 @pytest.mark.parametrize("pieces", [1, 2])
@@ -273,16 +273,16 @@ def test_a_piece_that_something_else_needs_keeps_the_formula(pieces: int) -> Non
 
 def test_a_bias_is_taken_once_and_a_scale_only_before_it() -> None:
     graph = graph_of(lambda x: (layer_norm(x) + BIAS) * SCALE + BIAS)
-    found = LAYER_NORMS(graph)
-    assert [op.schema.name for op in found.operators][3:] == ["layer_norm", "mul", "add"]
-    close(graph, found)
+    after = LAYER_NORMS(graph)
+    assert [op.schema.name for op in after.operators][3:] == ["layer_norm", "mul", "add"]
+    close(graph, after)
 
 
 @given(st.sampled_from([(6,), (1, 6), (1,), (), (3, 6), (2, 1, 6)]))
 def test_a_scale_is_taken_in_where_it_fits_the_rows(shape: tuple[int, ...]) -> None:
     scale = np.linspace(0.5, 2, int(np.prod(shape)), dtype=np.float32).reshape(shape)
     graph = graph_of(lambda x: layer_norm(x) * scale)
-    found = LAYER_NORMS(graph)
+    after = LAYER_NORMS(graph)
     fits = all(n == 1 for n in shape[:-1])
-    assert [op.schema.name for op in found.operators][3:] == ["layer_norm", "mul"][: 2 - fits]
-    close(graph, found)
+    assert [op.schema.name for op in after.operators][3:] == ["layer_norm", "mul"][: 2 - fits]
+    close(graph, after)

@@ -106,8 +106,8 @@ def _seed(module: nn.Module) -> None:
 
 def _check(module: nn.Module, graph: Graph) -> None:
     x = torch.randn(_X, generator=torch.Generator().manual_seed(1))
-    (found,) = engine.compile(graph).run({"x": x.numpy()}).values()
-    np.testing.assert_allclose(found, module(x).detach().numpy(), rtol=1e-5, atol=1e-5)
+    (output,) = engine.compile(graph).run({"x": x.numpy()}).values()
+    np.testing.assert_allclose(output, module(x).detach().numpy(), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("opset", [11, 13, 16])
@@ -116,10 +116,10 @@ def test_a_layer_is_recognised(layer: str, opset: int) -> None:
     module, names = LAYERS[layer]
     _seed(module)
     graph = _exported(module, opset)
-    found = SOFTMAXES(ACTIVATIONS(LAYER_NORMS(graph)))
-    verify(graph, found)
-    assert [op.schema.name for op in found.operators] == names
-    _check(module, found)
+    after = SOFTMAXES(ACTIVATIONS(LAYER_NORMS(graph)))
+    verify(graph, after)
+    assert [op.schema.name for op in after.operators] == names
+    _check(module, after)
 
 
 @pytest.mark.parametrize("opset", [13, 17])
@@ -127,12 +127,12 @@ def test_an_encoder_has_its_layers(opset: int) -> None:
     module = _Encoder()
     _seed(module)
     graph = _exported(module, opset)
-    found = graph
+    after = graph
     for applied in until_unchanged(graph, (*CLEANUP, *RECOGNITION)):
-        found = applied.after
-    names = [op.schema.name for op in found.operators]
+        after = applied.after
+    names = [op.schema.name for op in after.operators]
     assert [names.count(name) for name in ("layer_norm", "softmax", "gelu", "erf", "reduce_mean")] == [2, 1, 1, 0, 0]
-    _check(module, found)
+    _check(module, after)
     fused = engine.optimise(graph)
-    assert len(fused.operators) <= len(found.operators) < len(graph.operators)
+    assert len(fused.operators) <= len(after.operators) < len(graph.operators)
     _check(module, fused)

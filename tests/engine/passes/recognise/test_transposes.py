@@ -55,12 +55,12 @@ def _count(graph: Graph) -> int:
 
 
 def _check(graph: Graph) -> None:
-    found, feeds = TRANSPOSES(graph), random_feeds(graph)
-    verify(graph, found)
+    after, feeds = TRANSPOSES(graph), random_feeds(graph)
+    verify(graph, after)
     alive = DEAD_CODE(graph)
-    assert found is alive or _count(found) < _count(alive) or found.text() == alive.text()
-    assert_same(run_unplanned(found, feeds), run_unplanned(graph, feeds))
-    assert TRANSPOSES(found) is found
+    assert after is alive or _count(after) < _count(alive) or after.text() == alive.text()
+    assert_same(run_unplanned(after, feeds), run_unplanned(graph, feeds))
+    assert TRANSPOSES(after) is after
 
 
 @settings(max_examples=100)
@@ -131,10 +131,10 @@ def test_transposes_pass_counts_the_order_of_fetched_values() -> None:
     between = ops.relu(ops.transpose(x, (2, 1, 0)))
     graph.output(between, "between")
     graph.output(ops.transpose(between, (2, 1, 0)), "y")
-    found = TRANSPOSES(graph)
-    verify(graph, found)
-    assert _count(found) == 1
-    assert found.outputs["between"].name == between.name
+    after = TRANSPOSES(graph)
+    verify(graph, after)
+    assert _count(after) == 1
+    assert after.outputs["between"].name == between.name
 
 
 def test_a_region_that_reads_a_transpose_of_itself_stays() -> None:
@@ -149,9 +149,9 @@ def test_transposes_pass_ignores_unread_operators() -> None:
     x = ops.transpose(graph.input("x", (2, 3)))
     ops.transpose(ops.relu(x))
     graph.output(ops.tanh(x), "y")
-    found = TRANSPOSES(graph)
-    assert [op.schema.name for op in found.operators] == ["transpose", "tanh"]
-    assert TRANSPOSES(found) is found
+    after = TRANSPOSES(graph)
+    assert [op.schema.name for op in after.operators] == ["transpose", "tanh"]
+    assert TRANSPOSES(after) is after
 
 
 def test_transposes_pass_leaves_parameter_updates() -> None:
