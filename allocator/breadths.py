@@ -3,7 +3,7 @@
 import numpy as np
 from attrs import frozen
 
-from allocator.problem import Column, Problem
+from allocator.problem import Column, Problem, column
 
 
 @frozen(eq=False)
@@ -12,6 +12,15 @@ class Breadths:
 
     tick: Column
     value: Column
+
+    def ranks(self, begin: Column, end: Column) -> Column:
+        """Returns when each lifetime is first reached in a sweep over ticks, broadest first (ties: earliest).
+
+        Lifetimes begin and end in ticks of `tick`. O(n log n).
+        """
+        visit = np.empty(len(self.tick), np.int64)
+        visit[np.argsort(-self.value, kind="stable")] = np.arange(len(self.tick))
+        return _least(visit, np.searchsorted(self.tick, begin), np.searchsorted(self.tick, end))
 
 
 def breadths(problem: Problem) -> Breadths:
@@ -40,3 +49,14 @@ def breadths_of(begin: Column, end: Column, weight: Column) -> Breadths:
     is_event[begin] = is_event[end] = True
     tick = np.flatnonzero(is_event)
     return Breadths(tick, np.cumsum(change)[tick])
+
+
+def _least(values: Column, low: Column, high: Column) -> Column:
+    """Returns the least of values[low:high] for many ranges, each the union of two whose length is a power of two."""
+    least = np.empty(len(low), np.int64)
+    level = np.frexp((high - low).astype(float))[1] - 1
+    for k in range(int(level.max(initial=-1)) + 1):
+        rows = level == k
+        least[rows] = np.minimum(values[low[rows]], values[high[rows] - 2**k])
+        values = np.minimum(values[: -(2**k)], values[2**k :])
+    return column(least)

@@ -12,6 +12,7 @@ from allocator.errors import ProblemError, TooManyError
 from allocator.kernels.dependences import follow, hand_on
 from allocator.kernels.mode import KernelMode
 from allocator.problem import Column, column
+from allocator.ragged import row_starts
 
 NO_COLOUR = -1
 """Colour of a step that is on no path."""
@@ -44,7 +45,7 @@ class Dependences:
     def sources(self) -> tuple[Column, Column]:
         """Returns (start, near): step i waits for near[start[i] : start[i + 1]]."""
         near = self.before[np.argsort(self.after, kind="stable")]
-        start = np.concatenate(([0], np.cumsum(np.bincount(self.after, minlength=self.count))))
+        start = row_starts(self.after, self.count)
         return column(start), column(near)
 
 

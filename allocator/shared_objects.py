@@ -8,9 +8,10 @@ from attrs import field, frozen
 from allocator.check.shared_objects import check_objects
 from allocator.errors import PlanError, UnknownStrategyError, UnsupportedProblemError
 from allocator.problem import Column, Problem, column
-from allocator.solvers import BEST, STRATEGIES, check_chains
+from allocator.solvers import BEST, STRATEGIES
 from allocator.solvers.base import unsupported_reason
 from allocator.solvers.positional_maximums import objects_bound
+from allocator.solvers.preconditions import check_chains
 from allocator.solvers.shared import SharedObjectsSolver, interference_graph
 
 

@@ -36,7 +36,7 @@ from allocator.problem import FREE, NO_CAPACITY, Plan, Problem, column
 from allocator.progress import each
 from allocator.solvers import BEST, STRATEGIES, solve
 from allocator.solvers.base import SolverOptions, arena_bytes
-from allocator.solvers.pushdown import UNLOADED
+from allocator.solvers.megengine import UNLOADED
 from engine.cli.options.common import STRATEGY_CHOICES, count, duration, positive
 from engine.cli.progress import add_quiet, progress_shown, say
 

@@ -28,9 +28,9 @@ class FaultKind(StrEnum):
 
 @frozen
 class Fault:
-    """The first fault found: which chunks, and what is wrong with them in numbers."""
+    """The first fault of a plan: its kind (see the checker's own), which chunks, and what is wrong in numbers."""
 
-    kind: FaultKind
+    kind: StrEnum
     chunks: tuple[int, ...]
     message: str
 
@@ -97,17 +97,19 @@ def _check_overlaps(problem: Problem, offsets: Column) -> Fault | None:
 
     An overwriter enters one tick late: until then it lies in the range of the chunk that it overwrites, which is in use
     and overlaps nothing. So two ranges that overlap are a fault, and it is enough to compare neighbours.
-
-    An overwriter enters one tick late: until then it lies in the range of the chunk that it overwrites, which is in use
-    and meets nobody. So two ranges that meet are a fault, whoever they belong to, and neighbours tell.
     """
-    enter = problem.begin.copy()
-    enter[problem.src] += 1
-    rows = np.flatnonzero((problem.size > 0) & (enter < problem.end))
+    rows, enter = occupied(problem)
     low, end = offsets[rows], problem.end[rows]
     sweep = _sweep if len(rows) < MANY else _sweep_compiled
     pair = sweep(enter[rows], end, low, low + problem.size[rows])
     return _overlap(problem, offsets, *rows[list(pair)].tolist()) if pair else None
+
+
+def occupied(problem: Problem) -> tuple[Column, Column]:
+    """Returns the chunks that have bytes of their own, and when each chunk enters: an overwriter one tick late."""
+    enter = problem.begin.copy()
+    enter[problem.src] += 1
+    return np.flatnonzero((problem.size > 0) & (enter < problem.end)), enter
 
 
 def _sweep(enter: Column, end: Column, low: Column, high: Column) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """A clique: chunks of which each two may share no byte, such as those that are alive in one tick."""
 
 import numpy as np
-from attrs import field, frozen
+from attrs import astuple, field, frozen
 
 from allocator.problem import FREE, Column, Problem, column
 
@@ -30,8 +30,7 @@ class Clique:
 
     def some(self, rows: Column) -> "Clique":
         """Returns a part of the clique. `rows` may be a mask."""
-        columns = (self.ids, self.root, self.size, self.alignment, self.shift, self.head, self.tail, self.pinned)
-        return Clique(*(c[rows] for c in columns))
+        return Clique(*(values[rows] for values in astuple(self, recurse=False)))
 
 
 def all_chunks(problem: Problem) -> Clique:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from attrs import define, field, frozen
 
 from allocator.problem import Column, Conflicts, column
+from allocator.ragged import row_starts
 
 _STARTS, _FEWEST_STARTS = 48, 8
 """Chunks from which greedy cliques grow, at most and at least."""
@@ -48,9 +49,6 @@ def heavy_cliques(conflicts: Conflicts, weight: Column, most: int = 1, hints: Se
 
     At most `most` cliques are returned, heaviest first, and none where nothing has weight. `hints` are sets of chunks
     most of which conflict with each other.
-
-    Heaviest first, at most so many; there is none where nothing has weight. `hints` are sets of chunks that are cliques
-    for the most part.
     """
     graph = _graph(conflicts, weight)
     cliques = _greedily(graph, most) + _hinted(graph, hints)
@@ -76,11 +74,7 @@ def _graph(conflicts: Conflicts, weight: Column) -> _Graph:
     stays = (a >= 0) & (b >= 0)
     row, near = np.concatenate((a[stays], b[stays])), np.concatenate((b[stays], a[stays]))
     order = np.argsort(row * max(len(ids), 1) + near)
-    return _Graph(ids, weight[ids], _row_starts(row, len(ids)), near[order])
-
-
-def _row_starts(row: Column, count: int) -> Column:
-    return np.concatenate(([0], np.cumsum(np.bincount(row, minlength=count))))
+    return _Graph(ids, weight[ids], row_starts(row, len(ids)), near[order])
 
 
 def _part(graph: _Graph, stays: npt.NDArray[np.bool_]) -> _Graph:
@@ -88,7 +82,7 @@ def _part(graph: _Graph, stays: npt.NDArray[np.bool_]) -> _Graph:
     row = np.repeat(np.arange(len(graph)), np.diff(graph.start))
     both = stays[row] & stays[graph.near]
     new = np.cumsum(stays) - 1
-    start = _row_starts(new[row[both]], int(stays.sum()))
+    start = row_starts(new[row[both]], int(stays.sum()))
     return _Graph(graph.ids[stays], graph.weight[stays], start, new[graph.near[both]])
 
 

@@ -5,6 +5,7 @@ from attrs import field, frozen
 
 from allocator.derive.sharing import share
 from allocator.problem import Column, column
+from allocator.ragged import row_starts
 from allocator.steps import Program
 
 
@@ -49,5 +50,5 @@ def users(program: Program) -> Users:
         rows.extend((chunks[value], tick) for value in (*step.reads, *step.writes))
     pairs = np.unique(np.array(rows, np.int64).reshape(-1, 2), axis=0)
     count = int(chunk_of.max(initial=-1)) + 1
-    start = np.concatenate(([0], np.cumsum(np.bincount(pairs[:, 0], minlength=count))))
+    start = row_starts(pairs[:, 0], count)
     return Users(start, pairs[:, 1])

@@ -18,8 +18,9 @@ from allocator.kernels.ordering import (
     OrderState,
     StateTable,
 )
-from allocator.ordering.step_graph import NO_WRITER, Rows, StepGraph
+from allocator.ordering.step_graph import NO_WRITER, StepGraph
 from allocator.problem import Column
+from allocator.ragged import RaggedArray
 
 _KEYS = 0x0ADE
 """Seed of the random numbers that stand for nodes."""
@@ -34,16 +35,16 @@ def cut_out(graph: StepGraph, low: int, high: int) -> OrderPart:
     chunk = {c: i for i, c in enumerate(dict.fromkeys(c for group in (*touched[0], *touched[1]) for c in group))}
     users, inner = graph.users.lists(), [[a - low for a in listed if a >= low] for listed in before]
     node = np.zeros((LAZY + 1, high - low + 1), np.int64)
-    rows = [Rows.of([a - low for a in listed if a < high] for listed in after), Rows.of(inner)]
-    rows += [Rows.of([chunk[c] for c in listed] for listed in group) for group in touched]
-    ends = np.cumsum([0, *(len(listed.entry) for listed in rows)])
+    rows = [RaggedArray.of([a - low for a in listed if a < high] for listed in after), RaggedArray.of(inner)]
+    rows += [RaggedArray.of([chunk[c] for c in listed] for listed in group) for group in touched]
+    ends = np.cumsum([0, *(len(listed.item) for listed in rows)])
     for row, listed, begin in zip((AFTER, BEFORE, READS, WRITES, PAIRS), rows, ends, strict=False):
         node[row] = listed.start + begin
     node[WAITING, :-1] = [len(listed) for listed in inner]
     node[BITKEY, :-1] = np.random.default_rng(_KEYS).integers(1, 1 << BITS, high - low)
     node[LAZY, :-1] = _lazy(graph, low, high)
     left = [sum(low <= u < high for u in users[c]) + _goes_on(graph, users[c], c, high) for c in chunk]
-    near = np.concatenate([listed.entry for listed in rows])
+    near = np.concatenate([listed.item for listed in rows])
     return OrderPart(node, near, np.array((left, graph.size[list(chunk)]), np.int64))
 
 

@@ -52,7 +52,7 @@ def floors(graph: StepGraph, before: Matrix) -> Column:
     for c, (size, writer) in enumerate(zip(graph.size.tolist(), graph.writer.tolist(), strict=True)):
         there = everywhere if writer == NO_WRITER else before[writer]
         users = later[c].copy()
-        users[graph.users.entry[graph.users.start[c] : graph.users.start[c + 1]]] = True
+        users[graph.users.row(c)] = True
         total[there & users] += size
         if writer != NO_WRITER and not users[writer]:
             total[writer] += size  # its writer needs its bytes, even if nothing reads them

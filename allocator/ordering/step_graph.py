@@ -4,8 +4,7 @@ Nodes are the steps of a program between its feed and its fetch that touch bytes
 none: they share the chunk of what they look at, and cost nothing wherever they stand.
 """
 
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 
 import numpy as np
 from attrs import field, frozen
@@ -13,29 +12,11 @@ from attrs import field, frozen
 from allocator.concurrency import Dependences
 from allocator.derive.sharing import share
 from allocator.problem import Column, column
+from allocator.ragged import RaggedArray
 from allocator.steps import Program, Step
 
 NO_WRITER = -1
 """The writer of a chunk that is there from the start."""
-
-
-@frozen(eq=False)
-class Rows:
-    """Lists of numbers, one behind the other: list i is entry[start[i] : start[i + 1]]."""
-
-    start: Column = field(converter=column)
-    entry: Column = field(converter=column)
-
-    @classmethod
-    def of(cls, lists: Iterable[Sequence[int]]) -> "Rows":
-        """Returns these lists."""
-        kept = [list(row) for row in lists]
-        return cls(np.cumsum([0, *map(len, kept)]), [number for row in kept for number in row])
-
-    def lists(self) -> list[list[int]]:
-        """Returns each as a list of its own."""
-        start, entry = self.start.tolist(), self.entry.tolist()
-        return [entry[a:b] for a, b in pairwise(start)]
 
 
 @frozen(eq=False)
@@ -49,12 +30,12 @@ class StepGraph:
     """
 
     step: Column = field(converter=column)
-    before: Rows
-    after: Rows
-    reads: Rows
-    writes: Rows
-    overwrites: Rows
-    users: Rows
+    before: RaggedArray
+    after: RaggedArray
+    reads: RaggedArray
+    writes: RaggedArray
+    overwrites: RaggedArray
+    users: RaggedArray
     size: Column = field(converter=column)
     kept: Column = field(converter=column)
     writer: Column = field(converter=column)
@@ -90,12 +71,12 @@ def step_graph(program: Program, dependences: Dependences) -> StepGraph:
             writer[c] = i
     return StepGraph(
         step=step,
-        before=Rows.of(_transposed(after, len(step))),
-        after=Rows.of(after),
-        reads=Rows.of(reads),
-        writes=Rows.of(writes),
-        overwrites=Rows.of(_overwrites(s, chunk, sharing.offset.tolist(), size) for s in steps),
-        users=Rows.of(users),
+        before=RaggedArray.of(_transposed(after, len(step))),
+        after=RaggedArray.of(after),
+        reads=RaggedArray.of(reads),
+        writes=RaggedArray.of(writes),
+        overwrites=RaggedArray.of(_overwrites(s, chunk, sharing.offset.tolist(), size) for s in steps),
+        users=RaggedArray.of(users),
         size=size,
         kept=np.isin(np.arange(len(size)), kept),
         writer=writer,

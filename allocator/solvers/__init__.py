@@ -4,30 +4,26 @@ import math
 from collections.abc import Mapping
 from types import MappingProxyType
 
-import numpy as np
-
 from allocator.bounds import proved_bound
 from allocator.check.offsets import check
-from allocator.errors import PlanError, ProblemError, UnknownStrategyError, UnsupportedProblemError
-from allocator.problem import FREE, NO_CAPACITY, Bound, Plan, Problem
+from allocator.errors import PlanError, UnknownStrategyError, UnsupportedProblemError
+from allocator.problem import NO_CAPACITY, Bound, Plan, Problem
 from allocator.progress import Activity
 from allocator.solvers.base import NO_NODES, Solver, SolverOptions, arena_bytes, unsupported_reason
-from allocator.solvers.best_fit import BEST_FIT
 from allocator.solvers.exact import EXACT
-from allocator.solvers.greedy_by_breadth import GREEDY_BY_BREADTH
-from allocator.solvers.greedy_by_size import GREEDY_BY_SIZE
-from allocator.solvers.greedy_in_order import GREEDY_IN_ORDER
+from allocator.solvers.greedy import GREEDY_BY_BREADTH, GREEDY_BY_SIZE, GREEDY_IN_ORDER
 from allocator.solvers.hill_climb import HILL_CLIMB
-from allocator.solvers.interval_move import INTERVAL_MOVE
+from allocator.solvers.megengine import BEST_FIT, INTERVAL_MOVE, PUSHDOWN
 from allocator.solvers.naive import NAIVE
-from allocator.solvers.pinned import pinned_part
 from allocator.solvers.portfolio import PORTFOLIO
-from allocator.solvers.pushdown import PUSHDOWN
-from allocator.solvers.shared_by_breadth import SHARED_BY_BREADTH
-from allocator.solvers.shared_by_size import SHARED_BY_SIZE
-from allocator.solvers.shared_by_size_improved import SHARED_BY_SIZE_IMPROVED
-from allocator.solvers.shared_equality import SHARED_EQUALITY
-from allocator.solvers.shared_in_order import SHARED_IN_ORDER
+from allocator.solvers.preconditions import check_chains, check_pinned
+from allocator.solvers.shared_greedy import (
+    SHARED_BY_BREADTH,
+    SHARED_BY_SIZE,
+    SHARED_BY_SIZE_IMPROVED,
+    SHARED_EQUALITY,
+    SHARED_IN_ORDER,
+)
 from allocator.solvers.shared_min_cost_flow import SHARED_MIN_COST_FLOW
 from allocator.solvers.strip_packing_bestfit import STRIP_PACKING_BESTFIT
 
@@ -78,7 +74,7 @@ def solve(
     where two pinned chunks overlap. Raises PlanError where the judge refuses the plan, which is an error in a solver.
     """
     check_chains(problem)
-    _check_pinned(problem)
+    check_pinned(problem)
     bound = proved_bound(problem)
     goal = max(bound.nbytes, capacity) if capacity != NO_CAPACITY else bound.nbytes
     with Activity("placing", f"by {strategy}", bound=bound.nbytes, limit=seconds):
@@ -115,25 +111,3 @@ def _judged(problem: Problem, solver: Solver, options: SolverOptions, bound: Bou
         raise PlanError(f"{solver.name} claims to have proved {answer.lower_bound} bytes, but its arena has {arena}")
     bound = bound.raised(answer.lower_bound, EXHAUSTED)
     return Plan(answer.offset, arena, bound.nbytes, answer.maker or solver.name, capacity, bound.reason)
-
-
-def check_chains(problem: Problem) -> None:
-    """Raises ProblemError where conflicts stand between chunks of one chain, which must lie in each other."""
-    if problem.conflicts is None or not len(problem.src):
-        return
-    root = problem.chains.root
-    inside = root[problem.conflicts.one] == root[problem.conflicts.other]
-    if inside.any():
-        pair = int(np.argmax(inside))
-        one, other = problem.conflicts.one[pair], problem.conflicts.other[pair]
-        raise ProblemError(f"chunks {one} and {other} conflict, but belong to one chain of overwrites")
-
-
-def _check_pinned(problem: Problem) -> None:
-    if (problem.pinned == FREE).all():
-        return
-    part = pinned_part(problem)
-    fault = check(part.problem, part.offset, arena_bytes(part.problem, part.offset))
-    if fault is not None:
-        names = " and ".join(f"chunk {part.ids[c]}" for c in fault.chunks)
-        raise ProblemError(f"pinned {names} (or what overwrites them) need the same bytes at the same time")

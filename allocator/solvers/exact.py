@@ -5,7 +5,7 @@ from attrs import define, field, frozen
 
 from allocator.problem import Column, Problem
 from allocator.solvers.base import Answer, SolverOptions, Traits, without_empty
-from allocator.solvers.greedy_by_size import GREEDY_BY_SIZE
+from allocator.solvers.greedy import GREEDY_BY_SIZE
 from allocator.solvers.placing.conflicts import count_conflicts
 from allocator.solvers.search.bodies import Bodies, bodies, parts
 from allocator.solvers.search.budget import Budget

@@ -16,8 +16,7 @@ from allocator.kernels.mode import KernelMode
 from allocator.kernels.numbers import Numbers
 from allocator.problem import FREE, NO_CAPACITY, Column, Problem, column
 from allocator.solvers.base import Answer, SolverOptions, Traits, arena_bytes
-from allocator.solvers.greedy_by_breadth import by_breadth
-from allocator.solvers.greedy_by_size import by_size
+from allocator.solvers.greedy import by_breadth, by_size
 from allocator.solvers.placing.conflicts import count_conflicts
 from allocator.solvers.placing.neighbours import Neighbours
 from allocator.solvers.placing.placement import Placer

@@ -9,12 +9,11 @@ from allocator.problem import Problem
 from allocator.progress import current
 from allocator.solvers.base import NO_NODES, Answer, Solver, SolverOptions, Traits, arena_bytes, unsupported_reason
 from allocator.solvers.exact import EXACT, MOST_CONFLICTS, Exact
-from allocator.solvers.greedy_by_breadth import GREEDY_BY_BREADTH
-from allocator.solvers.greedy_by_size import GREEDY_BY_SIZE
+from allocator.solvers.greedy import GREEDY_BY_BREADTH, GREEDY_BY_SIZE
 from allocator.solvers.hill_climb import HILL_CLIMB, HillClimb
+from allocator.solvers.megengine import PUSHDOWN
 from allocator.solvers.naive import NAIVE
 from allocator.solvers.placing.conflicts import count_conflicts
-from allocator.solvers.pushdown import PUSHDOWN
 from allocator.solvers.strip_packing_bestfit import STRIP_PACKING_BESTFIT
 
 _CHEAP: tuple[Solver, ...] = (PUSHDOWN, GREEDY_BY_SIZE, GREEDY_BY_BREADTH, STRIP_PACKING_BESTFIT)

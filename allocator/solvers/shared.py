@@ -12,6 +12,7 @@ from allocator.kernels.mode import KernelMode
 from allocator.kernels.numbers import Numbers
 from allocator.kernels.shared_objects import BEGIN, END, LIFE, OBJECT, SIZE, TAKEN, UNIT, lay, share
 from allocator.problem import Column, Conflicts, Problem, column
+from allocator.ragged import row_starts
 from allocator.solvers.base import Answer, SolverOptions, Traits
 from allocator.solvers.placing.units import Units, units_of
 
@@ -101,7 +102,7 @@ def interference_graph(problem: Problem) -> InterferenceGraph:
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     one, other = place[one], place[other]
-    start = np.concatenate(([0], np.cumsum(np.bincount(one, minlength=len(order)))))
+    start = row_starts(one, len(order))
     return InterferenceGraph(units.in_order(order), start, other[np.lexsort((other, one))])
 
 

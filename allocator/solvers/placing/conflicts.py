@@ -1,20 +1,8 @@
 """Conflicts of a problem as pairs: chunks with bytes that may share none, from lifetimes or from given conflicts."""
 
 import numpy as np
-from attrs import field, frozen
 
-from allocator.problem import Column, Problem, column
-
-
-@frozen(eq=False)
-class Conflicts:
-    """Chunk one[k] and chunk other[k] meet; each pair stands once. Chunks of one chain may be among them."""
-
-    one: Column = field(converter=column)
-    other: Column = field(converter=column)
-
-    def __len__(self) -> int:
-        return len(self.one)
+from allocator.problem import Column, Conflicts, Problem
 
 
 def count_conflicts(problem: Problem) -> int:

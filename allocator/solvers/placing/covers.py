@@ -7,6 +7,7 @@ from allocator.kernels.gaps import DIGITS, place_covered
 from allocator.kernels.mode import KernelMode
 from allocator.kernels.numbers import Numbers
 from allocator.problem import Column, Problem
+from allocator.ragged import row_starts
 
 
 @frozen(eq=False)
@@ -42,7 +43,7 @@ class Covers:
         body[ids] = np.arange(len(ids))
         rows = np.flatnonzero(problem.size > 0)
         rows = rows[np.argsort(body[problem.chains.root[rows]], kind="stable")]
-        first = np.concatenate(([0], np.cumsum(np.bincount(body[problem.chains.root[rows]], minlength=len(ids)))))
+        first = row_starts(body[problem.chains.root[rows]], len(ids))
         ticks, since = np.unique(problem.begin[rows], return_inverse=True)
         until = np.searchsorted(ticks, problem.end[rows])
         leaves = 1 << max(len(ticks) - 1, 0).bit_length()

@@ -7,6 +7,7 @@ from allocator.kernels.gaps import DIGITS, place_near
 from allocator.kernels.mode import KernelMode
 from allocator.kernels.numbers import Numbers
 from allocator.problem import Column, Problem
+from allocator.ragged import row_starts
 from allocator.solvers.placing.conflicts import conflict_pairs
 
 DENSE = 16
@@ -65,5 +66,5 @@ def _lists(problem: Problem, ids: Column) -> tuple[Column, Column, Column, Colum
     other = np.concatenate((met.other[apart], met.one[apart]))
     order = np.lexsort((body[other], body[one]))
     one, other = one[order], other[order]
-    start = np.concatenate(([0], np.cumsum(np.bincount(body[one], minlength=len(ids)))))
+    start = row_starts(body[one], len(ids))
     return start, body[other], low[other] - high[one], high[other] - low[one]

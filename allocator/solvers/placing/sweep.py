@@ -7,6 +7,7 @@ from allocator.kernels.gaps import BLOCK, DIGITS, place_swept
 from allocator.kernels.mode import KernelMode
 from allocator.kernels.numbers import Numbers
 from allocator.problem import Column, Problem
+from allocator.ragged import row_starts
 from allocator.solvers.placing.conflicts import by_begin
 
 
@@ -40,7 +41,7 @@ class Sweep:
         body[ids] = np.arange(len(ids))
         body = body[problem.chains.root[rows]]
         begin, end = problem.begin[rows], problem.end[rows]
-        first = np.concatenate(([0], np.cumsum(np.bincount(body, minlength=len(ids)))))
+        first = row_starts(body, len(ids))
         met = stop - np.searchsorted(np.sort(end), begin, "right")
         most = 2 * int(np.bincount(body, met).max(initial=0))
         leaves = 1 << (len(rows) // BLOCK).bit_length()

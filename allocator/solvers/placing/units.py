@@ -1,7 +1,7 @@
 """Chains of overwrites as rigid units: the bytes of the root, for as long as one of the chain lives."""
 
 import numpy as np
-from attrs import evolve, field, frozen
+from attrs import astuple, field, frozen
 
 from allocator.kernels.numbers import Numbers
 from allocator.problem import Column, Problem, column
@@ -24,14 +24,7 @@ class Units:
 
     def in_order(self, order: Column) -> "Units":
         """Returns the same units, numbered anew: unit k is what unit order[k] was."""
-        return evolve(
-            self,
-            ids=self.ids[order],
-            begin=self.begin[order],
-            end=self.end[order],
-            size=self.size[order],
-            alignment=self.alignment[order],
-        )
+        return Units(*(values[order] for values in astuple(self, recurse=False)))
 
     def offsets(self, problem: Problem, by_unit: Numbers) -> Column:
         """Returns a column of the problem from one of the units; 0 for chunks of no bytes."""

@@ -8,29 +8,11 @@ import numpy.typing as npt
 from attrs import field, frozen
 
 from allocator.problem import FREE, Column, Problem, column, distinct
+from allocator.ragged import RaggedArray
 from allocator.solvers.placing.conflicts import conflict_pairs
 from allocator.solvers.placing.units import units_of
 
 Mask = npt.NDArray[np.bool_]
-
-
-@frozen(eq=False)
-class Table:
-    """Lists of numbers of different length: row i is item[start[i] : start[i + 1]]."""
-
-    start: Column = field(converter=column)
-    item: Column = field(converter=column)
-
-    def row(self, i: int) -> Column:
-        """Returns one list."""
-        return self.item[self.start[i] : self.start[i + 1]]
-
-    def __len__(self) -> int:
-        return len(self.start) - 1
-
-    def row_of_each(self) -> Column:
-        """Returns the row in which each item stands."""
-        return np.repeat(np.arange(len(self)), np.diff(self.start))
 
 
 @frozen(eq=False)
@@ -49,18 +31,11 @@ class Bodies:
     alignment: Column = field(converter=column)
     pinned: Column = field(converter=column)
     is_solid: Mask
-    near: Table
-    cliques: Table
+    near: RaggedArray
+    cliques: RaggedArray
 
     def __len__(self) -> int:
         return len(self.root)
-
-
-def table(rows: Column, items: Column, count: int) -> Table:
-    """Returns the table in which each item stands in its row; `rows` need not be sorted."""
-    order = np.lexsort((items, rows))
-    start = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=count))))
-    return Table(start, items[order])
 
 
 def bodies(problem: Problem) -> Bodies:
@@ -122,11 +97,11 @@ def select(whole: Bodies, ids: Column) -> Bodies:
     )
 
 
-def _kept(lists: Table, row_place: Column, place: Column, count: int) -> Table:
+def _kept(lists: RaggedArray, row_place: Column, place: Column, count: int) -> RaggedArray:
     """Returns the rows and items that have a place (not -1), there."""
     rows, items = row_place[lists.row_of_each()], place[lists.item]
     both = (rows >= 0) & (items >= 0)
-    return table(rows[both], items[both], count)
+    return RaggedArray.grouped(rows[both], items[both], count)
 
 
 def _labels(whole: Bodies) -> Column:
@@ -144,7 +119,7 @@ def _labels(whole: Bodies) -> Column:
         label = lower
 
 
-def _cliques_in_time(begin: Column, end: Column) -> Table:
+def _cliques_in_time(begin: Column, end: Column) -> RaggedArray:
     """Returns the cliques that are alive in each tick in which something begins, before something ends."""
     ticks = np.unique(begin)
     ends = np.sort(end)
@@ -152,15 +127,16 @@ def _cliques_in_time(begin: Column, end: Column) -> Table:
     is_last = np.searchsorted(ends, behind, "right") > np.searchsorted(ends, ticks, "right")
     alive_sets = [np.flatnonzero((begin <= t) & (t < end)) for t in ticks[is_last].tolist()]
     rows = np.repeat(np.arange(len(alive_sets)), [len(f) for f in alive_sets])
-    return table(rows, np.concatenate(alive_sets) if alive_sets else np.zeros(0, np.int64), len(alive_sets))
+    items = np.concatenate([*alive_sets, np.zeros(0, np.int64)])
+    return RaggedArray.grouped(rows, items, len(alive_sets))
 
 
-def _near_by_pairs(one: Column, other: Column, count: int) -> Table:
+def _near_by_pairs(one: Column, other: Column, count: int) -> RaggedArray:
     pairs = distinct(np.concatenate((one * count + other, other * count + one)))
-    return table(pairs // max(count, 1), pairs % max(count, 1), count)
+    return RaggedArray.grouped(pairs // max(count, 1), pairs % max(count, 1), count)
 
 
-def cover(near: Table) -> Table:
+def cover(near: RaggedArray) -> RaggedArray:
     """Returns cliques, found greedily, such that each body stands in one and each pair of neighbours too.
 
     A set of bodies is a whole number here: bit k says that the body with the k-th most neighbours is in it.
@@ -176,10 +152,10 @@ def cover(near: Table) -> Table:
             uncovered &= ~cliques[-1]
     members = [_members(clique) for clique in cliques]
     rows = np.repeat(np.arange(len(cliques)), [len(m) for m in members])
-    return table(rows, by_degree[np.concatenate([*members, np.zeros(0, np.int64)])], len(cliques))
+    return RaggedArray.grouped(rows, by_degree[np.concatenate([*members, np.zeros(0, np.int64)])], len(cliques))
 
 
-def _masks(near: Table, order: Column) -> list[int]:
+def _masks(near: RaggedArray, order: Column) -> list[int]:
     """Returns the neighbours of each body, in an order, as bits that stand for places in the same order."""
     place, masks = np.argsort(order), []
     for body in order.tolist():

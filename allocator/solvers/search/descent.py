@@ -9,6 +9,7 @@ from allocator.compiled import compiled
 from allocator.kernels import skyline
 from allocator.kernels.skyline import BASE, SkylineSearch
 from allocator.problem import FREE, Column
+from allocator.ragged import row_starts
 from allocator.solvers.base import align_up
 from allocator.solvers.search.bodies import Bodies, grain
 from allocator.solvers.search.budget import Budget
@@ -188,7 +189,7 @@ def _arrays(part: Bodies) -> SkylineSearch:
     search.bodies[skyline.ALIGNMENT, :n] = part.alignment
     search.bodies[skyline.PINNED, :n] = part.pinned
     search.bodies[skyline.NEAR, :] = part.near.start
-    search.bodies[skyline.HOME, 1:] = np.cumsum(np.bincount(member, minlength=n))
+    search.bodies[skyline.HOME, :] = row_starts(member, n)
     search.cliques[skyline.MEMBER, :] = part.cliques.start
     return search
 

@@ -9,6 +9,7 @@ from allocator.compiled import compiled
 from allocator.kernels import pairs
 from allocator.kernels.pairs import PairSearch
 from allocator.problem import FREE, Column, Problem
+from allocator.ragged import row_starts
 from allocator.solvers.search.bodies import Bodies, grain
 from allocator.solvers.search.budget import Budget
 from allocator.solvers.search.descent import Descent
@@ -200,8 +201,8 @@ def _arrays(part: Bodies, made_of: Pieces, gaps: PairGaps, shift: Column, bulk: 
     )
     search.weights[pairs.STRAIN, n] = 1.0
     search.bodies[: pairs.EDGE, :n] = part.size, part.alignment, part.pinned
-    search.bodies[pairs.EDGE, 1:] = np.cumsum(np.bincount(ends, minlength=n))
-    search.bodies[pairs.HOME, 1:] = np.cumsum(np.bincount(owner, minlength=n))
+    search.bodies[pairs.EDGE, :] = row_starts(ends, n)
+    search.bodies[pairs.HOME, :] = row_starts(owner, n)
     search.pairs[: pairs.GAP, :-1] = gaps.one, gaps.other
     search.pairs[pairs.GAP, :] = gaps.start
     search.slots[: pairs.BOTTOM, :] = owner, shift[item], bulk[item]

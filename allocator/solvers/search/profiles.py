@@ -5,7 +5,8 @@ import numpy.typing as npt
 from attrs import evolve, field, frozen
 
 from allocator.problem import FREE, Column, Conflicts, Problem, column, distinct
-from allocator.solvers.search.bodies import Bodies, Table, bodies, select
+from allocator.ragged import RaggedArray, row_starts
+from allocator.solvers.search.bodies import Bodies, bodies, select
 
 FAR = 1 << 60
 """A distance that no two bodies have, in bytes."""
@@ -37,8 +38,8 @@ class Pieces:
     begin: Column = field(converter=column)
     end: Column = field(converter=column)
     size: Column = field(converter=column)
-    near: Table
-    cliques: Table
+    near: RaggedArray
+    cliques: RaggedArray
 
 
 def arranged(part: Bodies) -> Bodies:
@@ -99,12 +100,7 @@ def pair_gaps(part: Bodies, made_of: Pieces) -> PairGaps:
     gap_high = np.where(gap_high < FAR, gap_high // step * step, gap_high)
     order = np.lexsort((gap_low, gap_row))
     order = order[gap_low[order] <= gap_high[order]]
-    return PairGaps(one, other, _starts(gap_row[order], len(one)), gap_low[order], gap_high[order])
-
-
-def _starts(row: Column, count: int) -> Column:
-    """Returns where each row begins in a list sorted by rows, and where the last one ends."""
-    return np.concatenate(([0], np.cumsum(np.bincount(row, minlength=count))))
+    return PairGaps(one, other, row_starts(gap_row[order], len(one)), gap_low[order], gap_high[order])
 
 
 def _highest_so_far(row: Column, value: Column) -> Column:
@@ -118,7 +114,7 @@ def without_mirrors(gaps: PairGaps, is_alike: npt.NDArray[np.bool_]) -> PairGaps
     row = np.repeat(np.arange(len(gaps.one)), np.diff(gaps.start))
     keeps = ~is_alike[row] | (gaps.high >= 0)
     low = np.where(is_alike[row], np.maximum(gaps.low, 0), gaps.low)
-    start = _starts(row[keeps], len(gaps.one))
+    start = row_starts(row[keeps], len(gaps.one))
     return evolve(gaps, start=start, low=low[keeps], high=gaps.high[keeps])
 
 

@@ -1,3 +1,4 @@
+from enum import StrEnum
 from unittest.mock import patch
 
 import numpy as np
@@ -18,7 +19,7 @@ from tests.helpers.allocator.strategies import offsets, problems
 SMALL = problems(max_chunks=5, max_size=4, horizon=4, alignments=(1, 2))
 
 
-def kind_of(problem: Problem, offset: Column, arena_bytes: int) -> FaultKind | None:
+def kind_of(problem: Problem, offset: Column, arena_bytes: int) -> StrEnum | None:
     fault = check(problem, offset, arena_bytes)
     return fault.kind if fault else None
 

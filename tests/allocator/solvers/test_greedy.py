@@ -6,9 +6,7 @@ from hypothesis import given, settings
 from allocator.bounds import profile
 from allocator.problem import FREE, Conflicts, Problem
 from allocator.solvers.base import SolverOptions
-from allocator.solvers.greedy_by_breadth import GREEDY_BY_BREADTH, by_breadth
-from allocator.solvers.greedy_by_size import GREEDY_BY_SIZE, by_size
-from allocator.solvers.greedy_in_order import GREEDY_IN_ORDER, in_order
+from allocator.solvers.greedy import GREEDY_BY_BREADTH, GREEDY_BY_SIZE, GREEDY_IN_ORDER, by_breadth, by_size, in_order
 from allocator.solvers.placing.covers import Covers
 from allocator.solvers.placing.neighbours import Neighbours
 from allocator.solvers.placing.placement import MOST_PAIRS, Placer, place_in_order, suitable_search

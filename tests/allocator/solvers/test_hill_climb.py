@@ -9,8 +9,7 @@ from allocator.kernels.mode import KernelMode
 from allocator.problem import FREE, Column, Conflicts, Problem
 from allocator.solvers import solve
 from allocator.solvers.base import Answer, SolverOptions, arena_bytes
-from allocator.solvers.greedy_by_breadth import GREEDY_BY_BREADTH
-from allocator.solvers.greedy_by_size import GREEDY_BY_SIZE
+from allocator.solvers.greedy import GREEDY_BY_BREADTH, GREEDY_BY_SIZE
 from allocator.solvers.hill_climb import HILL_CLIMB
 from tests.helpers.allocator.brute_force import is_right
 from tests.helpers.allocator.random_problems import relabelled

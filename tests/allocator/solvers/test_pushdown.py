@@ -12,8 +12,8 @@ from allocator.kernels.freelist import NO_CHUNK
 from allocator.problem import FREE, Problem
 from allocator.solvers import solve
 from allocator.solvers.base import SolverOptions, align_up
+from allocator.solvers.megengine import PUSHDOWN
 from allocator.solvers.placing import timeline
-from allocator.solvers.pushdown import PUSHDOWN
 from tests.helpers.allocator.megengine_problems import megengine_problem
 from tests.helpers.allocator.plain_free_list import MemoryModel
 from tests.helpers.allocator.strategies import problems

@@ -1,0 +1,99 @@
+"""The strategies of MegEngine's static memory planning: PUSHDOWN, BEST_FIT and INTERVAL_MOVE.
+
+None of them can take pinned offsets: addresses are decided late, or from the past alone.
+"""
+
+import numpy as np
+from attrs import frozen
+
+from allocator.kernels.freelist import WIDTH, order_blocks, place_best_fit, sink
+from allocator.kernels.interval_move import insert_units, settle
+from allocator.kernels.mode import KernelMode
+from allocator.problem import Problem
+from allocator.solvers.base import Answer, SolverOptions, Traits
+from allocator.solvers.placing.timeline import timeline
+from allocator.solvers.placing.units import units_of
+
+UNLOADED = 10_000
+"""Chunks, below which the plain kernel of a free list takes 0.2 seconds at most: less than loading numba."""
+
+
+@frozen(eq=False)
+class Pushdown:
+    """A free-list simulation orders the blocks, then every chain sinks as low as that order lets it. O(n log n).
+
+    (Steps 5 and 6 of MegEngine's planning.) The order of the blocks is found before any address is.
+    """
+
+    name: str = "pushdown"
+    traits: Traits = Traits(pinned=False, conflicts=False)
+
+    def solve(self, problem: Problem, _options: SolverOptions) -> Answer:
+        """Returns the offsets, and no bound."""
+        line = timeline(problem)
+        count = len(line.ids)
+        mode = KernelMode.of(count, UNLOADED)
+        begin, end, size, alignment, root, inner, dest, at, freed = mode.numbers(
+            line.begin, line.end, line.size, line.alignment, line.root, line.inner, line.dest, line.at, line.freed
+        )
+        blocks, held, lower, upper, behind, offset = mode.zeros(
+            WIDTH * (2 * count + 2), count, count, count, count + 1, count
+        )
+        mode.kernel(order_blocks)(begin, end, size, root, dest, at, freed, blocks, held, lower, upper, behind)
+        mode.kernel(sink)(size, alignment, root, inner, lower, upper, behind, offset)
+        return Answer(line.offsets(problem, offset))
+
+
+@frozen(eq=False)
+class BestFit:
+    """A heap of real addresses: the smallest free block that fits is split, else the arena grows. O(n log n).
+
+    It places chunks as they begin and knows of no later ones.
+    """
+
+    name: str = "best_fit"
+    traits: Traits = Traits(pinned=False, conflicts=False)
+
+    def solve(self, problem: Problem, _options: SolverOptions) -> Answer:
+        """Returns the offsets, and no bound."""
+        line = timeline(problem)
+        count = len(line.ids)
+        mode = KernelMode.of(count, UNLOADED)
+        begin, end, size, alignment, dest, at, freed = mode.numbers(
+            line.begin, line.end, line.size, line.alignment, line.dest, line.at, line.freed
+        )
+        blocks, held, offset = mode.zeros(WIDTH * (2 * count + 2), count, count)
+        cell = int(np.gcd.reduce(line.alignment[line.root])) if count else 1
+        mode.kernel(place_best_fit)(begin, end, size, alignment, dest, at, freed, cell, blocks, held, offset)
+        return Answer(line.offsets(problem, offset))
+
+
+@frozen(eq=False)
+class IntervalMove:
+    """Longest lifetimes first (then the earliest, then the largest), each where the peak rises least. O(n^2).
+
+    Placed units move up. While it chooses places, sizes are rounded up to alignments, and addresses are not; then all
+    settle, aligned.
+    """
+
+    name: str = "interval_move"
+    traits: Traits = Traits(pinned=False, conflicts=False, most_chunks=5_000)
+
+    def solve(self, problem: Problem, _options: SolverOptions) -> Answer:
+        """Returns the offsets, and no bound."""
+        units = units_of(problem)
+        life = units.end - units.begin
+        units = units.in_order(np.lexsort((units.alignment, -units.size, units.begin, -life)))
+        count = len(units.ids)
+        mode = KernelMode.of(count)
+        rounded = -(-units.size // units.alignment) * units.alignment
+        begin, end, size, alignment, room = mode.numbers(units.begin, units.end, units.size, units.alignment, rounded)
+        address, order, load, met, floor, marks = mode.zeros(count, count, count, count, count + 1, count)
+        mode.kernel(insert_units)(begin, end, room, address, order, load, met, floor, marks)
+        mode.kernel(settle)(begin, end, size, alignment, order, address)
+        return Answer(units.offsets(problem, address))
+
+
+PUSHDOWN = Pushdown()
+BEST_FIT = BestFit()
+INTERVAL_MOVE = IntervalMove()
