@@ -27,9 +27,9 @@ class StageRunner:
         self._runner = runner
         self._memory = memory
         lowered = stage.plan.lowered
-        packed = pack_constants(lowered, packs)
+        self._packed = pack_constants(lowered, packs)  # kept: deferred constants exist as long as it does
         self.calls = lowered.calls
-        self.thunks = [bind_call(call, packed, self.array) for call in self.calls]
+        self.thunks = [bind_call(call, self._packed, self.array) for call in self.calls]
         self._joined = join_calls(self.calls, self.thunks, runner)
         fed = [var.name for var, tensor in stage.before.alive.items() if tensor.offset == NOWHERE]
         self._fed = {name: self.array(lowered.inputs[name]) for name in fed}
