@@ -9,15 +9,15 @@ import engine
 from engine import Graph, Var
 from ops.tensor.spec import Array
 from tests.helpers.graphs.unplanned_run import assert_same, run_unplanned
+from tests.helpers.ops.random_arrays import normal
 
 Build = Callable[..., Any]
 """From vars to a var, or to a tuple of which the first is differentiated."""
 
 
 def floats(seed: int, *shapes: tuple[int, ...], dtype: str = "float64") -> list[Array]:
-    """Normal numbers."""
-    rng = np.random.default_rng(seed)
-    return [rng.standard_normal(shape).astype(dtype) for shape in shapes]
+    """Returns arrays of normal numbers, in double precision where nothing else is asked."""
+    return normal(seed, *shapes, dtype=dtype)
 
 
 def distinct(seed: int, shape: tuple[int, ...], dtype: str = "float64") -> Array:

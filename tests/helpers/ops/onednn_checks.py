@@ -9,16 +9,8 @@ from attrs import evolve
 from ops.schema.backends import NUMPY, ONEDNN
 from ops.schema.schema import Binding, Kernel, OpSchema, Signature
 from ops.tensor.spec import Array, spec_of
+from tests.helpers.ops.compiled_kernel_checks import placed
 from tests.helpers.ops.kernel_checks import bind, garbage, run, same
-
-
-def anywhere(array: Array, elements: int) -> Array:
-    """A copy that begins so many elements behind a line of the cache."""
-    room = np.empty(array.nbytes + 128, np.uint8)
-    start = -room.ctypes.data % 64 + elements * array.itemsize
-    placed = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-    placed[...] = array
-    return placed
 
 
 def library_kernel(schema: OpSchema) -> Kernel:
@@ -40,8 +32,8 @@ def check(  # noqa: PLR0917 - what is varied
     signature = evolve(schema.sign([spec_of(a) for a in arrays], attrs), threads=threads)
     if not kernel.supports(signature):
         return False
-    arguments = [anywhere(a, place) for a in arrays]
-    y = anywhere(garbage(signature.y), place)
+    arguments = [placed(a, first=place) for a in arrays]
+    y = placed(garbage(signature.y), first=place)
     thunk = bind(kernel, signature, arguments, [y])
     _compare(schema, signature, arguments, y, thunk, rtol)
     first = y.tobytes()

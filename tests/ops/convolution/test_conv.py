@@ -14,14 +14,10 @@ from ops.tensor.errors import AttributeValueError, DtypeError, ShapeError
 from ops.tensor.spec import Array, TensorSpec, spec_of
 from tests.helpers.onnx.onnxruntime_node import onnxruntime_node
 from tests.helpers.ops.kernel_checks import check_no_allocation, check_results, check_strides, kernels, run
+from tests.helpers.ops.random_arrays import normal
 
 BUFFERS = 128 << 10
 """numpy takes up to three buffers of 32 KiB for a moment where it broadcasts; no array is that small here."""
-
-
-def _random(seed: int, *shapes: tuple[int, ...], dtype: str = "float32") -> list[Array]:
-    rng = np.random.default_rng(seed)
-    return [rng.standard_normal(s).astype(dtype) for s in shapes]
 
 
 @st.composite
@@ -54,7 +50,7 @@ def convolutions(draw: Any) -> tuple[list[Array], dict[str, Any]]:
     attrs = draw(conv_attrs(ndim, sizes, kernel)) | {"group": group}
     x, w = (draw(st.integers(1, 2)), group * inside, *sizes), (group * out, inside, *kernel)
     shapes = [x, w] + ([(group * out,)] if draw(st.booleans()) else [])
-    return _random(draw(st.integers(0, 99)), *shapes), attrs
+    return normal(draw(st.integers(0, 99)), *shapes), attrs
 
 
 @settings(max_examples=120)
@@ -79,7 +75,7 @@ def transposed(draw: Any) -> tuple[list[Array], dict[str, Any]]:
     shapes: list[tuple[int, ...]] = [(draw(st.integers(1, 2)), group * inside, *sizes), (group * inside, out, *kernel)]
     if draw(st.booleans()):
         shapes.append((group * out,))
-    return _random(draw(st.integers(0, 99)), *shapes), attrs
+    return normal(draw(st.integers(0, 99)), *shapes), attrs
 
 
 @settings(max_examples=80)
@@ -106,7 +102,7 @@ LARGE: list[tuple[OpSchema, list[tuple[int, ...]], dict[str, Any]]] = [
 def test_large_convolutions_work_in_blocks_and_allocate_nothing(
     schema: OpSchema, shapes: list[tuple[int, ...]], attrs: dict[str, Any]
 ) -> None:
-    arrays = _random(1, *shapes)
+    arrays = normal(1, *shapes)
     name = {"conv": "Conv", "conv_transpose": "ConvTranspose"}[schema.name]
     check_results(schema, arrays, onnxruntime_node(name, arrays, **attrs), rtol=1e-3, atol=1e-3, **attrs)
     check_no_allocation(schema, arrays, scratch_limit=BUFFERS, **attrs)
@@ -126,7 +122,7 @@ SMALL: list[tuple[OpSchema, list[tuple[int, ...]], dict[str, Any]]] = [
 def test_conv_takes_any_strides_and_float_type(
     schema: OpSchema, shapes: list[tuple[int, ...]], attrs: dict[str, Any], dtype: str
 ) -> None:
-    arrays = _random(2, *shapes, dtype=dtype)
+    arrays = normal(2, *shapes, dtype=dtype)
     close = {"float16": 5e-3, "float32": 1e-5, "float64": 1e-12}[dtype]
     check_strides(schema, arrays, rtol=close, atol=close, **attrs)
     wide = [a.astype("float64") for a in arrays]
@@ -139,7 +135,7 @@ def test_conv_takes_any_strides_and_float_type(
 def test_conv_with_packed_constants_equals_conv_without(
     schema: OpSchema, shapes: list[tuple[int, ...]], attrs: dict[str, Any]
 ) -> None:
-    arrays = _random(3, *shapes, dtype="float16")
+    arrays = normal(3, *shapes, dtype="float16")
     signature = schema.sign([spec_of(a) for a in arrays], attrs)
     fixed = Signature(signature.inputs, signature.outputs, signature.attrs, frozenset(range(1, len(arrays))))
     (kernel,) = kernels(schema, signature)
@@ -150,7 +146,7 @@ def test_conv_with_packed_constants_equals_conv_without(
 
 @pytest.mark.parametrize("group", [1, 4])
 def test_conv_windows_may_lie_wholly_in_the_padding(group: int) -> None:
-    arrays = _random(6, (1, 4, 2, 1), (4, 4 // group, 2, 5))
+    arrays = normal(6, (1, 4, 2, 1), (4, 4 // group, 2, 5))
     attrs: dict[str, Any] = {"pads": (3, 0, 2, 12), "group": group}
     check_results(CONV, arrays, onnxruntime_node("Conv", arrays, **attrs), rtol=1e-5, atol=1e-5, **attrs)
 
@@ -165,13 +161,13 @@ def test_conv_of_empty_batches_and_outputs() -> None:
     for schema, shapes in ((CONV, [(0, 2, 4, 4), (3, 2, 3, 3)]), (CONV_TRANSPOSE, [(0, 2, 4, 4), (2, 3, 3, 3)])):
         signature = schema.sign([TensorSpec(s, np.dtype("float32")) for s in shapes], {})
         for kernel in kernels(schema, signature):
-            (y,) = run(kernel, signature, _random(0, *shapes))
+            (y,) = run(kernel, signature, normal(0, *shapes))
             assert y.shape == signature.y.shape
             assert y.size == 0
 
 
 def test_conv_results_do_not_depend_on_where_memory_lies() -> None:
-    arrays = _random(5, (1, 8, 30, 31), (8, 8, 3, 3), (8,))
+    arrays = normal(5, (1, 8, 30, 31), (8, 8, 3, 3), (8,))
     signature = CONV.sign([spec_of(a) for a in arrays], {"pads": (1, 1, 1, 1)})
     kernel = CONV.kernel(signature)
     results = []

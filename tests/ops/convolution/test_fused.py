@@ -23,22 +23,13 @@ from ops.elementwise.activation import LEAKY_RELU
 from ops.schema.schema import Binding, Kernel, Signature, evaluate
 from ops.tensor.errors import AttributeValueError, OpError, ShapeError
 from ops.tensor.spec import Array, TensorSpec, spec_of
+from tests.helpers.ops.activations import PIECEWISE_LINEAR
 from tests.helpers.ops.kernel_checks import MOST_SCRATCH, bind, garbage, kernels, run, same, scratch_bytes
+from tests.helpers.ops.random_arrays import normal
+from tests.helpers.ops.window_cases import lengths, window_attrs
 
 Case = tuple[list[Array], dict[str, Any], dict[str, Any]]
-ACTIVATIONS: list[dict[str, Any]] = [
-    {},
-    {"activation": "clip", "low": 0.0},
-    {"activation": "clip", "low": -0.5, "high": 0.75},
-    {"activation": "leaky_relu", "slope": 0.1},
-    {"activation": "leaky_relu", "slope": 1.5},
-]
 needs_avx512 = pytest.mark.skipif(not has_avx512(), reason="the kernel is compiled for AVX-512, which is not here")
-
-
-def _random(seed: int, *shapes: tuple[int, ...], dtype: str = "float32") -> list[Array]:
-    rng = np.random.default_rng(seed)
-    return [rng.standard_normal(s).astype(dtype) for s in shapes]
 
 
 def _parts(arrays: list[Array], attrs: dict[str, Any], finish: dict[str, Any]) -> Array:
@@ -71,20 +62,15 @@ def fused(draw: Any) -> Case:
     """Convolutions of one or two dimensions, in groups or not, that any of the kernels may take."""
     ndim, group = draw(st.integers(1, 2)), draw(st.sampled_from([1, 1, 1, 2, 5]))
     channels, out = (group * draw(st.integers(1, n)) for n in (1 if group == 5 else 6, 40 // group))
-    kernel = tuple(draw(st.lists(st.integers(1, 3), min_size=ndim, max_size=ndim)))
-    attrs = {
-        "strides": tuple(draw(st.lists(st.integers(1, 2), min_size=ndim, max_size=ndim))),
-        "pads": tuple(draw(st.lists(st.integers(0, 2), min_size=2 * ndim, max_size=2 * ndim))),
-        "group": group,
-    }
+    kernel, attrs = lengths(draw, ndim, 3), window_attrs(draw, ndim, 2, 1, 2) | {"group": group}
     sizes = draw(st.lists(st.integers(3, 18), min_size=ndim, max_size=ndim))
     shapes = [(draw(st.integers(1, 2)), channels, *sizes), (out, channels // group, *kernel), (out,)]
     seed, dtype = draw(st.integers(0, 99)), draw(st.sampled_from(["float32", "float32", "float64"]))
-    arrays = _random(seed, *shapes[: draw(st.integers(2, 3))], dtype=dtype)
+    arrays = normal(seed, *shapes[: draw(st.integers(2, 3))], dtype=dtype)
     if len(arrays) > 2 and draw(st.booleans()):
         (y,) = CONV.sign([spec_of(a) for a in arrays], attrs).outputs
-        arrays += _random(seed + 1, y.shape, dtype=dtype)
-    return arrays, attrs, draw(st.sampled_from(ACTIVATIONS))
+        arrays += normal(seed + 1, y.shape, dtype=dtype)
+    return arrays, attrs, draw(st.sampled_from(PIECEWISE_LINEAR))
 
 
 @settings(max_examples=80)
@@ -108,12 +94,12 @@ LAYERS: list[tuple[list[tuple[int, ...]], dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("finish", ACTIVATIONS[1:4])
+@pytest.mark.parametrize("finish", PIECEWISE_LINEAR[1:4])
 @pytest.mark.parametrize(("shapes", "attrs"), LAYERS)
 def test_fused_conv_of_network_layers_allocates_nothing(
     shapes: list[tuple[int, ...]], attrs: dict[str, Any], finish: dict[str, Any]
 ) -> None:
-    arrays = _random(1, *shapes)
+    arrays = normal(1, *shapes)
     signature, wanted = _sign(arrays, attrs | finish), _parts(arrays, attrs, finish)
     for kernel in kernels(FUSED_CONV, signature):
         y = garbage(signature.y)
@@ -121,14 +107,14 @@ def test_fused_conv_of_network_layers_allocates_nothing(
         same(y, wanted, rtol=1e-4, atol=1e-4 * float(np.abs(wanted).max()))
 
 
-@pytest.mark.parametrize("finish", ACTIVATIONS)
+@pytest.mark.parametrize("finish", PIECEWISE_LINEAR)
 def test_fused_conv_keeps_nan_and_clips_infinities(finish: dict[str, Any]) -> None:
-    arrays = _random(2, (1, 4, 1, 15), (32, 4, 1, 1), (32,), (1, 32, 1, 15))
+    arrays = normal(2, (1, 4, 1, 15), (32, 4, 1, 1), (32,), (1, 32, 1, 15))
     arrays[3][0, :, 0, :3] = np.nan, np.inf, -np.inf
     signature, wanted = _sign(arrays, finish), _parts(arrays, {}, finish)
     for kernel in kernels(FUSED_CONV, signature):
         same(run(kernel, signature, arrays)[0], wanted, rtol=1e-4, atol=1e-4)
-    depthwise = _random(3, (1, 4, 1, 15), (4, 1, 1, 1), (4,))
+    depthwise = normal(3, (1, 4, 1, 15), (4, 1, 1, 1), (4,))
     depthwise[0][0, 0, 0, :3] = np.nan, np.inf, -np.inf
     signature, wanted = _sign(depthwise, finish | {"group": 4}), _parts(depthwise, {"group": 4}, finish)
     for kernel in kernels(FUSED_CONV, signature):
@@ -154,7 +140,7 @@ def test_fused_conv_uses_the_kernel_of_the_convolution_alone() -> None:
 
 @needs_avx512
 def test_fusing_does_not_pay_where_sums_would_go_through_room_of_their_own() -> None:
-    few, many = (_random(0, (1, 8, 9, 9), (n, 8, 3, 3), (n,), (1, n, 7, 7)) for n in (15, 32))
+    few, many = (normal(0, (1, 8, 9, 9), (n, 8, 3, 3), (n,), (1, n, 7, 7)) for n in (15, 32))
     assert pays(_sign(many, {"activation": "leaky_relu", "slope": 0.1}))
     assert pays(_sign(few[:3], {"activation": "clip", "low": 0.0}))
     assert not pays(_sign(few, {}))

@@ -15,6 +15,7 @@ from ops.tensor.errors import AttributeValueError, OpError, ShapeError
 from ops.tensor.layout import Layout
 from ops.tensor.spec import Array, TensorSpec, spec_of
 from ops.windows.pixels import dense_pixels, pitch, rows
+from tests.helpers.ops.activations import PIECEWISE_LINEAR
 from tests.helpers.ops.kernel_checks import (
     MOST_SCRATCH,
     bind,
@@ -25,20 +26,10 @@ from tests.helpers.ops.kernel_checks import (
     scratch_bytes,
     strided_copies,
 )
+from tests.helpers.ops.random_arrays import normal
+from tests.helpers.ops.window_cases import extents, lengths, window_attrs
 
 Case = tuple[list[Array], dict[str, Any], dict[str, Any]]
-ACTIVATIONS: list[dict[str, Any]] = [
-    {},
-    {"activation": "clip", "low": 0.0},
-    {"activation": "clip", "low": -0.5, "high": 0.75},
-    {"activation": "leaky_relu", "slope": 0.1},
-    {"activation": "leaky_relu", "slope": 1.5},
-]
-
-
-def _random(seed: int, *shapes: tuple[int, ...], dtype: str = "float32") -> list[Array]:
-    rng = np.random.default_rng(seed)
-    return [rng.standard_normal(s).astype(dtype) for s in shapes]
 
 
 def to_first(array: Array) -> Array:
@@ -59,23 +50,16 @@ def convolutions(draw: Any) -> Case:
     """One to three dimensions, groups, depthwise with multipliers, empty batches and single pixels."""
     ndim, group = draw(st.integers(1, 3)), draw(st.sampled_from([1, 1, 1, 2, 5]))
     channels, out = (group * draw(st.integers(1, n)) for n in (1 if group == 5 else 6, 20 // group))
-    several = st.lists(st.integers(1, 3 if ndim < 3 else 2), min_size=ndim, max_size=ndim)
-    kernel = tuple(draw(several))
-    attrs = {
-        "strides": tuple(draw(several)),
-        "dilations": tuple(draw(st.lists(st.integers(1, 2), min_size=ndim, max_size=ndim))),
-        "pads": tuple(draw(st.lists(st.integers(0, 2), min_size=2 * ndim, max_size=2 * ndim))),
-        "group": group,
-    }
-    least = [d * (k - 1) + 1 for d, k in zip(attrs["dilations"], kernel, strict=True)]
-    sizes = [draw(st.integers(n, n + (9 if ndim < 3 else 3))) for n in least]
+    most = 3 if ndim < 3 else 2
+    kernel, attrs = lengths(draw, ndim, most), window_attrs(draw, ndim, most, 2, 2) | {"group": group}
+    sizes = [draw(st.integers(n, n + (9 if ndim < 3 else 3))) for n in extents(kernel, attrs["dilations"])]
     shapes = [(draw(st.integers(0, 2)), *sizes, channels), (out, channels // group, *kernel), (out,)]
     seed, dtype = draw(st.integers(0, 99)), draw(st.sampled_from(["float32", "float32", "float64"]))
-    arrays = _random(seed, *shapes[: draw(st.integers(2, 3))], dtype=dtype)
+    arrays = normal(seed, *shapes[: draw(st.integers(2, 3))], dtype=dtype)
     if len(arrays) > 2 and draw(st.booleans()):
         (y,) = NHWC_CONV.sign([spec_of(a) for a in arrays], attrs).outputs
-        arrays += _random(seed + 1, y.shape, dtype=dtype)
-    return arrays, attrs, draw(st.sampled_from(ACTIVATIONS))
+        arrays += normal(seed + 1, y.shape, dtype=dtype)
+    return arrays, attrs, draw(st.sampled_from(PIECEWISE_LINEAR))
 
 
 def sign(arrays: list[Array], attrs: dict[str, Any], constant: bool = True) -> Signature:
@@ -149,12 +133,12 @@ LAYERS: list[tuple[list[tuple[int, ...]], dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("finish", ACTIVATIONS[1:4])
+@pytest.mark.parametrize("finish", PIECEWISE_LINEAR[1:4])
 @pytest.mark.parametrize(("shapes", "attrs"), LAYERS)
 def test_nhwc_conv_of_network_layers_allocates_nothing(
     shapes: list[tuple[int, ...]], attrs: dict[str, Any], finish: dict[str, Any]
 ) -> None:
-    arrays = _random(1, *shapes)
+    arrays = normal(1, *shapes)
     signature, wanted = sign(arrays, attrs | finish), reference(arrays, attrs | finish)
     for kernel in kernels(NHWC_CONV, signature):
         y = placed(kernel, garbage(signature.y), 16, 0)
@@ -162,10 +146,10 @@ def test_nhwc_conv_of_network_layers_allocates_nothing(
         same(y, wanted, rtol=1e-4, atol=1e-4 * float(np.abs(wanted).max()))
 
 
-@pytest.mark.parametrize("finish", ACTIVATIONS)
+@pytest.mark.parametrize("finish", PIECEWISE_LINEAR)
 @pytest.mark.parametrize("group", [1, 4])
 def test_nhwc_conv_keeps_nan_and_clips_infinities(finish: dict[str, Any], group: int) -> None:
-    arrays = _random(2, (1, 1, 15, 4), (32, 4 // group, 1, 1), (32,), (1, 1, 15, 32))
+    arrays = normal(2, (1, 1, 15, 4), (32, 4 // group, 1, 1), (32,), (1, 1, 15, 32))
     arrays[3][0, 0, :3] = np.array([[np.nan], [np.inf], [-np.inf]])
     arrays[0][0, 0, 4:6] = np.array([[np.nan], [np.inf]])
     attrs = finish | {"group": group}

@@ -24,13 +24,10 @@ from tests.helpers.ops.kernel_checks import (
     scratch_bytes,
     strided_copies,
 )
+from tests.helpers.ops.random_arrays import normal
+from tests.helpers.ops.window_cases import lengths, window_attrs
 
 Case = tuple[list[Array], dict[str, Any]]
-
-
-def _random(seed: int, *shapes: tuple[int, ...], dtype: str = "float32") -> list[Array]:
-    rng = np.random.default_rng(seed)
-    return [rng.standard_normal(s).astype(dtype) for s in shapes]
 
 
 def _reference(arrays: list[Array], attrs: dict[str, Any]) -> Array:
@@ -48,19 +45,13 @@ def _sign(arrays: list[Array], attrs: dict[str, Any], constant: bool = True) -> 
 def _cases(draw: Any) -> Case:
     """One to three dimensions, groups, steps, pads, and what is left over at the end."""
     ndim, group = draw(st.integers(1, 3)), draw(st.sampled_from([1, 1, 2, 3]))
-    several = st.lists(st.integers(1, 3 if ndim < 3 else 2), min_size=ndim, max_size=ndim)
+    most = 3 if ndim < 3 else 2
     channels, out = (group * draw(st.integers(1, 4)) for _ in range(2))
-    strides = draw(several)
-    attrs = {
-        "strides": tuple(strides),
-        "dilations": tuple(draw(st.lists(st.integers(1, 2), min_size=ndim, max_size=ndim))),
-        "pads": tuple(draw(st.lists(st.integers(0, 1), min_size=2 * ndim, max_size=2 * ndim))),
-        "output_padding": tuple(draw(st.integers(0, s - 1)) for s in strides),
-        "group": group,
-    }
+    attrs = window_attrs(draw, ndim, most, 2, 1) | {"group": group}
+    attrs["output_padding"] = tuple(draw(st.integers(0, s - 1)) for s in attrs["strides"])
     sizes = [draw(st.integers(1, 7 if ndim < 3 else 3)) for _ in range(ndim)]
-    shapes = [(draw(st.integers(0, 2)), *sizes, channels), (channels, out // group, *draw(several)), (out,)]
-    arrays = _random(
+    shapes = [(draw(st.integers(0, 2)), *sizes, channels), (channels, out // group, *lengths(draw, ndim, most)), (out,)]
+    arrays = normal(
         draw(st.integers(0, 99)),
         *shapes[: draw(st.integers(2, 3))],
         dtype=draw(st.sampled_from(["float32", "float64"])),
@@ -86,7 +77,7 @@ def test_nhwc_conv_transpose_kernels_equal_channels_first(case: Case, constant: 
 
 
 def test_nhwc_conv_transpose_allocates_nothing_inside_a_wider_tensor() -> None:
-    arrays = _random(0, (1, 28, 28, 48), (32, 24, 2, 2), (24,))
+    arrays = normal(0, (1, 28, 28, 48), (32, 24, 2, 2), (24,))
     arrays[0] = arrays[0][..., 8:40]
     attrs = {"strides": (2, 2)}
     signature, wanted = _sign(arrays, attrs), _reference(arrays, attrs)
@@ -101,7 +92,7 @@ def test_nhwc_conv_transpose_allocates_nothing_inside_a_wider_tensor() -> None:
 
 
 def test_nhwc_conv_transpose_keeps_nan_where_it_is_read() -> None:
-    arrays = _random(1, (1, 3, 3, 2), (2, 2, 2, 2))
+    arrays = normal(1, (1, 3, 3, 2), (2, 2, 2, 2))
     arrays[0][0, 1, 1] = np.nan, np.inf
     signature, wanted = _sign(arrays, {}), _reference(arrays, {})
     for kernel in kernels(NHWC_CONV_TRANSPOSE, signature):

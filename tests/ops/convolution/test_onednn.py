@@ -16,19 +16,16 @@ from ops.onednn.library import objection
 from ops.schema.backends import NUMPY
 from ops.schema.schema import Signature
 from ops.tensor.spec import Array, TensorSpec, spec_of
+from tests.helpers.ops.activations import PIECEWISE_LINEAR
+from tests.helpers.ops.compiled_kernel_checks import placed
 from tests.helpers.ops.kernel_checks import MOST_SCRATCH, bind, garbage, run, same, scratch_bytes
+from tests.helpers.ops.random_arrays import normal
+from tests.helpers.ops.window_cases import extents, lengths, window_attrs
 
 pytestmark = pytest.mark.skipif(bool(objection()), reason=objection() or "oneDNN is there")
 Case = tuple[list[Array], dict[str, Any]]
 IS_THIN = onednn._is_thin
-ACTIVATIONS: list[dict[str, Any]] = [
-    {},
-    {"activation": "clip", "low": 0.0},
-    {"activation": "clip", "low": -0.5, "high": 0.75},
-    {"activation": "leaky_relu", "slope": 0.1},
-    {"activation": "leaky_relu", "slope": 1.5},
-    {"activation": "leaky_relu", "slope": 0.0},
-]
+ACTIVATIONS = [*PIECEWISE_LINEAR, {"activation": "leaky_relu", "slope": 0.0}]
 
 
 @pytest.fixture(autouse=True)
@@ -37,11 +34,6 @@ def _all_sizes() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(onednn, "_is_thin", lambda _: False)
         yield
-
-
-def _random(seed: int, *shapes: tuple[int, ...]) -> list[Array]:
-    rng = np.random.default_rng(seed)
-    return [rng.standard_normal(s).astype(np.float32) for s in shapes]
 
 
 def sign(arrays: list[Array], attrs: dict[str, Any], threads: int = 1) -> Signature:
@@ -56,31 +48,18 @@ def reference(arrays: list[Array], attrs: dict[str, Any]) -> Array:
     return run(NHWC_CONV.kernel(signature, (NUMPY,)), signature, arrays)[0]
 
 
-def anywhere(array: Array, elements: int) -> Array:
-    """A copy that begins so many elements behind a line of the cache."""
-    buffer = np.empty(array.nbytes + 128, np.uint8)
-    start = -buffer.ctypes.data % 64 + elements * array.itemsize
-    placed = buffer[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-    placed[...] = array
-    return placed
-
-
 @st.composite
 def convolutions(draw: Any) -> Case:
     """One to three dimensions, groups, depthwise, windows in the padding, single pixels, several images."""
     ndim, group = draw(st.integers(1, 3)), draw(st.sampled_from([1, 1, 1, 2, 8]))
     channels, out = (group * draw(st.integers(1, n)) for n in (40 // group, 40 // group))
-    kernel, strides, dilations = (
-        tuple(draw(st.lists(st.integers(1, most), min_size=ndim, max_size=ndim))) for most in (3, 2, 2)
-    )
-    pads = tuple(draw(st.lists(st.integers(0, 2), min_size=2 * ndim, max_size=2 * ndim)))
-    attrs = {"strides": strides, "dilations": dilations, "pads": pads, "group": group}
-    sizes = [draw(st.integers(d * (k - 1) + 1, d * (k - 1) + 6)) for d, k in zip(dilations, kernel, strict=True)]
+    kernel, attrs = lengths(draw, ndim, 3), window_attrs(draw, ndim, 2, 2, 2) | {"group": group}
+    sizes = [draw(st.integers(n, n + 5)) for n in extents(kernel, attrs["dilations"])]
     shapes = [(draw(st.integers(1, 2)), *sizes, channels), (out, channels // group, *kernel), (out,)]
-    arrays = _random(draw(st.integers(0, 99)), *shapes[: draw(st.integers(2, 3))])
+    arrays = normal(draw(st.integers(0, 99)), *shapes[: draw(st.integers(2, 3))])
     attrs |= draw(st.sampled_from(ACTIVATIONS))
     if len(arrays) > 2 and draw(st.booleans()):
-        arrays += _random(7, sign(arrays, attrs).y.shape)
+        arrays += normal(7, sign(arrays, attrs).y.shape)
     return arrays, attrs
 
 
@@ -92,13 +71,13 @@ def test_onednn_conv_equals_numpy_in_any_place_on_any_threads(case: Case, place:
     if not CONVOLUTION.supports(signature):
         return
     atol = 1e-5 * float(np.abs(wanted).max(initial=1))
-    y = anywhere(garbage(signature.y), place)
-    thunk = bind(CONVOLUTION, signature, [anywhere(a, place) for a in arrays], [y])
+    y = placed(garbage(signature.y), first=place)
+    thunk = bind(CONVOLUTION, signature, [placed(a, first=place) for a in arrays], [y])
     thunk()
     same(y, wanted, rtol=1e-4, atol=atol)
     before = y.tobytes()
     if len(arrays) > 3:
-        shared = anywhere(arrays[3], place)
+        shared = placed(arrays[3], first=place)
         bind(CONVOLUTION, signature, [*arrays[:3], shared], [shared])()
         assert shared.tobytes() == before
     y.fill(np.nan)
@@ -112,7 +91,7 @@ def test_onednn_conv_spreads_nan_and_infinities_as_numpy(
     finish: dict[str, Any], form: tuple[int, int], threads: int, data: st.DataObject
 ) -> None:
     group, width = form
-    arrays = _random(3, (1, 6, 6, 16), (16, 16 // group, width, width), (16,))
+    arrays = normal(3, (1, 6, 6, 16), (16, 16 // group, width, width), (16,))
     arrays[1] = np.abs(arrays[1]) + 1
     places = data.draw(st.lists(st.integers(0, arrays[0].size - 1), max_size=3))
     for place, number in zip(places, (np.nan, np.inf, -np.inf), strict=False):
@@ -124,7 +103,7 @@ def test_onednn_conv_spreads_nan_and_infinities_as_numpy(
 
 
 def test_onednn_conv_carries_no_nan_to_the_next_run() -> None:
-    x, w = _random(5, (1, 9, 9, 32), (32, 32, 3, 3))
+    x, w = normal(5, (1, 9, 9, 32), (32, 32, 3, 3))
     attrs = {"activation": "clip", "low": 0.0}
     signature = sign([x, w], attrs)
     y, (wanted,) = garbage(signature.y), run(CONVOLUTION, signature, [x, w])
@@ -132,7 +111,7 @@ def test_onednn_conv_carries_no_nan_to_the_next_run() -> None:
     x[0, 4, 4, 4] = np.nan
     thunk()
     assert np.isnan(y).sum() == 9 * 32
-    x[...] = _random(5, x.shape)[0]
+    x[...] = normal(5, x.shape)[0]
     thunk()
     assert y.tobytes() == wanted.tobytes()
 
@@ -148,7 +127,7 @@ def test_onednn_conv_carries_no_nan_to_the_next_run() -> None:
 def test_onednn_conv_of_network_layers_takes_the_scratchpad_alone(
     shapes: list[tuple[int, ...]], attrs: dict[str, Any]
 ) -> None:
-    arrays = _random(1, *shapes)
+    arrays = normal(1, *shapes)
     signature = sign(arrays, attrs)
     assert CONVOLUTION.supports(signature)
     y = garbage(signature.y)

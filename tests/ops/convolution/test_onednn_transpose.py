@@ -16,14 +16,10 @@ from ops.schema.backends import NUMPY
 from ops.schema.schema import Signature
 from ops.tensor.spec import Array, spec_of
 from tests.helpers.ops.kernel_checks import MOST_SCRATCH, bind, garbage, run, same, scratch_bytes
+from tests.helpers.ops.random_arrays import normal
 
 pytestmark = pytest.mark.skipif(bool(objection()), reason=objection() or "oneDNN is there")
 Case = tuple[list[Array], dict[str, Any]]
-
-
-def _random(seed: int, *shapes: tuple[int, ...]) -> list[Array]:
-    rng = np.random.default_rng(seed)
-    return [rng.standard_normal(s).astype(np.float32) for s in shapes]
 
 
 def sign(arrays: list[Array], attrs: dict[str, Any], threads: int = 1) -> Signature:
@@ -63,7 +59,7 @@ def deconvolutions(draw: Any) -> Case:
     attrs = {"strides": strides, "dilations": dilations, "pads": tuple(pads), "group": group, "output_padding": more}
     sizes = draw(st.lists(st.integers(1, 7), min_size=ndim, max_size=ndim))
     shapes = [(draw(st.integers(1, 2)), group * channels, *sizes), (group * channels, width, *kernel), (group * width,)]
-    return _random(draw(st.integers(0, 99)), *shapes[: draw(st.integers(2, 3))]), attrs
+    return normal(draw(st.integers(0, 99)), *shapes[: draw(st.integers(2, 3))]), attrs
 
 
 @settings(max_examples=60, deadline=None)
@@ -80,19 +76,19 @@ def test_onednn_conv_transpose_equals_numpy_in_many_cases(case: Case, threads: i
 
 
 def test_onednn_conv_transpose_adds_its_bias_once() -> None:
-    arrays = _random(0, (1, 21, 16, 16), (21, 21, 32, 32), (21,))
+    arrays = normal(0, (1, 21, 16, 16), (21, 21, 32, 32), (21,))
     assert check(arrays, {"strides": (16, 16), "pads": (8, 8, 8, 8)})
 
 
 def test_onednn_conv_transpose_spreads_nan_and_infinities_as_numpy() -> None:
-    arrays = _random(1, (1, 16, 6, 6), (16, 24, 4, 4), (24,))
+    arrays = normal(1, (1, 16, 6, 6), (16, 24, 4, 4), (24,))
     arrays[1] = np.abs(arrays[1])
     arrays[0][0, 0, 0, 0], arrays[0][0, 3, 2, 2], arrays[0][0, 5, 4, 4] = np.nan, np.inf, -np.inf
     assert check(arrays, {"strides": (2, 2), "pads": (1, 1, 1, 1)})
 
 
 def test_onednn_conv_transpose_takes_its_workspace_alone() -> None:
-    arrays = _random(2, (1, 64, 28, 28), (64, 32, 4, 4), (32,))
+    arrays = normal(2, (1, 64, 28, 28), (64, 32, 4, 4), (32,))
     signature = sign(arrays, {"strides": (2, 2), "pads": (1, 1, 1, 1)})
     y = garbage(signature.y)
     assert scratch_bytes(bind(DECONVOLUTION, signature, arrays, [y])) <= MOST_SCRATCH

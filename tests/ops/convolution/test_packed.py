@@ -14,15 +14,13 @@ from ops.convolution.packed_door import has_avx512
 from ops.schema.schema import Binding, Kernel, Signature
 from ops.tensor.spec import Array, TensorSpec, spec_of
 from tests.helpers.onnx.onnxruntime_node import onnxruntime_node
+from tests.helpers.ops.compiled_kernel_checks import placed
 from tests.helpers.ops.kernel_checks import MOST_SCRATCH, bind, garbage, run, same, scratch_bytes
+from tests.helpers.ops.random_arrays import normal
+from tests.helpers.ops.window_cases import least_sizes, lengths, window_attrs
 
 needs_avx512 = pytest.mark.skipif(not has_avx512(), reason="the kernel is compiled for AVX-512, which is not here")
 FLOAT = np.dtype("float32")
-
-
-def _random(seed: int, *shapes: tuple[int, ...]) -> list[Array]:
-    rng = np.random.default_rng(seed)
-    return [rng.standard_normal(s).astype(FLOAT) for s in shapes]
 
 
 def _sign(arrays: list[Array], **attrs: Any) -> Signature:
@@ -43,17 +41,10 @@ def _check(arrays: list[Array], **attrs: Any) -> None:
 def convolutions(draw: Any) -> tuple[list[Array], dict[str, Any]]:
     ndim = draw(st.integers(1, 2))
     channels, out, batch = draw(st.integers(1, 20)), draw(st.integers(16, 70)), draw(st.integers(1, 3))
-    kernel = draw(st.lists(st.integers(1, 4), min_size=ndim, max_size=ndim))
-    attrs: dict[str, Any] = {
-        "strides": draw(st.lists(st.integers(1, 3), min_size=ndim, max_size=ndim)),
-        "dilations": draw(st.lists(st.integers(1, 3), min_size=ndim, max_size=ndim)),
-        "pads": draw(st.lists(st.integers(0, 4), min_size=2 * ndim, max_size=2 * ndim)),
-    }
-    extents = [(k - 1) * d + 1 for k, d in zip(kernel, attrs["dilations"], strict=True)]
-    least = [max(1, e - attrs["pads"][a] - attrs["pads"][a + ndim]) for a, e in enumerate(extents)]
-    sizes = [draw(st.integers(low, low + 24)) for low in least]
+    kernel, attrs = lengths(draw, ndim, 4), window_attrs(draw, ndim, 3, 3, 4)
+    sizes = [draw(st.integers(n, n + 24)) for n in least_sizes(kernel, attrs)]
     shapes = [(batch, channels, *sizes), (out, channels, *kernel)] + ([(out,)] if draw(st.booleans()) else [])
-    return _random(draw(st.integers(0, 99)), *shapes), attrs
+    return normal(draw(st.integers(0, 99)), *shapes), attrs
 
 
 @needs_avx512
@@ -80,7 +71,7 @@ LARGE: list[tuple[list[tuple[int, ...]], dict[str, Any]]] = [
 def test_packed_conv_of_network_layers_is_right_in_bounded_workspace(
     shapes: list[tuple[int, ...]], attrs: dict[str, Any]
 ) -> None:
-    arrays = _random(1, *shapes)
+    arrays = normal(1, *shapes)
     _check(arrays, **attrs)
     assert PACKED.supports(_sign(arrays, **attrs))
     assert PACKED.workspace(_sign(arrays, **attrs)) <= 1 << 20
@@ -88,7 +79,7 @@ def test_packed_conv_of_network_layers_is_right_in_bounded_workspace(
 
 @needs_avx512
 def test_pointwise_windows_agree_with_a_plain_product() -> None:
-    arrays = _random(2, (2, 24, 9, 11), (40, 24, 1, 1), (40,))
+    arrays = normal(2, (2, 24, 9, 11), (40, 24, 1, 1), (40,))
     signature = _sign(arrays)
     (wanted,) = run(POINTWISE, signature, arrays)
     (got,) = run(PACKED, signature, arrays)
@@ -97,21 +88,21 @@ def test_pointwise_windows_agree_with_a_plain_product() -> None:
 
 @needs_avx512
 def test_packed_conv_windows_may_lie_wholly_in_the_padding() -> None:
-    arrays = _random(3, (1, 4, 2, 1), (16, 4, 2, 5))
+    arrays = normal(3, (1, 4, 2, 1), (16, 4, 2, 5))
     _check(arrays, pads=(3, 0, 2, 12), strides=(1, 1))
     _check(arrays, pads=(3, 7, 2, 12), strides=(2, 3))
 
 
 @needs_avx512
 def test_packed_conv_allocates_nothing() -> None:
-    arrays = _random(4, (1, 32, 64, 64), (64, 32, 3, 3), (64,))
+    arrays = normal(4, (1, 32, 64, 64), (64, 32, 3, 3), (64,))
     signature = _sign(arrays, pads=(1, 1, 1, 1), strides=(2, 1))
     assert scratch_bytes(bind(PACKED, signature, arrays, [garbage(signature.y)])) <= MOST_SCRATCH
 
 
 @needs_avx512
 def test_constants_may_be_read_only_and_an_image_does_not_depend_on_its_batch() -> None:
-    x, w, b = _random(5, (2, 10, 12, 13), (33, 10, 3, 3), (33,))
+    x, w, b = normal(5, (2, 10, 12, 13), (33, 10, 3, 3), (33,))
     for array in (w, b):
         array.flags.writeable = False
     attrs = {"pads": (0, 1, 1, 0)}
@@ -122,16 +113,13 @@ def test_constants_may_be_read_only_and_an_image_does_not_depend_on_its_batch() 
 
 
 def _moved(array: Array, shift: int) -> Array:
-    buffer = np.empty(array.nbytes + 128, np.uint8)
-    start = -buffer.ctypes.data % 64 + shift
-    placed: Array = buffer[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-    placed[...] = array
-    return placed
+    """Returns a copy that begins `shift` bytes behind a line of the cache."""
+    return placed(array, first=shift // array.itemsize)
 
 
 @needs_avx512
 def test_packed_conv_does_not_depend_on_where_memory_lies() -> None:
-    arrays = _random(6, (1, 8, 30, 31), (40, 8, 3, 3), (40,))
+    arrays = normal(6, (1, 8, 30, 31), (40, 8, 3, 3), (40,))
     signature = _sign(arrays, pads=(1, 1, 1, 1))
     outputs = set()
     for shift in (0, 4, 20):
@@ -145,7 +133,7 @@ def test_packed_conv_does_not_depend_on_where_memory_lies() -> None:
 
 @needs_avx512
 def test_packed_conv_leaves_bytes_around_the_output() -> None:
-    arrays = _random(7, (1, 5, 9, 9), (37, 5, 2, 2))
+    arrays = normal(7, (1, 5, 9, 9), (37, 5, 2, 2))
     signature = _sign(arrays)
     around = np.full(signature.y.size + 64, 7, FLOAT)
     y = around[32:-32].reshape(signature.y.shape)

@@ -15,7 +15,7 @@ from ops.registry import REGISTRY, find
 from ops.schema.backends import NUMPY
 from ops.schema.schema import OpSchema, any_strides, evaluate, no_contiguity
 from ops.tensor.errors import ArityError, AttributeValueError, SchemaError, ShapeError
-from ops.tensor.spec import Array, TensorSpec, spec_of
+from ops.tensor.spec import TensorSpec, spec_of
 from tests.helpers.ops.elementwise_programs import Case, bits, programs, seeded_program
 from tests.helpers.ops.kernel_checks import (
     MOST_SCRATCH,
@@ -27,6 +27,7 @@ from tests.helpers.ops.kernel_checks import (
     scratch_bytes,
     strided_copies,
 )
+from tests.helpers.ops.random_arrays import normal
 
 _NUMPY = FUSED_ELEMENTWISE.kernels[-1]
 """The reference. What the compiled kernel does is tested in test_ops_vector_elementwise.py."""
@@ -88,14 +89,9 @@ def _step(name: str, *operands: int, **attrs: Any) -> Step:
     return Step(schema, {a.name: a.read(attrs.get(a.name, a.default)) for a in schema.attributes}, operands)
 
 
-def _random(*shapes: tuple[int, ...]) -> list[Array]:
-    rng = np.random.default_rng(0)
-    return [rng.standard_normal(s).astype(np.float32) for s in shapes]
-
-
 def test_squares_of_a_constant_exponent_are_squares() -> None:
     """What a step packs reaches it: the shortcut has other bits than a power."""
-    x = _random((1000,))[0]
+    x = normal(0, (1000,))[0]
     program, two = (_step("pow", 0, 1), _step("neg", 2)), np.asarray(2, np.float32)
     signature = FUSED_ELEMENTWISE.sign([spec_of(x), spec_of(two)], {"program": program}, frozenset({1}))
     kernel = _NUMPY
@@ -104,7 +100,7 @@ def test_squares_of_a_constant_exponent_are_squares() -> None:
 
 
 def test_fused_elementwise_of_large_tensors_needs_a_block_at_most() -> None:
-    arrays = _random((64, 100, 100), (64, 1, 1), (64, 100, 100))
+    arrays = normal(0, (64, 100, 100), (64, 1, 1), (64, 100, 100))
     program = (_step("mul", 0, 1), _step("add", 3, 2), _step("swish", 4), _step("sub", 5, 0))
     signature = FUSED_ELEMENTWISE.sign([spec_of(a) for a in arrays], {"program": program})
     kernel = _NUMPY

@@ -14,7 +14,7 @@ from ops.schema.schema import OpSchema, evaluate
 from ops.tensor.errors import DtypeError, OpError, ShapeError
 from ops.tensor.spec import Array
 from tests.helpers.ops.kernel_checks import check_kernels, check_no_allocation, check_results
-from tests.helpers.ops.seeds import SEEDS
+from tests.helpers.ops.random_arrays import SEEDS
 
 SHAPES = st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple)
 INTS = st.sampled_from(["int32", "int64"])

@@ -15,6 +15,8 @@ from ops.tensor.errors import OpError
 from ops.tensor.spec import Array, TensorSpec, spec_of
 from tests.helpers.ops.compiled_kernel_checks import placed, run_native
 from tests.helpers.ops.kernel_checks import MOST_SCRATCH, bind, garbage, run, same, scratch_bytes, sign
+from tests.helpers.ops.random_arrays import normal, perhaps_special
+from tests.helpers.ops.window_cases import least_sizes, lengths, window_attrs
 
 Case = tuple[Array, dict[str, Any]]
 POOLS: dict[str, tuple[OpSchema, Kernel]] = {"max": (MAX_POOL, MAX_PLANES), "average": (AVERAGE_POOL, AVERAGE_PLANES)}
@@ -24,28 +26,15 @@ ALL: dict[str, tuple[OpSchema, Kernel]] = {
 }
 
 
-def special(draw: Any, x: Array) -> Array:
-    """The data, perhaps with NaN or infinities in it."""
-    if draw(st.booleans()):
-        x[np.random.default_rng(1).random(x.shape) < 0.1] = draw(st.sampled_from([np.nan, np.inf, -np.inf]))
-    return x
-
-
 @st.composite
 def pools(draw: Any) -> Case:
     """One to three dimensions, paddings wider than windows, windows that leave the tensor, empty batches."""
     ndim = draw(st.integers(1, 3))
-    several = st.lists(st.integers(1, 3), min_size=ndim, max_size=ndim).map(tuple)
-    attrs: dict[str, Any] = {"kernel_shape": draw(several), "strides": draw(several), "dilations": draw(several)}
-    attrs |= {"ceil_mode": draw(st.booleans())}
-    attrs["pads"] = tuple(draw(st.lists(st.integers(0, 3), min_size=2 * ndim, max_size=2 * ndim)))
-    pads = zip(attrs["pads"][:ndim], attrs["pads"][ndim:], strict=True)
-    least = [d * (k - 1) + 1 for d, k in zip(attrs["dilations"], attrs["kernel_shape"], strict=True)]
+    kernel, attrs = lengths(draw, ndim, 3), window_attrs(draw, ndim, 3, 3, 3) | {"ceil_mode": draw(st.booleans())}
     most = [7] * (ndim - 1) + [70 if ndim < 3 else 7]
-    sizes = [draw(st.integers(max(1, n - sum(p)), m)) for n, p, m in zip(least, pads, most, strict=True)]
-    rng = np.random.default_rng(draw(st.integers(0, 99)))
-    shape = (draw(st.integers(0, 2)), draw(st.integers(0, 3)), *sizes)
-    return special(draw, rng.standard_normal(shape).astype(np.float32)), attrs
+    sizes = [draw(st.integers(n, m)) for n, m in zip(least_sizes(kernel, attrs), most, strict=True)]
+    (x,) = normal(draw(st.integers(0, 99)), (draw(st.integers(0, 2)), draw(st.integers(0, 3)), *sizes))
+    return perhaps_special(draw, x), {"kernel_shape": kernel, **attrs}
 
 
 def plain(schema: OpSchema, x: Array, attrs: dict[str, Any]) -> Array:
@@ -88,8 +77,7 @@ def test_compiled_pool_equals_numpy_in_many_shapes(name: str, case: Case, parts:
 @st.composite
 def planes(draw: Any) -> Array:
     shape = (draw(st.integers(0, 2)), draw(st.integers(0, 5)), draw(st.integers(1, 30)), draw(st.integers(1, 20)))
-    rng = np.random.default_rng(draw(st.integers(0, 99)))
-    return special(draw, rng.standard_normal(shape).astype(np.float32))
+    return perhaps_special(draw, normal(draw(st.integers(0, 99)), shape)[0])
 
 
 @pytest.mark.parametrize("name", ALL)

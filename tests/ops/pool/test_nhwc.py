@@ -26,6 +26,7 @@ from tests.helpers.ops.kernel_checks import (
     scratch_bytes,
     sign,
 )
+from tests.helpers.ops.window_cases import extents, lengths, window_attrs
 
 PAIRS = {NHWC_MAX_POOL: MAX_POOL, NHWC_AVERAGE_POOL: AVERAGE_POOL, NHWC_LRN: LRN}
 
@@ -49,17 +50,9 @@ def data(seed: int, *shape: int, dtype: str = "float32", spoilt: bool = False) -
 def pools(draw: Any) -> tuple[OpSchema, Array, dict[str, Any]]:
     """Windows in one to three dimensions."""
     schema, ndim = draw(st.sampled_from([NHWC_MAX_POOL, NHWC_AVERAGE_POOL])), draw(st.integers(1, 3))
-    several = st.lists(st.integers(1, 3), min_size=ndim, max_size=ndim)
-    kernel, dilations = draw(several), draw(st.lists(st.integers(1, 2), min_size=ndim, max_size=ndim))
-    least = [d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True)]
-    sizes = [draw(st.integers(n, n + (9 if ndim < 3 else 2))) for n in least]
-    attrs = {
-        "kernel_shape": tuple(kernel),
-        "dilations": tuple(dilations),
-        "strides": tuple(draw(several)),
-        "pads": tuple(draw(st.lists(st.integers(0, 2), min_size=2 * ndim, max_size=2 * ndim))),
-        "ceil_mode": draw(st.booleans()),
-    }
+    kernel, attrs = lengths(draw, ndim, 3), window_attrs(draw, ndim, 3, 2, 2)
+    sizes = [draw(st.integers(n, n + (9 if ndim < 3 else 2))) for n in extents(kernel, attrs["dilations"])]
+    attrs |= {"kernel_shape": kernel, "ceil_mode": draw(st.booleans())}
     dtypes = ["float32", "float64"]
     if schema is NHWC_AVERAGE_POOL:
         attrs["count_include_pad"] = draw(st.booleans())

@@ -13,6 +13,8 @@ from ops.schema.schema import Kernel, OpSchema
 from ops.tensor.spec import Array, spec_of
 from tests.helpers.ops.compiled_kernel_checks import placed, run_native
 from tests.helpers.ops.kernel_checks import MOST_SCRATCH, bind, garbage, run, same, scratch_bytes, sign
+from tests.helpers.ops.random_arrays import normal, perhaps_special
+from tests.helpers.ops.window_cases import least_sizes, lengths, window_attrs
 
 Case = tuple[Array, dict[str, Any]]
 POOLS: dict[str, tuple[OpSchema, Kernel, Kernel]] = {
@@ -25,19 +27,11 @@ POOLS: dict[str, tuple[OpSchema, Kernel, Kernel]] = {
 def pools(draw: Any, most_channels: int = 40) -> Case:
     """One to three dimensions, paddings wider than windows, windows that leave the tensor, empty batches."""
     ndim = draw(st.integers(1, 3))
-    several = st.lists(st.integers(1, 3), min_size=ndim, max_size=ndim).map(tuple)
-    attrs: dict[str, Any] = {"kernel_shape": draw(several), "strides": draw(several), "dilations": draw(several)}
-    attrs |= {"ceil_mode": draw(st.booleans())}
-    attrs["pads"] = tuple(draw(st.lists(st.integers(0, 3), min_size=2 * ndim, max_size=2 * ndim)))
-    pads = zip(attrs["pads"][:ndim], attrs["pads"][ndim:], strict=True)
-    least = [d * (k - 1) + 1 for d, k in zip(attrs["dilations"], attrs["kernel_shape"], strict=True)]
-    sizes = [draw(st.integers(max(1, n - sum(p)), 14 if ndim < 3 else 7)) for n, p in zip(least, pads, strict=True)]
+    kernel, attrs = lengths(draw, ndim, 3), window_attrs(draw, ndim, 3, 3, 3) | {"ceil_mode": draw(st.booleans())}
+    sizes = [draw(st.integers(n, 14 if ndim < 3 else 7)) for n in least_sizes(kernel, attrs)]
     channels = draw(st.one_of(st.integers(1, most_channels), st.sampled_from([16, 32])))
-    rng = np.random.default_rng(draw(st.integers(0, 99)))
-    x = rng.standard_normal((draw(st.integers(0, 2)), *sizes, channels)).astype(np.float32)
-    if draw(st.booleans()):
-        x[rng.random(x.shape) < 0.1] = draw(st.sampled_from([np.nan, np.inf, -np.inf]))
-    return x, attrs
+    (x,) = normal(draw(st.integers(0, 99)), (draw(st.integers(0, 2)), *sizes, channels))
+    return perhaps_special(draw, x), {"kernel_shape": kernel, **attrs}
 
 
 def check_pool(name: str, case: Case, parts: int, extra: int, **more: bool) -> None:

@@ -16,6 +16,7 @@ from ops.tensor.errors import AttributeValueError, ShapeError
 from ops.tensor.spec import Array, TensorSpec
 from tests.helpers.onnx.onnxruntime_node import onnxruntime_node
 from tests.helpers.ops.kernel_checks import check_no_allocation, check_results, check_strides, kernels, run, sign
+from tests.helpers.ops.random_arrays import normal
 
 BUFFERS = 128 << 10
 """numpy takes up to three buffers of 32 KiB for a moment where it broadcasts; no array is that small here."""
@@ -37,10 +38,6 @@ GLOBAL: list[tuple[OpSchema, dict[str, Any]]] = [
 ]
 
 
-def _data(seed: int, shape: tuple[int, ...], dtype: str = "float32") -> Array:
-    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
-
-
 @st.composite
 def pooled(draw: Any) -> tuple[Array, dict[str, Any]]:
     ndim = draw(st.integers(1, 3))
@@ -56,7 +53,7 @@ def pooled(draw: Any) -> tuple[Array, dict[str, Any]]:
         attrs["auto_pad"] = auto
         # Windows with gaps would need less than no padding: onnxruntime then crops, unlike its own Conv.
         attrs["strides"] = [min(s, k) for s, k in zip(attrs["strides"], kernel, strict=True)]
-    return _data(draw(st.integers(0, 99)), (draw(st.integers(1, 2)), draw(st.integers(1, 3)), *sizes)), attrs
+    return normal(draw(st.integers(0, 99)), (draw(st.integers(1, 2)), draw(st.integers(1, 3)), *sizes))[0], attrs
 
 
 @settings(max_examples=60)
@@ -107,14 +104,14 @@ def test_max_pool_takes_small_integers(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize(("schema", "attrs"), POOLS)
 def test_pools_read_data_stored_anyhow(schema: OpSchema, attrs: dict[str, Any], dtype: str) -> None:
-    x = _data(1, (2, 3, 5, 6), dtype)
+    (x,) = normal(1, (2, 3, 5, 6), dtype=dtype)
     window: dict[str, Any] = {"kernel_shape": (3, 2), "strides": (2, 1), "pads": (1, 0, 1, 1)}
     check_strides(schema, [x], **window, **attrs)
 
 
 @pytest.mark.parametrize(("schema", "attrs"), POOLS)
 def test_pools_allocate_nothing(schema: OpSchema, attrs: dict[str, Any]) -> None:
-    x = _data(1, (1, 32, 130, 130))
+    (x,) = normal(1, (1, 32, 130, 130))
     check_no_allocation(
         schema, [x], scratch_limit=BUFFERS, kernel_shape=(3, 3), strides=(2, 2), pads=(1, 1, 1, 1), **attrs
     )
@@ -123,7 +120,7 @@ def test_pools_allocate_nothing(schema: OpSchema, attrs: dict[str, Any]) -> None
 @pytest.mark.parametrize(("schema", "attrs"), GLOBAL)
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_global_pools_are_means_maxima_and_norms(schema: OpSchema, attrs: dict[str, Any], dtype: str) -> None:
-    x = _data(3, (2, 3, 4, 5), dtype)
+    (x,) = normal(3, (2, 3, 4, 5), dtype=dtype)
     wide, p = x.astype("float64"), attrs.get("p", 1)
     wanted = {
         "global_average_pool": wide.mean(axis=(2, 3), keepdims=True),
@@ -138,12 +135,12 @@ def test_global_pools_are_means_maxima_and_norms(schema: OpSchema, attrs: dict[s
 @pytest.mark.parametrize(("schema", "attrs"), GLOBAL)
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 def test_global_pools_allocate_nothing(schema: OpSchema, attrs: dict[str, Any], dtype: str) -> None:
-    check_no_allocation(schema, [_data(4, (1, 256, 64, 66), dtype)], **attrs)
+    check_no_allocation(schema, normal(4, (1, 256, 64, 66), dtype=dtype), **attrs)
 
 
 @pytest.mark.parametrize("mode", ["DCR", "CRD"])
 def test_space_to_depth_is_the_way_back_from_depth_to_space(mode: str) -> None:
-    x = _data(5, (2, 12, 3, 4))
+    (x,) = normal(5, (2, 12, 3, 4))
     (wide,) = onnxruntime_node("DepthToSpace", [x], blocksize=2, mode=mode)
     check_results(DEPTH_TO_SPACE, [x], [wide], blocksize=2, mode=mode)
     check_results(SPACE_TO_DEPTH, [wide], [x], blocksize=2, mode=mode)

@@ -17,9 +17,11 @@ from ops.schema.backends import NUMBA, NUMPY
 from ops.schema.schema import Kernel, OpSchema, Signature
 from ops.tensor.layout import Layout
 from ops.tensor.spec import Array, TensorSpec, spec_of
+from tests.helpers.ops.activations import ACTIVATIONS
 from tests.helpers.ops.compiled_kernel_checks import placed, run_native
 from tests.helpers.ops.kernel_checks import run, same
-from tests.ops.products.test_fused import ACTIVATIONS, Case, cases, parts, random, signed
+from tests.helpers.ops.random_arrays import normal
+from tests.ops.products.test_fused import Case, cases, parts, signed
 
 
 def _compiled(schema: OpSchema, signature: Signature) -> list[Kernel]:
@@ -49,20 +51,20 @@ def test_compiled_matmul_is_the_same_in_any_parts_and_places(case: Case, first: 
 @settings(max_examples=15)
 @given(st.integers(1, 40), st.integers(500, 2100), st.integers(1, 70), st.booleans(), st.sampled_from(ACTIVATIONS))
 def test_compiled_matmul_sums_long_rows_in_chunks(m: int, k: int, n: int, turned: bool, finish: dict[str, Any]) -> None:
-    arrays = random(m * k + n, (m, k), (n, k) if turned else (k, n), (n,), (m, n))
+    arrays = normal(m * k + n, (m, k), (n, k) if turned else (k, n), (n,), (m, n))
     for constants in (frozenset[int](), frozenset({1})):
         _near(arrays, {"transpose_b": turned, "alpha": 0.5, **finish}, constants, 0)
 
 
 def test_compiled_matmul_of_many_rows_meets_panels_block_by_block() -> None:
-    arrays = random(0, (700, 1100), (1100, 50), (50,), (700, 50))
+    arrays = normal(0, (700, 1100), (1100, 50), (50,), (700, 50))
     for constants in (frozenset[int](), frozenset({1})):
         _near(arrays, {"activation": "silu"}, constants, 1)
 
 
 @pytest.mark.parametrize("rows", [1, FEW, FEW + 1, 30])
 def test_heads_are_read_where_they_lie(rows: int) -> None:
-    q, k = (random(s, (2, n, 3 * 8))[0].reshape(2, n, 3, 8).transpose(0, 2, 1, 3) for s, n in ((0, rows), (1, 21)))
+    q, k = (normal(s, (2, n, 3 * 8))[0].reshape(2, n, 3, 8).transpose(0, 2, 1, 3) for s, n in ((0, rows), (1, 21)))
     attrs: dict[str, Any] = {"transpose_b": True, "alpha": 0.25}
     signature = signed([q, k], attrs)
     for kernel in _compiled(FUSED_MATMUL, signature):
@@ -74,7 +76,7 @@ def test_heads_are_read_where_they_lie(rows: int) -> None:
 @pytest.mark.parametrize("rows", [1, 20])
 @pytest.mark.parametrize("finish", ACTIVATIONS)
 def test_compiled_matmul_reads_its_addend_before_it_overwrites_it(rows: int, finish: dict[str, Any]) -> None:
-    arrays = random(4, (rows, 1500), (1500, 37), (37,), (rows, 37))
+    arrays = normal(4, (rows, 1500), (1500, 37), (37,), (rows, 37))
     signature = signed(arrays, finish, frozenset({1}))
     for kernel in _compiled(FUSED_MATMUL, signature):
         (wanted,) = run_native(kernel, signature, arrays, 1)
@@ -85,7 +87,7 @@ def test_compiled_matmul_reads_its_addend_before_it_overwrites_it(rows: int, fin
 
 @given(st.integers(1, 9), st.integers(0, 5), st.integers(1, 9), st.integers(0, 3), st.booleans())
 def test_gemm_adds_a_row_or_a_matrix(m: int, k: int, n: int, added: int, turned: bool) -> None:
-    a, b, row, full = random(m + 10 * n, (m, k), (n, k) if turned else (k, n), (n,), (m, n))
+    a, b, row, full = normal(m + 10 * n, (m, k), (n, k) if turned else (k, n), (n,), (m, n))
     arrays = [a, b, *((), (row,), (row[None],), (full,))[added]]
     attrs = {"alpha": 0.5, "trans_b": turned}
     signature = GEMM.sign([spec_of(v) for v in arrays], attrs, frozenset({1}))
@@ -97,7 +99,7 @@ def test_gemm_adds_a_row_or_a_matrix(m: int, k: int, n: int, added: int, turned:
 
 
 def test_gemms_that_compiled_matmul_leaves_to_blas() -> None:
-    a, b, column = random(0, (3, 4), (4, 5), (3, 1))
+    a, b, column = normal(0, (3, 4), (4, 5), (3, 1))
     for arrays, attrs in (([a.T, b], {"trans_a": True}), ([a, b, column], {}), ([a, b, b[0]], {"beta": 0.5})):
         assert not _compiled(GEMM, GEMM.sign([spec_of(v) for v in arrays], attrs))
     wide = [v.astype(np.float64) for v in (a, b)]
@@ -106,7 +108,7 @@ def test_gemms_that_compiled_matmul_leaves_to_blas() -> None:
 
 @pytest.mark.parametrize(("left", "right"), [((6,), (6,)), ((6,), (6, 9)), ((9, 6), (6,)), ((2, 9, 6), (6,))])
 def test_compiled_matmul_takes_vectors_as_rows_or_columns(left: tuple[int, ...], right: tuple[int, ...]) -> None:
-    arrays = random(1, left, right)
+    arrays = normal(1, left, right)
     signature = MATMUL.sign([spec_of(v) for v in arrays], {})
     (kernel,) = _compiled(MATMUL, signature)
     same(np.array(run(kernel, signature, arrays)[0]), np.asarray(np.matmul(*arrays)), rtol=1e-5, atol=1e-5)
@@ -122,7 +124,7 @@ def test_compiled_matmul_knows_near_rows_and_columns() -> None:
 
 
 def test_panels_begin_at_a_line_and_end_with_zeros() -> None:
-    (b,) = random(2, (3, tile_shape().channels + 1))
+    (b,) = normal(2, (3, tile_shape().channels + 1))
     panels = packed_panels(b, 2.0)
     assert panels.shape == (2, 3, tile_shape().channels) and panels.ctypes.data % ALIGNMENT == 0
     assert (panels[1, :, 0] == 2 * b[:, -1]).all() and not panels[1, :, 1:].any()
@@ -144,22 +146,22 @@ def test_smooth_activations_from_end_to_end(activation: str) -> None:
 def test_compiled_matmul_tiles_for_other_processors_give_the_same(shape: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ops.products.compiled.tile_shape", lambda: shape)
     for rows, turned in ((1, False), (3, True), (33, False), (33, True)):
-        arrays = random(rows, (rows, 600), (41, 600) if turned else (600, 41), (41,), (rows, 41))
+        arrays = normal(rows, (rows, 600), (41, 600) if turned else (600, 41), (41,), (rows, 41))
         for finish in ACTIVATIONS[1:7:2]:
             for constants in (frozenset[int](), frozenset({1})):
                 _near(arrays, {"transpose_b": turned, **finish}, constants, 1)
 
 
 def test_addresses_of_a_batch_are_those_of_its_matrices() -> None:
-    a, b = random(0, (2, 1, 3, 4, 5), (3, 5, 6))
-    y, added = random(1, (2, 2, 3, 4, 6), (6,))
+    a, b = normal(0, (2, 1, 3, 4, 5), (3, 5, 6))
+    y, added = normal(1, (2, 2, 3, 4, 6), (6,))
     batch = batched(a[:, :, ::-1], b, y, (added,))
     rows = [[v.ctypes.data for v in (p.a, p.b, p.y, *p.added)] for p in map(batch.__getitem__, np.ndindex(batch.lead))]
     assert _operands(batch).tolist() == rows
 
 
 def test_compiled_matmul_binds_many_small_matrices_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    a, b = random(0, (3000, 4, 4), (3000, 4, 4))
+    a, b = normal(0, (3000, 4, 4), (3000, 4, 4))
     signature = MATMUL.sign([spec_of(a), spec_of(b)], {})
     (kernel,) = _compiled(MATMUL, signature)
     taken: list[tuple[int, ...]] = []

@@ -15,6 +15,7 @@ from ops.schema.backends import ONEDNN
 from ops.schema.schema import Binding, Signature, evaluate
 from ops.tensor.errors import AttributeValueError, OpError, ShapeError
 from ops.tensor.spec import Array, TensorSpec, spec_of
+from tests.helpers.ops.activations import ACTIVATIONS
 from tests.helpers.ops.kernel_checks import (
     MOST_SCRATCH,
     bind,
@@ -25,29 +26,14 @@ from tests.helpers.ops.kernel_checks import (
     scratch_bytes,
     strided_copies,
 )
+from tests.helpers.ops.random_arrays import normal
 
 Case = tuple[list[Array], dict[str, Any]]
-ACTIVATIONS: list[dict[str, Any]] = [
-    {},
-    {"activation": "clip", "low": 0.0},
-    {"activation": "clip", "low": -0.5, "high": 0.75},
-    {"activation": "leaky_relu", "slope": 0.1},
-    {"activation": "leaky_relu", "slope": 1.5},
-    {"activation": "gelu_erf"},
-    {"activation": "gelu_tanh"},
-    {"activation": "silu"},
-]
 _SMOOTH: dict[str, Any] = {
     "gelu_erf": (GELU, {}),
     "gelu_tanh": (GELU, {"approximate": "tanh"}),
     "silu": (SWISH, {}),
 }
-
-
-def random(seed: int, *shapes: tuple[int, ...], dtype: str = "float32") -> list[Array]:
-    """Seeded normal numbers."""
-    rng = np.random.default_rng(seed)
-    return [rng.standard_normal(s).astype(dtype) for s in shapes]
 
 
 def parts(arrays: list[Array], attrs: dict[str, Any]) -> Array:
@@ -84,11 +70,11 @@ def cases(draw: Any) -> Case:
     attrs = {"transpose_b": draw(st.booleans()), "alpha": draw(st.sampled_from([1.0, 0.125]))}
     shapes = [(*batch, m, k), (*right, *((n, k) if attrs["transpose_b"] else (k, n))), (n,)]
     seed, dtype = draw(st.integers(0, 99)), draw(st.sampled_from(["float32", "float32", "float32", "float64"]))
-    arrays = random(seed, *shapes[: draw(st.integers(2, 3))], dtype=dtype)
+    arrays = normal(seed, *shapes[: draw(st.integers(2, 3))], dtype=dtype)
     if len(arrays) > 2 and draw(st.booleans()):
         full = draw(st.booleans())
         lead = (*batch, m) if full else tuple(draw(st.sampled_from([1, d])) for d in (*batch, m))
-        arrays += random(seed + 1, (*lead, n), dtype=dtype)
+        arrays += normal(seed + 1, (*lead, n), dtype=dtype)
     return arrays, attrs | draw(st.sampled_from(ACTIVATIONS))
 
 
@@ -134,7 +120,7 @@ def test_fused_matmul_of_an_encoder_allocates_nothing(finish: dict[str, Any]) ->
         [(12, 128, 32), (12, 32, 128), (128,), (1, 128, 128)],
         [(1, 2048), (2048, 1000), (1000,)],
     ):
-        arrays = random(1, *shapes)
+        arrays = normal(1, *shapes)
         signature, wanted = signed(arrays, finish, frozenset({1, 2})), parts(arrays, finish)
         for kernel in kernels(FUSED_MATMUL, signature):
             y = garbage(signature.y)
@@ -145,7 +131,7 @@ def test_fused_matmul_of_an_encoder_allocates_nothing(finish: dict[str, Any]) ->
 @pytest.mark.parametrize("finish", ACTIVATIONS)
 def test_fused_matmul_keeps_nan_and_infinities_of_its_parts(finish: dict[str, Any]) -> None:
     for rows in (1, 20):
-        arrays = random(2, (rows, 5), (5, 37), (37,), (rows, 37))
+        arrays = normal(2, (rows, 5), (5, 37), (37,), (rows, 37))
         arrays[3][0, ::7], arrays[3][0, 1::7], arrays[3][0, 2::7] = np.nan, np.inf, -np.inf
         with np.errstate(all="ignore"):
             check(arrays, finish)
@@ -171,6 +157,6 @@ def test_fused_matmul_refuses_operands_that_do_not_fit() -> None:
 
 
 def test_fused_matmul_overwrites_only_a_tensor_like_its_output() -> None:
-    arrays = random(0, (2, 5, 3), (3, 4), (4,), (2, 5, 4))
+    arrays = normal(0, (2, 5, 3), (3, 4), (4,), (2, 5, 4))
     assert [w.input for w in FUSED_MATMUL.forwards(signed(arrays, {}))] == [3]
     assert not FUSED_MATMUL.forwards(signed([*arrays[:3], arrays[3][:1]], {}))

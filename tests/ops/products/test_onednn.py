@@ -20,20 +20,13 @@ from ops.schema.backends import NUMPY
 from ops.schema.schema import Kernel, OpSchema, Signature
 from ops.tensor.layout import Layout
 from ops.tensor.spec import Array, TensorSpec, spec_of
+from tests.helpers.ops import activations
 from tests.helpers.ops.kernel_checks import MOST_SCRATCH, bind, garbage, run, same, scratch_bytes
+from tests.helpers.ops.random_arrays import normal
 
 pytestmark = pytest.mark.skipif(bool(objection()), reason=objection() or "oneDNN is there")
 SLOWER = {module: module._slower for module in (onednn, onednn_strided)}
-ACTIVATIONS: list[dict[str, Any]] = [
-    {},
-    {"activation": "clip", "low": 0.0},
-    {"activation": "clip", "low": -1.0, "high": 2.0},
-    {"activation": "leaky_relu", "slope": 0.2},
-    {"activation": "leaky_relu", "slope": 0.0},
-    {"activation": "gelu_erf"},
-    {"activation": "gelu_tanh"},
-    {"activation": "silu"},
-]
+ACTIVATIONS = [*activations.ACTIVATIONS, {"activation": "leaky_relu", "slope": 0.0}]
 
 
 @pytest.fixture(autouse=True)
@@ -43,11 +36,6 @@ def _all_sizes() -> Iterator[None]:
         for module in (onednn, onednn_strided):
             patch.setattr(module, "_slower", lambda _: False)
         yield
-
-
-def _random(seed: int, *shapes: tuple[int, ...]) -> list[Array]:
-    rng = np.random.default_rng(seed)
-    return [rng.standard_normal(s).astype(np.float32) for s in shapes]
 
 
 def check(schema: OpSchema, arrays: list[Array], attrs: dict[str, Any], constants: set[int], threads: int = 1) -> int:
@@ -89,12 +77,12 @@ def products(draw: Any) -> tuple[list[Array], dict[str, Any], set[int]]:
     exchanged = draw(st.booleans())
     b = (width, depth) if exchanged else (depth, width)
     lead = draw(st.sampled_from([(), ones, batch]))
-    a, w, bias = _random(draw(st.integers(0, 99)), (*batch, rows, depth), (*lead, *b), (width,))
+    a, w, bias = normal(draw(st.integers(0, 99)), (*batch, rows, depth), (*lead, *b), (width,))
     arrays = [_lying(draw, a), _lying(draw, w), bias][: draw(st.integers(2, 3))]
     attrs = {"transpose_b": exchanged, "alpha": draw(st.sampled_from([1.0, 0.5]))} | draw(st.sampled_from(ACTIVATIONS))
     if len(arrays) > 2 and draw(st.booleans()):
         (y,) = FUSED_MATMUL.sign([spec_of(v) for v in arrays], attrs).outputs
-        arrays += _random(5, draw(st.sampled_from([y.shape, y.shape[-1:], (1, *y.shape[1:])])))
+        arrays += normal(5, draw(st.sampled_from([y.shape, y.shape[-1:], (1, *y.shape[1:])])))
     return arrays, attrs, draw(st.sampled_from([set(), {1}, {1, 2}])) & set(range(len(arrays)))
 
 
@@ -118,7 +106,7 @@ def test_onednn_gemm_equals_numpy(
     sizes: tuple[int, int, int], exchanged: bool, alpha: float, data: st.DataObject
 ) -> None:
     rows, depth, width = sizes
-    a, b, c = _random(1, (rows, depth), (width, depth) if exchanged else (depth, width), (rows, width))
+    a, b, c = normal(1, (rows, depth), (width, depth) if exchanged else (depth, width), (rows, width))
     arrays = [a, b, *data.draw(st.sampled_from([[], [c[0]], [c]]))]
     constants = data.draw(st.sampled_from([set(), {1}]))
     check(GEMM, arrays, {"trans_b": exchanged, "alpha": alpha}, constants)
@@ -127,7 +115,7 @@ def test_onednn_gemm_equals_numpy(
 @pytest.mark.parametrize("finish", ACTIVATIONS)
 @pytest.mark.parametrize("constants", [set(), {1}])
 def test_onednn_matmul_spreads_nan_and_infinities_as_numpy(finish: dict[str, Any], constants: set[int]) -> None:
-    a, b = _random(2, (7, 20), (20, 33))
+    a, b = normal(2, (7, 20), (20, 33))
     a[1], b[1] = 0, np.abs(b[1]) + 1
     a[2, 1], a[4, 1], a[6, 1] = np.nan, np.inf, -np.inf
     with np.errstate(all="ignore"):
@@ -137,7 +125,7 @@ def test_onednn_matmul_spreads_nan_and_infinities_as_numpy(finish: dict[str, Any
 
 @pytest.mark.parametrize("constants", [set(), {1}])
 def test_onednn_matmul_takes_the_scratchpad_alone(constants: set[int]) -> None:
-    arrays = _random(3, (2, 128, 64), (64, 256), (256,), (2, 128, 256))
+    arrays = normal(3, (2, 128, 64), (64, 256), (256,), (2, 128, 256))
     attrs = {"alpha": 0.5, "activation": "gelu_erf"}
     signature = FUSED_MATMUL.sign([spec_of(a) for a in arrays], attrs, frozenset(constants))
     for kernel in (k for k in (PACKED, STRIDED) if k.supports(signature)):
@@ -145,7 +133,7 @@ def test_onednn_matmul_takes_the_scratchpad_alone(constants: set[int]) -> None:
 
 
 def test_onednn_matmul_reads_heads_side_by_side_in_place() -> None:
-    q, k = (a.transpose(0, 2, 1, 3) for a in _random(4, (1, 16, 3, 8), (1, 16, 3, 8)))
+    q, k = (a.transpose(0, 2, 1, 3) for a in normal(4, (1, 16, 3, 8), (1, 16, 3, 8)))
     signature = MATMUL.sign([spec_of(q), spec_of(k.swapaxes(-1, -2))], {})
     assert STRIDED.accepts(signature, 0, Layout.of(q))
     assert STRIDED.accepts(signature, 1, Layout.of(k.swapaxes(-1, -2)))

@@ -14,16 +14,13 @@ from ops.tensor.errors import OpError
 from ops.tensor.spec import Array, TensorSpec
 from tests.helpers.onnx.onnxruntime_node import onnxruntime_node
 from tests.helpers.ops.kernel_checks import check_kernels, check_no_allocation, check_results
+from tests.helpers.ops.random_arrays import full_range
+from tests.helpers.ops.window_cases import lengths, window_attrs
 
 Case = tuple[Array, Array, Array, Array, dict[str, Any]]
 
 
-def codes(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Array:
-    ends = np.iinfo(dtype)
-    return rng.integers(ends.min, ends.max + 1, shape).astype(dtype)
-
-
-def padded(x: Array, pads: list[int], value: float) -> Array:
+def padded(x: Array, pads: tuple[int, ...], value: float) -> Array:
     half = len(pads) // 2
     return np.pad(x, [(0, 0), (0, 0), *zip(pads[:half], pads[half:], strict=True)], constant_values=value)
 
@@ -50,19 +47,16 @@ def convolutions(draw: Any) -> Case:
     rng = np.random.default_rng(draw(st.integers(0, 99)))
     ndim, group = draw(st.integers(1, 3)), draw(st.sampled_from([1, 1, 2, 3]))
     inside, out, batch = draw(st.integers(1, 3)), draw(st.integers(1, 3)), draw(st.integers(0, 2))
-    kernel = [draw(st.integers(1, 3)) for _ in range(ndim)]
+    kernel = lengths(draw, ndim, 3)
     sizes = [draw(st.integers(5, 7)) for _ in range(ndim)] if ndim < 3 else [5] * 3
-    several = {"min_size": ndim, "max_size": ndim}
-    attrs = {
-        "strides": draw(st.lists(st.integers(1, 3), **several)),
-        "dilations": draw(st.lists(st.integers(1, 2), **several)),
-        "pads": draw(st.lists(st.integers(0, 2), min_size=2 * ndim, max_size=2 * ndim)),
-        "group": group,
-    }
+    attrs = window_attrs(draw, ndim, 3, 2, 2) | {"group": group}
     left, right = draw(st.sampled_from(["uint8", "int8"])), draw(st.sampled_from(["uint8", "int8"]))
-    x, w = codes(rng, (batch, group * inside, *sizes), left), codes(rng, (group * out, inside, *kernel), right)
+    x, w = (
+        full_range(rng, (batch, group * inside, *sizes), left),
+        full_range(rng, (group * out, inside, *kernel), right),
+    )
     of_weights = draw(st.sampled_from([(), (1,), (group * out,)]))
-    return x, w, codes(rng, (), left), codes(rng, of_weights, right), attrs
+    return x, w, full_range(rng, (), left), full_range(rng, of_weights, right), attrs
 
 
 @settings(max_examples=60, deadline=None)
@@ -84,8 +78,8 @@ def test_quantised_convolutions_are_scaled_and_rounded(case: Case, out: str, wit
     x_scale, w_scale = np.asarray(0.5, np.float32), np.exp2(rng.integers(-3, 0, w_zero.shape)).astype(np.float32)
     y_scale, y_zero, bias = (
         np.asarray(128, np.float32),
-        codes(rng, (), out),
-        codes(rng, (len(w),), "int16").astype("i4"),
+        full_range(rng, (), out),
+        full_range(rng, (len(w),), "int16").astype("i4"),
     )
     by_channel = [1, -1] + [1] * (x.ndim - 2)
     sums = exact(x, w, x_zero, w_zero, attrs) + (bias.reshape(by_channel) if with_bias else 0)
@@ -111,12 +105,12 @@ def test_large_quantised_conv_equals_onnxruntime_and_allocates_nothing(
 ) -> None:
     rng = np.random.default_rng(1)
     x, w, x_zero, y_zero = (
-        codes(rng, of_x, "uint8"),
-        codes(rng, of_w, right),
-        codes(rng, (), "uint8"),
-        codes(rng, (), "uint8"),
+        full_range(rng, of_x, "uint8"),
+        full_range(rng, of_w, right),
+        full_range(rng, (), "uint8"),
+        full_range(rng, (), "uint8"),
     )
-    w_zero = codes(rng, (), right) if right == "uint8" else np.zeros(len(w), right)
+    w_zero = full_range(rng, (), right) if right == "uint8" else np.zeros(len(w), right)
     if right == "uint8":
         operands = [x, w, x_zero, w_zero]
         check_results(CONV_INTEGER, operands, onnxruntime_node("ConvInteger", operands, **attrs), **attrs)

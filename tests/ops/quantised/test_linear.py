@@ -15,6 +15,7 @@ from ops.tensor.errors import OpError
 from ops.tensor.spec import Array
 from tests.helpers.onnx.onnxruntime_node import onnxruntime_node
 from tests.helpers.ops.kernel_checks import check_kernels, check_no_allocation, check_results
+from tests.helpers.ops.random_arrays import full_range
 
 QUANTISED_TYPES = ["uint8", "int8", "uint16", "int16"]
 
@@ -59,11 +60,6 @@ def grains(draw: Any) -> tuple[tuple[int, ...], tuple[int, ...], dict[str, int]]
     return shape, tuple(blocked), {"axis": axis, "block_size": block}
 
 
-def codes(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Array:
-    ends = np.iinfo(dtype)
-    return rng.integers(ends.min, ends.max + 1, shape).astype(dtype)
-
-
 @settings(max_examples=120)
 @given(
     grains(),
@@ -82,7 +78,7 @@ def test_quantize_linear_follows_its_formula(
     rng = np.random.default_rng(seed)
     scale = (rng.integers(1, 9, of_scale) / 4).astype(scaled)
     x = (rng.integers(-300, 300, shape) / (1 if dtype == "int32" else 4)).astype(dtype)
-    zero = codes(rng, of_scale, code) if with_zero else np.zeros(of_scale, code)
+    zero = full_range(rng, of_scale, code) if with_zero else np.zeros(of_scale, code)
     full = (spread(a, shape, attrs["axis"], attrs["block_size"]) for a in (scale, zero))
     operands = [x, scale, zero] if with_zero else [x, scale]
     check_kernels(QUANTIZE_LINEAR, operands, [quantised(x, *full)], **attrs, to=code)
@@ -101,8 +97,8 @@ def test_dequantize_linear_follows_its_formula(
 ) -> None:
     shape, of_scale, attrs = grain
     rng = np.random.default_rng(seed)
-    x, scale = codes(rng, shape, code), rng.uniform(1e-4, 2e-4, of_scale).astype(scaled)
-    zero = codes(rng, of_scale, code) if with_zero else np.zeros(of_scale, code)
+    x, scale = full_range(rng, shape, code), rng.uniform(1e-4, 2e-4, of_scale).astype(scaled)
+    zero = full_range(rng, of_scale, code) if with_zero else np.zeros(of_scale, code)
     full = (spread(a, shape, attrs["axis"], attrs["block_size"]) for a in (scale, zero))
     with np.errstate(over="ignore"):
         wanted = dequantised(x, *full)
@@ -144,7 +140,7 @@ def test_quantize_linear_of_large_tensors_equals_onnxruntime(code: str, axis: in
     rng = np.random.default_rng(axis)
     x = rng.standard_normal((20, 30, 70)).astype(np.float32)
     scale = rng.uniform(0.001, 0.1, (x.shape[axis],)).astype(np.float32)
-    zero = codes(rng, scale.shape, code)
+    zero = full_range(rng, scale.shape, code)
     (y,) = onnxruntime_node("QuantizeLinear", [x, scale, zero], opset=21, axis=axis)
     check_results(QUANTIZE_LINEAR, [x, scale, zero], [y], axis=axis)
     back = onnxruntime_node("DequantizeLinear", [y, scale, zero], opset=21, axis=axis)
@@ -172,7 +168,7 @@ def test_quantize_linear_allocates_nothing(dtype: str, of_scale: tuple[int, ...]
     if len(of_scale) == 2:
         x, scale, attrs = x[:, :, 0].copy().repeat(20, 1), rng.uniform(0.01, 0.1, (13, 1280)).astype(dtype), {}
         attrs = {"axis": 0, "block_size": 8}
-    zero = codes(rng, scale.shape, "int8")
+    zero = full_range(rng, scale.shape, "int8")
     check_no_allocation(QUANTIZE_LINEAR, [x, scale, zero], **attrs)
     y = evaluate(QUANTIZE_LINEAR, x, scale, zero, **attrs)[0]
     check_no_allocation(DEQUANTIZE_LINEAR, [y, scale, zero], **attrs)

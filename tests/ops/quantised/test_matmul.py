@@ -13,13 +13,9 @@ from ops.tensor.errors import OpError
 from ops.tensor.spec import Array
 from tests.helpers.onnx.onnxruntime_node import onnxruntime_node
 from tests.helpers.ops.kernel_checks import check_kernels, check_no_allocation, check_results
+from tests.helpers.ops.random_arrays import full_range
 
 Shape = tuple[int, ...]
-
-
-def codes(rng: np.random.Generator, shape: Shape, dtype: str) -> Array:
-    ends = np.iinfo(dtype)
-    return rng.integers(ends.min, ends.max + 1, shape).astype(dtype)
 
 
 def row(a: Array, parameter: Array) -> Array:
@@ -64,9 +60,9 @@ def test_products_of_bytes_are_exact(
     shapes: tuple[Shape, Shape], dtypes: tuple[str, str], zeros: int, seed: int, data: st.DataObject
 ) -> None:
     (left, right), rng = dtypes, np.random.default_rng(seed)
-    a, b = codes(rng, shapes[0], left), codes(rng, shapes[1], right)
+    a, b = full_range(rng, shapes[0], left), full_range(rng, shapes[1], right)
     rows, columns = parameters(data.draw, *shapes)
-    given_zeros = [codes(rng, rows, left), codes(rng, columns, right)][:zeros]
+    given_zeros = [full_range(rng, rows, left), full_range(rng, columns, right)][:zeros]
     sums = exact(a, b, *[*given_zeros, np.zeros((), "i8"), np.zeros((), "i8")][:2])
     check_kernels(MATMUL_INTEGER, [a, b, *given_zeros], [shaped(a, b, sums).astype(np.int32)])
 
@@ -77,9 +73,9 @@ def test_quantised_products_are_scaled_and_rounded(
     shapes: tuple[Shape, Shape], dtypes: tuple[str, str, str], seed: int, data: st.DataObject
 ) -> None:
     (left, right, out), rng = dtypes, np.random.default_rng(seed)
-    a, b = codes(rng, shapes[0], left), codes(rng, shapes[1], right)
+    a, b = full_range(rng, shapes[0], left), full_range(rng, shapes[1], right)
     rows, columns = parameters(data.draw, *shapes)
-    a_zero, b_zero, y_zero = codes(rng, rows, left), codes(rng, columns, right), codes(rng, (), out)
+    a_zero, b_zero, y_zero = full_range(rng, rows, left), full_range(rng, columns, right), full_range(rng, (), out)
     # Powers of two make every product exact, so that halves are met and must go to even.
     a_scale, b_scale = (np.exp2(rng.integers(-3, 0, s)).astype(np.float32) for s in (rows, columns))
     y_scale = np.asarray(64, np.float32)
@@ -107,9 +103,9 @@ def test_sums_beyond_32_bits_wrap_as_int32_does() -> None:
 @pytest.mark.parametrize("by_column", [False, True])
 def test_large_quantised_matmul_equals_onnxruntime(left: str, right: str, by_column: bool) -> None:
     rng = np.random.default_rng(3)
-    a, b = codes(rng, (2, 70, 600), left), codes(rng, (600, 90), right)
+    a, b = full_range(rng, (2, 70, 600), left), full_range(rng, (600, 90), right)
     shape: Shape = (90,) if by_column else ()
-    a_zero, b_zero, y_zero = codes(rng, (), left), codes(rng, shape, right), codes(rng, (), left)
+    a_zero, b_zero, y_zero = full_range(rng, (), left), full_range(rng, shape, right), full_range(rng, (), left)
     a_scale, y_scale = np.asarray(0.02, np.float32), np.asarray(1.7, np.float32)
     b_scale = rng.uniform(0.01, 0.03, shape).astype(np.float32)
     if left == "uint8":
@@ -121,8 +117,8 @@ def test_large_quantised_matmul_equals_onnxruntime(left: str, right: str, by_col
 
 def test_quantised_matmul_allocates_nothing() -> None:
     rng = np.random.default_rng(0)
-    a, b = codes(rng, (2, 300, 600), "uint8"), codes(rng, (600, 700), "int8")
-    a_zero, b_zero = codes(rng, (2, 300, 1), "uint8"), codes(rng, (700,), "int8")
+    a, b = full_range(rng, (2, 300, 600), "uint8"), full_range(rng, (600, 700), "int8")
+    a_zero, b_zero = full_range(rng, (2, 300, 1), "uint8"), full_range(rng, (700,), "int8")
     check_no_allocation(MATMUL_INTEGER, [a, b, a_zero, b_zero])
     check_no_allocation(MATMUL_INTEGER, [a, b])
     a_scale, b_scale = np.full((2, 300, 1), 0.1, np.float32), np.full(700, 0.1, np.float32)

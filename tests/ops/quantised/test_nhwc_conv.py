@@ -25,6 +25,8 @@ from tests.helpers.ops.kernel_checks import (
     same,
     sign,
 )
+from tests.helpers.ops.random_arrays import full_range
+from tests.helpers.ops.window_cases import lengths, window_attrs
 
 Attrs = dict[str, Any]
 SINGLE = np.dtype("float32")
@@ -44,11 +46,6 @@ class Case:
         return Signature(signed.inputs, signed.outputs, signed.attrs, frozenset((1, 2, 3)))
 
 
-def codes(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Array:
-    ends = np.iinfo(dtype)
-    return rng.integers(ends.min, ends.max + 1, shape).astype(dtype)
-
-
 def case_of(  # noqa: PLR0917
     rng: np.random.Generator, x: Array, w: Array, windows: Attrs, to: str, residual: bool, strange: bool = False
 ) -> Case:
@@ -58,20 +55,20 @@ def case_of(  # noqa: PLR0917
     if strange:
         factor[rng.integers(out)] = rng.choice(np.array([np.nan, np.inf, -np.inf], np.float32))
     bias = rng.integers(-20000, 20000, out).astype(np.int32)
-    zero = int(codes(rng, (), x.dtype.name))
+    zero = int(full_range(rng, (), x.dtype.name))
     attrs = {**windows, "x_zero": zero, "to": to}
     if to != "float32":
-        low, high = sorted(codes(rng, (2,), to).tolist())
-        attrs |= {"y_zero": int(codes(rng, (), to)), **({"low": low, "high": high} if rng.random() < 0.5 else {})}
+        low, high = sorted(full_range(rng, (2,), to).tolist())
+        attrs |= {"y_zero": int(full_range(rng, (), to)), **({"low": low, "high": high} if rng.random() < 0.5 else {})}
     elif rng.random() < 0.5:
         attrs |= {"low": 0.0, "high": 6.0}
     case = Case([x, w, factor, bias], attrs)
     if not residual or to == "float32":
         return case
     dtype = str(rng.choice(["uint8", "int8"]))
-    added = codes(rng, case.signature.y.shape, dtype)
-    own = {"own_zero": int(codes(rng, (), "uint8")), "own_factor": float(np.float32(rng.random() * 2))}
-    rest = {"residual_zero": int(codes(rng, (), dtype)), "residual_factor": float(np.float32(rng.random() * 2))}
+    added = full_range(rng, case.signature.y.shape, dtype)
+    own = {"own_zero": int(full_range(rng, (), "uint8")), "own_factor": float(np.float32(rng.random() * 2))}
+    rest = {"residual_zero": int(full_range(rng, (), dtype)), "residual_factor": float(np.float32(rng.random() * 2))}
     return Case([*case.arrays, added], {**attrs, **own, **rest})
 
 
@@ -79,16 +76,10 @@ def case_of(  # noqa: PLR0917
 def depthwise(draw: Any) -> Case:
     """One channel a group."""
     rng, channels = np.random.default_rng(draw(st.integers(0, 999))), draw(st.sampled_from([1, 3, 15, 16, 17, 40, 96]))
-    pairs: Any = {"min_size": 2, "max_size": 2}
-    windows = {
-        "strides": draw(st.lists(st.integers(1, 2), **pairs)),
-        "dilations": draw(st.lists(st.integers(1, 2), **pairs)),
-        "pads": draw(st.lists(st.integers(0, 2), min_size=4, max_size=4)),
-        "group": channels,
-    }
+    windows = window_attrs(draw, 2, 2, 2, 2) | {"group": channels}
     sizes = draw(st.tuples(st.integers(0, 2), st.integers(5, 9), st.integers(5, 9)))
-    x = codes(rng, (*sizes, channels), draw(st.sampled_from(["uint8", "int8"])))
-    w = codes(rng, (channels, 1, draw(st.integers(1, 3)), 3), "int8")
+    x = full_range(rng, (*sizes, channels), draw(st.sampled_from(["uint8", "int8"])))
+    w = full_range(rng, (channels, 1, draw(st.integers(1, 3)), 3), "int8")
     to = draw(st.sampled_from(["uint8", "uint8", "int8", "float32"]))
     return case_of(rng, x, w, windows, to, draw(st.booleans()))
 
@@ -99,17 +90,11 @@ def cases(draw: Any, deep: bool = False) -> Case:
     ndim, group = draw(st.integers(1, 3)), draw(st.sampled_from([1, 1, 1, 2, 3]))
     each = draw(st.sampled_from([4, 8, 16, 20, 64] if deep else [1, 2, 3, 4, 5, 8]))
     out, batch = draw(st.sampled_from([1, 2, 7, 16, 17, 33] if deep else [1, 2, 3, 17])), draw(st.integers(0, 2))
-    kernel = [draw(st.integers(1, 3)) for _ in range(ndim)]
+    kernel = lengths(draw, ndim, 3)
     sizes = [draw(st.integers(5, 9)) for _ in range(ndim)] if ndim < 3 else [5] * 3
-    several = {"min_size": ndim, "max_size": ndim}
-    windows = {
-        "strides": draw(st.lists(st.integers(1, 3), **several)),
-        "dilations": draw(st.lists(st.integers(1, 2), **several)),
-        "pads": draw(st.lists(st.integers(0, 2), min_size=2 * ndim, max_size=2 * ndim)),
-        "group": group,
-    }
-    x = codes(rng, (batch, *sizes, group * each), draw(st.sampled_from(["uint8", "uint8", "int8"])))
-    w = codes(rng, (group * out, each, *kernel), "int8")
+    windows = window_attrs(draw, ndim, 3, 2, 2) | {"group": group}
+    x = full_range(rng, (batch, *sizes, group * each), draw(st.sampled_from(["uint8", "uint8", "int8"])))
+    w = full_range(rng, (group * out, each, *kernel), "int8")
     to = draw(st.sampled_from(["uint8", "uint8", "int8", "float32"]))
     return case_of(rng, x, w, windows, to, draw(st.booleans()), draw(st.integers(0, 4)) == 0)
 
@@ -207,7 +192,7 @@ def test_nhwc_quantised_conv_may_overwrite_its_residual(case: Case) -> None:
 
 def test_nhwc_quantised_conv_equals_qlinear_conv() -> None:
     rng = np.random.default_rng(3)
-    x, w = codes(rng, (1, 6, 6, 4), "uint8"), codes(rng, (5, 4, 3, 3), "int8")
+    x, w = full_range(rng, (1, 6, 6, 4), "uint8"), full_range(rng, (5, 4, 3, 3), "int8")
     x_scale, y_scale = np.float32(0.02), np.float32(0.5)
     w_scale = rng.random(5).astype(np.float32) / 10
     bias = np.arange(5, dtype=np.int32)
@@ -222,7 +207,7 @@ def test_nhwc_quantised_conv_equals_qlinear_conv() -> None:
 
 def test_nhwc_quantised_conv_allocates_nothing() -> None:
     rng = np.random.default_rng(0)
-    x, w = codes(rng, (1, 64, 64, 32), "uint8"), codes(rng, (32, 32, 3, 3), "int8")
+    x, w = full_range(rng, (1, 64, 64, 32), "uint8"), full_range(rng, (32, 32, 3, 3), "int8")
     case = case_of(rng, x, w, {"pads": (1, 1, 1, 1), "group": 1}, "uint8", residual=True)
     check_no_allocation(NHWC_QUANTISED_CONV, case.arrays, **case.attrs)
 

@@ -16,14 +16,10 @@ from ops.tensor.errors import OpError
 from ops.tensor.spec import Array, spec_of
 from tests.helpers.ops.compiled_kernel_checks import placed, run_native
 from tests.helpers.ops.kernel_checks import check_kernels, check_no_allocation, run
+from tests.helpers.ops.random_arrays import full_range
 
 TYPES = st.sampled_from(["uint8", "int8"])
 SHAPES = st.lists(st.integers(0, 5), max_size=4).map(tuple)
-
-
-def codes(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Array:
-    ends = np.iinfo(dtype)
-    return rng.integers(ends.min, ends.max + 1, shape).astype(dtype)
 
 
 def held(real: Array, zero: int, to: str, attrs: dict[str, Any]) -> Array:
@@ -39,9 +35,9 @@ def shifted(array: Array, zero: int) -> Array:
 
 
 def grid(rng: np.random.Generator, to: str) -> dict[str, Any]:
-    attrs = {"y_zero": int(codes(rng, (), to)), "to": to}
+    attrs = {"y_zero": int(full_range(rng, (), to)), "to": to}
     if rng.random() < 0.5:
-        low, high = sorted(codes(rng, (2,), to).tolist())
+        low, high = sorted(full_range(rng, (2,), to).tolist())
         attrs |= {"low": low, "high": high}
     return attrs
 
@@ -51,11 +47,11 @@ def grid(rng: np.random.Generator, to: str) -> dict[str, Any]:
 def test_quantised_sum_equals_numpy(shape: Any, thin: list[bool], left: str, right: str, to: str, seed: int) -> None:  # noqa: PLR0917
     rng = np.random.default_rng(seed)
     other = tuple(1 if t else n for n, t in zip(shape, thin, strict=False))
-    a, b = codes(rng, shape, left), codes(rng, other, right)
+    a, b = full_range(rng, shape, left), full_range(rng, other, right)
     factors = [float(np.float32(f)) for f in rng.random(2) * 3]
     if seed % 9 == 0:
         factors[0] = float(rng.choice([np.nan, np.inf, -np.inf]))
-    zeros = int(codes(rng, (), left)), int(codes(rng, (), right))
+    zeros = int(full_range(rng, (), left)), int(full_range(rng, (), right))
     attrs = {"a_zero": zeros[0], "b_zero": zeros[1], "a_factor": factors[0], "b_factor": factors[1], **grid(rng, to)}
     with np.errstate(all="ignore"):
         real = shifted(a, zeros[0]) * np.float32(factors[0]) + shifted(b, zeros[1]) * np.float32(factors[1])
@@ -66,9 +62,9 @@ def test_quantised_sum_equals_numpy(shape: Any, thin: list[bool], left: str, rig
 @given(SHAPES.filter(len), TYPES, TYPES, st.integers(0, 99))
 def test_quantised_mean_equals_numpy(shape: Any, dtype: str, to: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    x = codes(rng, shape, dtype)
+    x = full_range(rng, shape, dtype)
     axes = tuple(int(a) for a in np.flatnonzero(rng.random(len(shape)) < 0.5)) or (0,)
-    zero, factor = int(codes(rng, (), dtype)), float(np.float32(rng.random() / 4))
+    zero, factor = int(full_range(rng, (), dtype)), float(np.float32(rng.random() / 4))
     attrs = {"axes": axes, "x_zero": zero, "factor": factor, **grid(rng, to)}
     sums = (x.astype(np.int32) - zero).sum(axes, dtype=np.int32, keepdims=True).astype(np.float32)
     check_kernels(QUANTISED_MEAN, [x], [held(sums * np.float32(factor), attrs["y_zero"], to, attrs)], **attrs)
@@ -78,7 +74,7 @@ def test_quantised_mean_equals_numpy(shape: Any, dtype: str, to: str, seed: int)
 @given(SHAPES, TYPES, TYPES, st.integers(0, 99))
 def test_quantised_table_equals_numpy(shape: Any, dtype: str, to: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    x, table = codes(rng, shape, dtype), codes(rng, (256,), to)
+    x, table = full_range(rng, shape, dtype), full_range(rng, (256,), to)
     wanted = np.asarray(table[x.view(np.uint8)])
     check_kernels(LOOK_UP, [x], [wanted], table=table.tolist(), to=to)
 
@@ -95,7 +91,7 @@ def test_quantised_tables_are_steps_of_an_elementwise_chain(shape: tuple[int, ..
 @given(SHAPES.filter(lambda s: len(s) > 1), st.integers(0, 9), st.integers(1, 3), st.integers(0, 99))
 def test_quantised_tables_of_wide_pixels_equal_numpy(shape: Any, extra: int, parts: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    x, table = codes(rng, shape, "uint8"), codes(rng, (256,), "int8")
+    x, table = full_range(rng, shape, "uint8"), full_range(rng, (256,), "int8")
     signature = LOOK_UP.sign([spec_of(x)], {"table": table.tolist(), "to": "int8"})
     (got,) = run_native(LOOK_UP.kernels[0], signature, [placed(x, extra)], parts, extra)
     np.testing.assert_array_equal(got, table[x])
@@ -105,7 +101,7 @@ def test_quantised_tables_of_wide_pixels_equal_numpy(shape: Any, extra: int, par
 @given(SHAPES.filter(lambda s: len(s) > 1), st.integers(0, 9), st.integers(1, 3), TYPES, st.integers(0, 99))
 def test_quantised_sums_of_wide_pixels_equal_numpy(shape: Any, extra: int, parts: int, right: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    arrays = [codes(rng, shape, "uint8"), codes(rng, shape, right)]
+    arrays = [full_range(rng, shape, "uint8"), full_range(rng, shape, right)]
     attrs = {"a_zero": 3, "a_factor": 0.75, "b_zero": -5, "b_factor": 1.25, **grid(rng, "uint8")}
     signature = QUANTISED_ADD.sign([spec_of(a) for a in arrays], attrs)
     native, plain = QUANTISED_ADD.kernels
@@ -124,7 +120,7 @@ def test_quantised_values_of_a_table_are_in_order_of_their_bytes() -> None:
 
 def test_quantised_sums_and_tables_allocate_nothing() -> None:
     rng = np.random.default_rng(0)
-    a, b = (codes(rng, (1, 64, 64, 40), "uint8") for _ in range(2))
+    a, b = (full_range(rng, (1, 64, 64, 40), "uint8") for _ in range(2))
     check_no_allocation(QUANTISED_ADD, [a, b], a_factor=0.5, b_factor=0.5)
     check_no_allocation(QUANTISED_MEAN, [a], axes=(1, 2), factor=0.01)
     check_no_allocation(LOOK_UP, [a], table=range(256))

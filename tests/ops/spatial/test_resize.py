@@ -12,12 +12,9 @@ from ops.tensor.errors import AttributeValueError, DtypeError
 from ops.tensor.spec import Array, TensorSpec, spec_of
 from tests.helpers.onnx.onnxruntime_node import onnxruntime_resize
 from tests.helpers.ops.kernel_checks import check_no_allocation, check_results, check_strides
+from tests.helpers.ops.random_arrays import normal
 
 MODES = ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "half_pixel_symmetric"]
-
-
-def _data(seed: int, shape: tuple[int, ...], dtype: str = "float32") -> Array:
-    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
 
 
 @st.composite
@@ -32,7 +29,7 @@ def resized(draw: Any) -> tuple[Array, dict[str, Any]]:
     if mode == "cubic":
         attrs["cubic_coeff_a"] = draw(st.sampled_from([-0.75, -0.5]))
         attrs["exclude_outside"] = draw(st.integers(0, 1))
-    return _data(draw(st.integers(0, 99)), shape), attrs
+    return normal(draw(st.integers(0, 99)), shape)[0], attrs
 
 
 def _on_a_border(x: Array, attrs: dict[str, Any]) -> bool:
@@ -56,7 +53,7 @@ def test_resize_equals_onnxruntime(case: tuple[Array, dict[str, Any]]) -> None:
 @settings(max_examples=30)
 @given(st.sampled_from(["linear", "cubic"]), st.integers(2, 9), st.integers(2, 9), st.booleans())
 def test_antialiased_resize_equals_onnxruntime(mode: str, height: int, width: int, exclude: bool) -> None:
-    x = _data(height, (1, 2, 8, 9))
+    (x,) = normal(height, (1, 2, 8, 9))
     attrs: dict[str, Any] = {"sizes": (1, 2, height, width), "mode": mode, "antialias": 1}
     attrs["exclude_outside"] = 1  # without it onnxruntime and the definition differ at the borders
     if exclude:
@@ -87,7 +84,7 @@ def test_interpolation_in_other_types_agrees_with_float32(dtype: str, mode: str)
 
 
 def test_resize_of_three_trailing_axes() -> None:
-    x = _data(3, (2, 3, 4, 5, 6))
+    (x,) = normal(3, (2, 3, 4, 5, 6))
     attrs: dict[str, Any] = {"sizes": (2, 3, 6, 3, 9), "mode": "linear"}
     check_results(RESIZE, [x], [onnxruntime_resize(x, **attrs)], rtol=1e-4, atol=1e-4, **attrs)
     check_strides(RESIZE, [x], **attrs)
@@ -103,7 +100,7 @@ def test_resize_extrapolates_outside_the_crop() -> None:
 
 @pytest.mark.parametrize("attrs", [{"mode": "linear"}, {"mode": "cubic"}, {"mode": "linear", "antialias": True}, {}])
 def test_resize_of_large_images_needs_little_workspace_and_allocates_nothing(attrs: dict[str, Any]) -> None:
-    x = _data(4, (1, 24, 160, 160))
+    (x,) = normal(4, (1, 24, 160, 160))
     attrs = {**attrs, "sizes": (1, 24, 200, 130)}
     check_no_allocation(RESIZE, [x], scratch_limit=128 << 10, **attrs)
     signature = RESIZE.sign([spec_of(x)], attrs)
@@ -111,7 +108,7 @@ def test_resize_of_large_images_needs_little_workspace_and_allocates_nothing(att
 
 
 def test_resize_to_the_same_size_changes_nothing() -> None:
-    x = _data(5, (2, 3, 4, 5))
+    (x,) = normal(5, (2, 3, 4, 5))
     check_results(RESIZE, [x], [x], sizes=x.shape, mode="cubic")
     check_results(RESIZE, [x[:0]], [x[:0]], sizes=(0, 3, 4, 5), mode="linear")
     check_strides(RESIZE, [x], sizes=x.shape, mode="linear")

@@ -1,0 +1,28 @@
+"""Random arrays that depend on a seed alone, so that a failure replays on the same data."""
+
+import numpy as np
+from hypothesis import strategies as st
+
+from ops.tensor.spec import Array
+
+SEEDS = st.integers(0, 2**32 - 1)
+"""Seeds that Hypothesis draws."""
+
+
+def normal(seed: int, *shapes: tuple[int, ...], dtype: str = "float32") -> list[Array]:
+    """Returns an array of normal numbers for each shape."""
+    rng = np.random.default_rng(seed)
+    return [rng.standard_normal(s).astype(dtype) for s in shapes]
+
+
+def full_range(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Array:
+    """Returns integers from the least to the largest that the type holds."""
+    ends = np.iinfo(dtype)
+    return rng.integers(ends.min, ends.max + 1, shape).astype(dtype)
+
+
+def perhaps_special(draw: st.DrawFn, x: Array) -> Array:
+    """Returns the array, in half of all cases with NaN or an infinity in a tenth of its elements."""
+    if draw(st.booleans()):
+        x[np.random.default_rng(1).random(x.shape) < 0.1] = draw(st.sampled_from([np.nan, np.inf, -np.inf]))
+    return x
