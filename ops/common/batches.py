@@ -3,8 +3,6 @@
 from collections.abc import Callable, Iterator
 from itertools import starmap
 
-from numpy.lib.stride_tricks import as_strided
-
 from ops.common.thunks import in_turn
 from ops.schema.schema import Thunk
 from ops.tensor.layout import Layout
@@ -31,11 +29,6 @@ def _images(batches: tuple[Array, ...]) -> Iterator[tuple[Array, ...]]:
         yield tuple(batch[n : n + 1] for batch in batches)
 
 
-def flat_images(batch: Array) -> tuple[Array, int]:
-    """All elements from the first to the last of a batch, those in between with them, and the elements from one image
-    to the next: image n begins at n times so many. For kernels that would be slow on strides.
-    """
-    image = batch.size // max(len(batch), 1)
-    pitch = batch.strides[0] // batch.itemsize if len(batch) > 1 else image
-    length = (len(batch) - 1) * pitch + image if batch.size else 0
-    return as_strided(batch, (length,), (batch.itemsize,), writeable=batch.flags.writeable), pitch
+def image_bytes(batch: Array) -> int:
+    """Returns the bytes from an image of a batch to the next one, for compiled code."""
+    return batch.strides[0] if len(batch) > 1 else batch.nbytes

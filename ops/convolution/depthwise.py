@@ -5,16 +5,17 @@ import math
 import numpy as np
 
 from ops.common.batches import by_image, dense_images
+from ops.common.windows import Windows
 from ops.convolution.args import PLANES
-from ops.convolution.shapes import case_of, planar
-from ops.native.call import Native, Step
-from ops.native.door import address
-from ops.native.records import pack_args
+from ops.convolution.shapes import case_of, planar, planar_geometry
+from ops.native.call import Native, native_call
+from ops.native.door import CONTRACT, address
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.spec import Array, TensorSpec, compute_dtype
 
+UNBOUNDED = (-math.inf, math.inf)
 _SUMS = 1024
 """Elements that are summed at a time: 4 KiB of sums and a few rows of pixels fit into a first-level cache."""
 
@@ -43,7 +44,7 @@ def depthwise_workspace(signature: Signature) -> int:
     return dense_bytes(*_temporaries(signature))
 
 
-def bind_depthwise(call: Binding, limits: tuple[float, float] = (-math.inf, math.inf)) -> Thunk:
+def bind_depthwise(call: Binding, limits: tuple[float, float] = UNBOUNDED) -> Thunk:
     """Returns the call; results are clipped to the limits (low, high)."""
     case = case_of(call.signature)
     w = case.windows
@@ -51,29 +52,45 @@ def bind_depthwise(call: Binding, limits: tuple[float, float] = (-math.inf, math
     y = call.y.reshape((case.batch, case.out_channels, *planar(w.outputs, 1)))
     weights = call.inputs[1].reshape((case.out_channels, case.taps))
     bias = call.inputs[2] if len(call.inputs) > 2 else np.zeros(case.out_channels, x.dtype)
-    padded, sums = carve(call.workspace, *_temporaries(call.signature))
+    scratch = carve(call.workspace, *_temporaries(call.signature))
 
     def bind(x: Array, y: Array) -> Thunk:
-        args = pack_args(
-            PLANES,
-            x=x.ctypes.data,
-            weights=weights.ctypes.data,
-            bias=bias.ctypes.data,
-            y=y.ctypes.data,
-            padded=padded.ctypes.data,
-            rows=sums.ctypes.data,
-            x_shape=x.shape,
-            y_shape=y.shape,
-            padded_shape=padded.shape,
-            rows_shape=sums.shape,
-            geometry=case.geometry,
-            low=limits[0],
-            high=limits[1],
-        )
-        step = Step(address("ops.convolution.depthwise_code", f"convolve_{x.dtype.name}"), args)
-        return Native((step,), (x, weights, bias, y, padded, sums))
+        return planes_call("convolve", (x, weights, bias, y), scratch, w, limits=limits)
 
     return by_image(bind, x, y)
+
+
+def planes_call(
+    name: str,
+    arrays: tuple[Array, Array, Array, Array],
+    scratch: tuple[Array, ...],
+    w: Windows,
+    *,
+    fastmath: tuple[str, ...] = CONTRACT,
+    limits: tuple[float, float] = UNBOUNDED,
+) -> Native:
+    """Returns a call of compiled code over planes: x (N, C, H, W), weights, bias and y, or the gradients of some.
+
+    `scratch` are one channel with its padding, and rows of sums or of dy.
+    """
+    (x, weights, bias, y), (padded, rows) = arrays, scratch
+    return native_call(
+        address("ops.convolution.depthwise_code", f"{name}_{x.dtype.name}", fastmath),
+        PLANES,
+        x=x,
+        weights=weights,
+        bias=bias,
+        y=y,
+        padded=padded,
+        rows=rows,
+        x_shape=x.shape,
+        y_shape=y.shape,
+        padded_shape=padded.shape,
+        rows_shape=rows.shape,
+        geometry=planar_geometry(w),
+        low=limits[0],
+        high=limits[1],
+    )
 
 
 def _weights_dense(_: Signature) -> tuple[int, ...]:

@@ -1,26 +1,18 @@
 """Kernels for the gradients of depthwise convolution in one or two dimensions, and for its transpose."""
 
-import math
-
 import numpy as np
 
 from ops.common.windows import Windows
-from ops.convolution.args import PLANES
+from ops.convolution.depthwise import planes_call
 from ops.convolution.shapes import planar
-from ops.native.call import Native, Step
-from ops.native.door import CONTRACT, address
-from ops.native.records import pack_args
+from ops.native.call import Native
+from ops.native.door import CONTRACT
 from ops.schema.schema import Binding, Thunk
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.spec import Array, Shape, TensorSpec, compute_dtype
 
 _ANY_ORDER = (*CONTRACT, "reassoc")
 """The sum of a row may have lanes; they are added in the same order in every run."""
-
-
-def _geometry(w: Windows) -> Shape:
-    """Returns strides, dilations, begin pads and kernel, two of each."""
-    return *planar(w.strides, 1), *planar(w.dilations, 1), *planar(w.begins, 0), *planar(w.kernel, 1)
 
 
 def scratch_specs(like: TensorSpec, w: Windows) -> tuple[TensorSpec, TensorSpec]:
@@ -54,26 +46,7 @@ def bind_depthwise_weights(call: Binding, w: Windows) -> Thunk:
 
 def _gradient(name: str, call: Binding, w: Windows, arrays: tuple[Array, Array, Array, Array]) -> Native:
     """Returns the call for x, weights, bias (any array if it is not read) and y, or their gradients."""
-    x, weights, bias, y = arrays
-    padded, rows = carve(call.workspace, *scratch_specs(call.signature.x, w))
-    args = pack_args(
-        PLANES,
-        x=x.ctypes.data,
-        weights=weights.ctypes.data,
-        bias=bias.ctypes.data,
-        y=y.ctypes.data,
-        padded=padded.ctypes.data,
-        rows=rows.ctypes.data,
-        x_shape=x.shape,
-        y_shape=y.shape,
-        padded_shape=padded.shape,
-        rows_shape=rows.shape,
-        geometry=_geometry(w),
-        low=-math.inf,
-        high=math.inf,
-    )
-    step = Step(address("ops.convolution.depthwise_code", f"{name}_{x.dtype.name}", _ANY_ORDER), args)
-    return Native((step,), (*arrays, padded, rows))
+    return planes_call(name, arrays, carve(call.workspace, *scratch_specs(call.signature.x, w)), w, fastmath=_ANY_ORDER)
 
 
 def scratch_bytes(like: TensorSpec, w: Windows) -> int:

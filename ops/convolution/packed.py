@@ -13,7 +13,7 @@ from ops.common.batches import by_image, dense_images
 from ops.common.boxes import pieces
 from ops.convolution.packed_door import convolve, has_avx512
 from ops.convolution.packed_tiles import CHANNELS, PIXELS
-from ops.convolution.shapes import ConvCase, case_of, planar
+from ops.convolution.shapes import ConvCase, case_of, planar, planar_geometry
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, first_weights, unless
 from ops.schema.workspace import carve, dense_bytes
@@ -100,10 +100,10 @@ def bind_packed(call: Binding, limits: tuple[float, ...] = ()) -> Thunk:
     bias = call.inputs[2] if len(call.inputs) > 2 else np.zeros(case.out_channels, _FLOAT)
     (buffer,) = carve(call.workspace, _scratch_spec(call.signature))
     adds = len(call.inputs) > 3
-    function = convolve(len(limits), adds=adds)
+    function, geometry = convolve(len(limits), adds=adds), planar_geometry(case.windows)
 
     def bind(x: Array, y: Array, added: Array) -> Thunk:
-        return partial(function, x, call.packed[0], bias, y, buffer, case.geometry, added, limits, adds or None)
+        return partial(function, x, call.packed[0], bias, y, buffer, geometry, added, limits, adds or None)
 
     return by_image(bind, x, y, call.inputs[3].reshape(y.shape) if adds else y)
 

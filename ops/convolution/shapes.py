@@ -15,6 +15,11 @@ def planar(values: Shape, default: int) -> Shape:
     return values if len(values) == 2 else (default, *values)
 
 
+def planar_geometry(w: Windows) -> Shape:
+    """Returns strides, dilations, begin pads and kernel, two of each; for one or two spatial dimensions."""
+    return *planar(w.strides, 1), *planar(w.dilations, 1), *planar(w.begins, 0), *planar(w.kernel, 1)
+
+
 @frozen(eq=False)
 class ConvCase:
     """A convolution in numbers: x (batch, channels, sizes...), w (out_channels, channels / group, kernel...)."""
@@ -42,12 +47,6 @@ class ConvCase:
         if self.group == 1:
             return self.out_channels, depth
         return self.group, self.out_channels // self.group, depth
-
-    @property
-    def geometry(self) -> Shape:
-        """Returns strides, dilations, begin pads and kernel, two of each; for one or two spatial dimensions."""
-        w = self.windows
-        return *planar(w.strides, 1), *planar(w.dilations, 1), *planar(w.begins, 0), *planar(w.kernel, 1)
 
 
 def check_operands(inputs: Specs, out_channels: int) -> None:

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from ops.half.args import AXES, CONVERT, FROM_BFLOAT, FROM_HALF, SAME, TO_BFLOAT, TO_HALF
-from ops.native.call import Native, Step
+from ops.native.call import native_call
 from ops.native.door import address
 from ops.native.processor import has
-from ops.native.records import pack_args
 from ops.schema.schema import Thunk
 from ops.tensor.spec import BFLOAT16, Array
 
@@ -45,16 +44,16 @@ def native_copy(source: Array, target: Array) -> Thunk:
         return plain_copy(source, target)
     shape, (source_strides, target_strides) = _merged(source, target)
     ahead = AXES - len(shape)
-    args = pack_args(
+    return native_call(
+        address("ops.half.convert_code", "convert"),
         CONVERT,
-        source=source.ctypes.data,
-        target=target.ctypes.data,
+        source=source,
+        target=target,
         kind=kind,
         lengths=(1,) * ahead + tuple(shape),
         source_strides=(0,) * ahead + tuple(source_strides),
         target_strides=(0,) * ahead + tuple(target_strides),
     )
-    return Native((Step(address("ops.half.convert_code", "convert"), args),), (source, target))
 
 
 def _merged(source: Array, target: Array) -> tuple[list[int], tuple[list[int], list[int]]]:

@@ -1,13 +1,14 @@
 """Calls of compiled functions as data, addresses and arguments, so that many run as one program without Python."""
 
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from attrs import field, frozen
 
 from ops.native.door import run_alone
+from ops.native.records import Layout, pack_args
 from ops.tensor.errors import OpError
 from ops.tensor.spec import Array
 
@@ -66,6 +67,22 @@ class Native:
         failed, status = run_alone()(self.table)
         if failed >= 0:
             raise self.steps[failed].explain(status)
+
+
+def _field(value: Array | Word | Sequence[Word] | None) -> Word | Sequence[Word]:
+    if isinstance(value, np.ndarray):
+        return int(value.ctypes.data)
+    return 0 if value is None else value
+
+
+def native_call(function: int, layout: Layout, **values: Array | Word | Sequence[Word] | None) -> Native:
+    """Returns one call of a compiled function with a record of these fields.
+
+    An array is passed as its address, and lives as long as the call; None is the address 0.
+    """
+    arrays = tuple(value for value in values.values() if isinstance(value, np.ndarray))
+    fields = {name: _field(value) for name, value in values.items()}
+    return Native((Step(function, pack_args(layout, **fields)),), arrays)
 
 
 def table_of(steps: Iterable[Step]) -> Array:

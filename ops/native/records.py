@@ -2,9 +2,9 @@
 
     LRN = record("x y pixels channels: int64", "bias beta: float64", "strides[3]: int64")
 
-    Step(address("ops.norm.lrn_code", "normalise"), pack_args(LRN, x=x.ctypes.data, ...))    # the kernel that binds
+    native_call(address("ops.norm.lrn_code", "normalise"), LRN, x=x, pixels=pixels, ...)    # the kernel that binds
 
-    args = record_at(address, LRN)                                                           # the compiled code
+    args = record_at(address, LRN)                                                          # the compiled code
     args.pixels, args.strides[0]
 
 Each field is of 64 bits, and a record has no gaps. An address is an int64. What a call has a varying number of follows

@@ -6,13 +6,13 @@ from functools import partial
 
 import numpy as np
 
-from ops.common.batches import by_image, dense_images
+from ops.common.batches import dense_images
 from ops.common.boxes import CACHE_BYTES, pieces
 from ops.common.thunks import in_turn
 from ops.common.tiling import image_stripes
 from ops.norm.batch_norm_gradient import batch_norm_gradient
 from ops.norm.channels import flat_channels, piece_channels, scale_shift_steps
-from ops.norm.jit_scale import scale_shift
+from ops.norm.channels_compiled import scale_shift
 from ops.schema.attributes import Attribute, number
 from ops.schema.backends import NUMBA
 from ops.schema.schema import (
@@ -135,9 +135,7 @@ def _bind_plain(call: Binding) -> Thunk:
 
 def _bind_fused(call: Binding) -> Thunk:
     steps, factor, shift, _ = _prepare(call)
-    x, y = flat_channels(call.x), flat_channels(call.y)
-    function = scale_shift(x.dtype)
-    return in_turn(*steps, by_image(lambda x, y: partial(function, x, factor, shift, y), x, y))
+    return in_turn(*steps, scale_shift(flat_channels(call.x), factor, shift, flat_channels(call.y)))
 
 
 def _bind_vector(call: Binding) -> Thunk:

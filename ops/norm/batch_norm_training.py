@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from ops.common.batches import by_image, dense_images, flat_images
+from ops.common.batches import dense_images
 from ops.common.thunks import in_turn
 from ops.norm.channels import (
     combine_steps,
@@ -26,8 +26,7 @@ from ops.norm.channels import (
     sums_specs,
     variance_steps,
 )
-from ops.norm.jit_channels import channel_moments, channel_sums, combine_rows
-from ops.norm.jit_scale import scale_shift
+from ops.norm.channels_compiled import channel_moments, channel_sums, combine, scale_shift
 from ops.schema.attributes import Attribute, number
 from ops.schema.backends import NUMBA
 from ops.schema.backward import Backward, Tensor, Terms
@@ -86,11 +85,6 @@ def _infer_data(inputs: Specs, _: Attrs) -> Specs:
     return (inputs[0],)
 
 
-def _elements(call: Binding) -> int:
-    """Of a channel of an image."""
-    return math.prod(call.signature.x.shape[2:])
-
-
 def _images_or_row(layout: Layout) -> bool:
     """Of data, dense images; of what has one number a channel, a dense row."""
     return len(layout.shape) > 1 and dense_images(layout)
@@ -118,16 +112,14 @@ def _factor(variance: Array, epsilon: float, factor: Array) -> Iterator[Thunk]:
 def _bind(call: Binding) -> Thunk:
     (_, scale, bias), (y, mean, variance) = call.inputs, call.outputs
     factor, shift = carve(call.workspace, *_channel_temporaries(2, call.signature))
-    (flat, pitch), dtype = flat_images(call.x), call.x.dtype
-    moments = partial(channel_moments(dtype), flat, mean, variance, (len(call.x), _elements(call), pitch))
-    scale_it = scale_shift(dtype)
+    x = flat_channels(call.x)
     return in_turn(
-        moments,
+        channel_moments(x, mean, variance),
         *_factor(variance, call.attrs["epsilon"], factor),
         partial(np.multiply, factor, scale, factor),
         partial(np.multiply, factor, mean, shift),
         partial(np.subtract, bias, shift, shift),
-        by_image(lambda x, y: partial(scale_it, x, factor, shift, y), flat_channels(call.x), flat_channels(y)),
+        scale_shift(x, factor, shift, flat_channels(y)),
     )
 
 
@@ -158,10 +150,11 @@ def _passes_workspace(signature: Signature) -> int:
 def _bind_sums(call: Binding) -> Thunk:
     dy, x, mean, variance = call.inputs
     (factor,) = carve(call.workspace, *_channel_temporaries(1, call.signature))
-    (flat, pitch), (grads, other) = flat_images(x), flat_images(dy)
-    geometry = (len(x), _elements(call), pitch, other)
-    run = partial(channel_sums(x.dtype), flat, grads, mean, factor, *call.outputs, geometry)
-    return in_turn(*_factor(variance, call.attrs["epsilon"], factor), run)
+    products, sums = call.outputs
+    return in_turn(
+        *_factor(variance, call.attrs["epsilon"], factor),
+        channel_sums(flat_channels(x), flat_channels(dy), mean, factor, (products, sums)),
+    )
 
 
 def _bind_sums_passes(call: Binding) -> Thunk:
@@ -190,13 +183,8 @@ def _bind_data(call: Binding) -> Thunk:
     dy, x, _, mean, *_ = call.inputs
     scratch = carve(call.workspace, *_channel_temporaries(3, call.signature))
     of_x, of_dy, middle = scratch
-    combine = combine_rows(x.dtype)
-
-    def bind(x: Array, dy: Array, y: Array) -> Thunk:
-        return partial(combine, x, dy, mean, of_x, middle, of_dy, y)
-
-    run = by_image(bind, *map(flat_channels, (x, dy, call.y)))
-    return in_turn(*_data_factors(call, scratch), run)
+    data = flat_channels(x), flat_channels(dy), flat_channels(call.y)
+    return in_turn(*_data_factors(call, scratch), combine(data, (mean, of_x), (middle, of_dy)))
 
 
 def _data_factors(call: Binding, scratch: tuple[Array, ...]) -> Iterator[Thunk]:

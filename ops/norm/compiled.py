@@ -3,9 +3,8 @@
 import math
 from collections.abc import Callable
 
-from ops.native.call import Native, Step
+from ops.native.call import Native, native_call
 from ops.native.door import address
-from ops.native.records import pack_args
 from ops.norm.args import NORM
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, all_contiguous, unless
@@ -18,15 +17,16 @@ def _native(  # noqa: PLR0917 - a row of numbers
 ) -> Thunk:
     x, scale, *shift = call.inputs
     y, *statistics = call.outputs
-    means, factors = (a.ctypes.data for a in statistics) if statistics else (0, 0)
-    args = pack_args(
+    means, factors = statistics or (None, None)
+    return native_call(
+        address("ops.norm.code", function),
         NORM,
         rows=rows,
         length=x.size // rows,
-        x=x.ctypes.data,
-        y=y.ctypes.data,
-        scales=scale.ctypes.data,
-        shifts=shift[0].ctypes.data if shift else 0,
+        x=x,
+        y=y,
+        scales=scale,
+        shifts=shift[0] if shift else None,
         means=means,
         factors=factors,
         centred=centred,
@@ -34,7 +34,6 @@ def _native(  # noqa: PLR0917 - a row of numbers
         image_rows=image_rows,
         row_channels=row_channels,
     )
-    return Native((Step(address("ops.norm.code", function), args),), (*call.inputs, *call.outputs))
 
 
 def _width(signature: Signature) -> int:

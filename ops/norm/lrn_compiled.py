@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from ops.native.call import Native, Step
+from ops.native.call import native_call
 from ops.native.door import address
-from ops.native.records import pack_args
 from ops.norm.args import LRN, MOST_CHANNELS
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless
@@ -21,10 +20,11 @@ _unsupported = unless(_supports, "not float32, or too many channels")
 def _bind(call: Binding) -> Thunk:
     x, y, attrs = call.x, call.y, call.attrs
     channels, size = x.shape[-1], attrs["size"]
-    args = pack_args(
+    return native_call(
+        address("ops.norm.lrn_code", "normalise"),
         LRN,
-        x=x.ctypes.data,
-        y=y.ctypes.data,
+        x=x,
+        y=y,
         pixels=x.size // max(channels, 1),
         channels=channels,
         x_pitch=4 * pitch(x),
@@ -34,7 +34,6 @@ def _bind(call: Binding) -> Thunk:
         bias=attrs["bias"],
         beta=attrs["beta"],
     )
-    return Native((Step(address("ops.norm.lrn_code", "normalise"), args),), (x, y))
 
 
 LRN_NATIVE = Kernel("native", _bind, reads=dense_pixels, unsupported=_unsupported, writes=dense_pixels, backend=NUMBA)

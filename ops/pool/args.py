@@ -8,5 +8,10 @@ from ops.windows.args import GEOMETRY
 
 PLANES = record("kind x y channels x_image y_image: int64", GEOMETRY, "images: int64")
 """Windows over planes; x_image and y_image are bytes from image to image."""
+MAXIMA = record("dy x dx best places channels span: int64", GEOMETRY)
+"""The gradient of windows' maxima over dense planes: dy (channels, outputs...), x and dx (channels, sizes...).
+
+best, places: addresses of `span` maxima and their places, of one row of windows in steps of one.
+"""
 GLOBAL = record("kind x y rows length: int64")
 """Each of `rows` dense rows of `length` elements becomes one element."""

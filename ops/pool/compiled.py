@@ -5,15 +5,13 @@ from functools import partial
 
 import numpy as np
 
-from ops.common.batches import dense_images
+from ops.common.batches import dense_images, image_bytes
 from ops.common.windows import MOST, windows
-from ops.native.call import Native, Step
+from ops.native.call import native_call
 from ops.native.door import CONTRACT, address
-from ops.native.records import pack_args
 from ops.pool.args import GLOBAL, PLANES
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, all_contiguous, unless
-from ops.tensor.spec import Array
 from ops.windows.args import AVERAGE, AVERAGE_PADDED, LARGEST, geometry
 
 LANES = 16
@@ -42,32 +40,28 @@ _not_windows = unless(
 )
 
 
-def _image_bytes(array: Array) -> int:
-    """Returns the bytes from image to image."""
-    return array.strides[0] if len(array) > 1 else array.nbytes
-
-
 def _bind(kind: int, call: Binding) -> Thunk:
     x, y, attrs = call.x, call.y, call.attrs
-    args = pack_args(
+    return native_call(
+        address("ops.pool.code", "pool"),
         PLANES,
         kind=AVERAGE_PADDED if attrs.get("count_include_pad", False) else kind,
-        x=x.ctypes.data,
-        y=y.ctypes.data,
+        x=x,
+        y=y,
         channels=x.shape[1],
-        x_image=_image_bytes(x),
-        y_image=_image_bytes(y),
+        x_image=image_bytes(x),
+        y_image=image_bytes(y),
         **geometry(windows(x.shape[2:], attrs["kernel_shape"], attrs)),
         images=len(x),
     )
-    return Native((Step(address("ops.pool.code", "pool"), args),), (x, y))
 
 
 def _bind_all(kind: int, call: Binding) -> Thunk:
     x, y = call.x, call.y
     rows, length = math.prod(x.shape[:2]), math.prod(x.shape[2:])
-    args = pack_args(GLOBAL, kind=kind, x=x.ctypes.data, y=y.ctypes.data, rows=rows, length=length)
-    return Native((Step(address("ops.pool.code", "pool_all", _ANY_ORDER), args),), (x, y))
+    return native_call(
+        address("ops.pool.code", "pool_all", _ANY_ORDER), GLOBAL, kind=kind, x=x, y=y, rows=rows, length=length
+    )
 
 
 MAX_PLANES, AVERAGE_PLANES = (

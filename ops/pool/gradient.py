@@ -18,7 +18,9 @@ from ops.common.boxes import pieces
 from ops.common.thunks import in_turn
 from ops.common.widened import require_wide, widened
 from ops.common.windows import WINDOW_ATTRIBUTES, Windows, tap_range, windows
-from ops.pool.jit_gradient import scatter_maxima
+from ops.native.call import native_call
+from ops.native.door import address
+from ops.pool.args import MAXIMA
 from ops.pool.maxima import maxima_bytes, maxima_steps
 from ops.pool.passes import PIECE_BYTES
 from ops.schema.attributes import Attribute, flag, integers
@@ -28,6 +30,7 @@ from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature,
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.errors import DtypeError, GradientError, ShapeError
 from ops.tensor.spec import FLOATS, Array, Shape, TensorSpec, compute_dtype
+from ops.windows.args import geometry
 
 _MOST_AXES = 3
 _ATTRIBUTES = (*WINDOW_ATTRIBUTES, Attribute("kernel_shape", integers), Attribute("ceil_mode", flag, False))
@@ -64,28 +67,30 @@ def _infer_spread(inputs: Specs, attrs: Attrs) -> Specs:
     return (x,)
 
 
-def _three(values: Shape, default: int) -> Shape:
-    return (default,) * (_MOST_AXES - len(values)) + values
-
-
 def _bind_max(call: Binding) -> Thunk:
-    dy, x = call.inputs
-    w = windows(x.shape[2:], call.attrs["kernel_shape"], call.attrs)
-    inner, outer = _three(w.sizes, 1), _three(w.outputs, 1)
-    geometry = (*_three(w.kernel, 1), *_three(w.strides, 1), *_three(w.dilations, 1), *_three(w.begins, 0))
-    run, scratch = scatter_maxima(x.dtype), carve(call.workspace, *_row(call.signature))
+    w = _max_windows(call.signature)
+    best, places = carve(call.workspace, *_row(call.signature))
 
     def bind(dy: Array, x: Array, dx: Array) -> Thunk:
-        lead = (math.prod(x.shape[:2]),)
-        flat = (a.reshape(lead + shape) for a, shape in ((dy, outer), (x, inner), (dx, inner)))
-        return partial(run, *flat, *scratch, geometry)
+        return native_call(
+            address("ops.pool.gradient_code", f"scatter_maxima_{x.dtype.name}", ()),
+            MAXIMA,
+            dy=dy,
+            x=x,
+            dx=dx,
+            best=best,
+            places=places,
+            channels=math.prod(x.shape[:2]),
+            span=len(best),
+            **geometry(w),
+        )
 
-    return by_image(bind, dy, x, call.y)
+    return by_image(bind, *call.inputs, call.y)
 
 
 def _row(signature: Signature) -> tuple[TensorSpec, TensorSpec]:
     """The maxima of one row of windows in steps of one, and their places."""
-    strides = windows(signature.inputs[1].shape[2:], signature.attrs["kernel_shape"], signature.attrs).strides
+    strides = _max_windows(signature).strides
     row = signature.x.with_shape(((signature.x.shape[-1] - 1) * strides[-1] + 1,))
     return row, row.with_dtype("int32")
 

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from ops.native.call import Native, Step
+from ops.native.call import native_call
 from ops.native.door import address
-from ops.native.records import pack_args
 from ops.quantised.args import LINEAR_ARGS
 from ops.quantised.params import BYTES, SINGLE
 from ops.schema.backends import NUMBA
@@ -35,16 +34,16 @@ def _bind(call: Binding) -> Thunk:
     flat = x.flags.c_contiguous and y.flags.c_contiguous
     length = x.size if flat else x.shape[-1]
     hops = (0, 0) if flat else (pitch(x) * x.itemsize, pitch(y) * y.itemsize)
-    parameters = tuple(map(np.asarray, call.inputs[1:]))
-    scale, *zero = (a.ctypes.data for a in parameters)
+    scale, *zero = map(np.asarray, call.inputs[1:])
     backwards = x.dtype != SINGLE
     signed = (x if backwards else y).dtype == _INT8
-    args = pack_args(
+    return native_call(
+        address("ops.quantised.elementwise_code", "linear", ()),
         LINEAR_ARGS,
-        x=x.ctypes.data,
-        y=y.ctypes.data,
+        x=x,
+        y=y,
         scale=scale,
-        zero=zero[0] if zero else 0,
+        zero=zero[0] if zero else None,
         lines=x.size // length,
         length=length,
         x_hop=hops[0],
@@ -52,7 +51,6 @@ def _bind(call: Binding) -> Thunk:
         backwards=int(backwards),
         signed=int(signed),
     )
-    return Native((Step(address("ops.quantised.elementwise_code", "linear", ()), args),), (x, *parameters, y))
 
 
 LINEAR = Kernel(

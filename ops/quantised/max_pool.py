@@ -3,9 +3,8 @@
 import numpy as np
 
 from ops.common.windows import windows
-from ops.native.call import Native, Step
+from ops.native.call import native_call
 from ops.native.door import address
-from ops.native.records import pack_args
 from ops.quantised.args import MAX_POOL_ARGS
 from ops.quantised.nhwc_source import flip_of
 from ops.quantised.nhwc_tiled import has_vnni
@@ -27,11 +26,12 @@ _unsupported = unless(
 
 def _bind(call: Binding) -> Thunk:
     w = windows(call.x.shape[1:-1], call.attrs["kernel_shape"], call.attrs)
-    args = pack_args(
+    return native_call(
+        address("ops.quantised.max_pool_code", "largest"),
         MAX_POOL_ARGS,
-        x=call.x.ctypes.data,
+        x=call.x,
         x_pitch=pitch(call.x),
-        y=call.y.ctypes.data,
+        y=call.y,
         y_pitch=pitch(call.y),
         images=call.x.shape[0],
         channels=call.x.shape[-1],
@@ -43,7 +43,6 @@ def _bind(call: Binding) -> Thunk:
         dilations=spatial(w.dilations, 1),
         begins=spatial(w.begins, 0),
     )
-    return Native((Step(address("ops.quantised.max_pool_code", "largest"), args),), (call.x, call.y))
 
 
 QUANTISED_MAX_POOL = Kernel(

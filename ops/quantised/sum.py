@@ -12,9 +12,8 @@ from attrs import frozen
 
 from ops.common.elementwise import flops_per_element, over_any_like_output, require_dtype
 from ops.common.thunks import in_turn
-from ops.native.call import Native, Step
+from ops.native.call import native_call
 from ops.native.door import address
-from ops.native.records import pack_args
 from ops.quantised.args import ADD_ARGS
 from ops.quantised.params import BYTES, PIECE, SINGLE, ends, pieces
 from ops.schema.attributes import Attribute, element_type, integer, integers, number
@@ -122,11 +121,12 @@ def _bind_compiled(call: Binding) -> Thunk:
     length = y.size if flat else y.shape[-1]
     flips = [_SHIFT if v.dtype == _INT8 else 0 for v in (a, b)]
     low, high = bounds(attrs)
-    args = pack_args(
+    return native_call(
+        address("ops.quantised.elementwise_code", "add", ()),
         ADD_ARGS,
-        a=a.ctypes.data,
-        b=b.ctypes.data,
-        y=y.ctypes.data,
+        a=a,
+        b=b,
+        y=y,
         lines=y.size // length,
         length=length,
         **{f"{name}_hop": 0 if flat else pitch(v) for name, v in zip("aby", arrays, strict=True)},
@@ -139,7 +139,6 @@ def _bind_compiled(call: Binding) -> Thunk:
         low=low,
         high=high,
     )
-    return Native((Step(address("ops.quantised.elementwise_code", "add", ()), args),), arrays)
 
 
 COMPILED_ADD = Kernel(

@@ -8,9 +8,8 @@ import numpy as np
 
 from ops.common.elementwise import over_any_like_output, require_dtype
 from ops.common.thunks import in_turn
-from ops.native.call import Native, Step
+from ops.native.call import native_call
 from ops.native.door import address
-from ops.native.records import pack_args
 from ops.quantised.args import LOOK_UP_ARGS
 from ops.quantised.params import BYTES, PIECE, ends, pieces
 from ops.schema.attributes import Attribute, element_type, integers
@@ -74,17 +73,17 @@ def _bind_native(call: Binding) -> Thunk:
     dense = call.x.flags.c_contiguous and call.y.flags.c_contiguous
     channels = call.x.size if dense else call.x.shape[-1]
     lines = call.x.size // max(channels, 1)
-    args = pack_args(
+    return native_call(
+        address("ops.quantised.elementwise_code", "look_up"),
         LOOK_UP_ARGS,
-        x=call.x.ctypes.data,
-        y=call.y.ctypes.data,
-        table=table.ctypes.data,
+        x=call.x,
+        y=call.y,
+        table=table,
         lines=lines,
         length=channels,
         x_hop=channels if dense else pitch(call.x),
         y_hop=channels if dense else pitch(call.y),
     )
-    return Native((Step(address("ops.quantised.elementwise_code", "look_up"), args),), (call.x, call.y, table))
 
 
 def _cost(signature: Signature) -> Cost:

@@ -5,9 +5,8 @@ import math
 from attrs import frozen
 
 from ops.common.windows import Windows
-from ops.native.call import Native, Step
+from ops.native.call import Native, native_call
 from ops.native.door import address
-from ops.native.records import pack_args
 from ops.tensor.spec import Array
 from ops.windows.args import WINDOWS, geometry
 from ops.windows.pixels import pitch
@@ -37,12 +36,13 @@ def windows_call(
     float32; the pixels of x, y and what is added are dense, each at a pitch of its own.
     """
     limits = activation or Activation()
-    weights, bias, added = (*(a.ctypes.data for a in operands), 0, 0, 0)[:3]
-    args = pack_args(
+    weights, bias, added = (*operands, None, None, None)[:3]
+    return native_call(
+        address("ops.windows.code", "windows"),
         WINDOWS,
         kind=kind,
-        x=x.ctypes.data,
-        y=y.ctypes.data,
+        x=x,
+        y=y,
         images=x.shape[0],
         channels=y.shape[-1],
         **geometry(w),
@@ -51,10 +51,9 @@ def windows_call(
         weights=weights,
         bias=bias,
         added=added,
-        added_pitch=4 * pitch(operands[2]) if added else 0,
+        added_pitch=0 if added is None else 4 * pitch(added),
         low=limits.low,
         high=limits.high,
         slope=limits.slope,
         outputs_per_channel=y.shape[-1] // max(x.shape[-1], 1),
     )
-    return Native((Step(address("ops.windows.code", "windows"), args),), (x, y, *operands))

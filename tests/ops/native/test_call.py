@@ -15,8 +15,9 @@ from engine.executor.team import ALONE, Team, team
 from engine.system.threads import cpus
 from ops.common.thunks import in_turn, nothing
 from ops.native.barrier import CLOSED, JOINED, OVER, new_state
-from ops.native.call import FOREIGN, Native, Step, as_words, joined, table_of
+from ops.native.call import FOREIGN, Native, Step, as_words, joined, native_call, table_of
 from ops.native.door import address, run_part
+from ops.native.records import pack_args, record
 from ops.tensor.errors import OpError
 from ops.tensor.spec import Array
 
@@ -49,6 +50,14 @@ def test_a_native_call_runs_as_a_thunk() -> None:
     x, y = np.arange(5, dtype=np.float32), np.full(5, np.nan, np.float32)
     _scale(x, y, 2.5)()
     np.testing.assert_array_equal(y, x * np.float32(2.5))
+
+
+def test_a_native_call_of_a_record_passes_addresses_and_keeps_its_arrays() -> None:
+    layout, x = record("x bias: int64", "factor: float64", "shape[2]: int64"), np.ones(3, np.float32)
+    call = native_call(0, layout, x=x, bias=None, factor=2.5, shape=(4, 5))
+    expected = pack_args(layout, x=x.ctypes.data, bias=0, factor=2.5, shape=(4, 5))
+    np.testing.assert_array_equal(call.steps[0].args, expected)
+    assert len(call.keep) == 1 and call.keep[0] is x
 
 
 def test_native_calls_in_turn_are_one() -> None:
