@@ -1,15 +1,17 @@
 """The door to numba. A kernel is a plain function on numpy arrays; `compiled` gives its twin in machine code.
 
-Kernels live in `allocator/kernels/` and call only functions of their own module. Nothing is compiled, and numba is not
-even loaded, before the first twin is asked for. Small problems run the plain functions: same source, same results.
+Kernels live in `allocator/kernels/` and call only functions of that folder. Nothing is compiled, and numba is not even
+loaded, before the first twin is asked for. Small problems run the plain functions: same source, same results.
 """
 
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache, wraps
+from hashlib import blake2b
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec
+from pathlib import Path
 from pickle import UnpicklingError
 from types import FunctionType, ModuleType
 from typing import Any, ParamSpec, TypeVar
@@ -18,6 +20,7 @@ from allocator.progress import aside
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_KERNELS = "allocator.kernels."
 _LOGGER = logging.getLogger("allocator")
 _BAD_CACHE = (OSError, EOFError, UnpicklingError, AttributeError)
 """The cache cannot be written (a full disk), or read: a file is cut short, or names classes of an older version."""
@@ -49,15 +52,22 @@ def _twin(module: str, name: str) -> Callable[..., Any]:
 
 @cache
 def _module(name: str, cached: bool) -> ModuleType:
-    """Returns a copy of a module in which each function is a numba dispatcher, so that kernels call compiled code."""
+    """Returns a copy of a module in which each function is a numba dispatcher, so that kernels call compiled code.
+
+    Functions that it imports from another module of kernels are those of that module's copy.
+    """
     spec = find_spec(name)
     if spec is None or spec.loader is None:
         raise ModuleNotFoundError(name)
     copy = module_from_spec(spec)
     spec.loader.exec_module(copy)
-    own = {k: f for k, f in vars(copy).items() if isinstance(f, FunctionType) and f.__module__ == name}
-    for key, function in own.items():
-        setattr(copy, key, _dispatcher(function, cached))
+    functions = {key: f for key, f in vars(copy).items() if isinstance(f, FunctionType)}
+    for key, function in functions.items():
+        home = function.__module__
+        if home == name:
+            setattr(copy, key, _dispatcher(function, cached))
+        elif home.startswith(_KERNELS):
+            setattr(copy, key, getattr(_module(home, cached), function.__name__))
     return copy
 
 
@@ -72,10 +82,22 @@ def _empty_cache(module: ModuleType) -> None:
 
 def _dispatcher(function: FunctionType, cached: bool) -> Any:
     numba = import_module("numba")
-    try:
-        return numba.njit(cache=cached, nogil=True, no_cfunc_wrapper=True)(function)
-    except RuntimeError:  # no folder to keep a cache in: each process compiles anew
-        return numba.njit(nogil=True, no_cfunc_wrapper=True)(function)
+    if cached:
+        with suppress(RuntimeError):  # no folder to keep a cache in: each process compiles anew
+            dispatcher = numba.njit(cache=True, nogil=True, no_cfunc_wrapper=True)(function)
+            dispatcher._cache._cache_file._source_stamp = _sources_digest()
+            return dispatcher
+    return numba.njit(nogil=True, no_cfunc_wrapper=True)(function)
+
+
+@cache
+def _sources_digest() -> str:
+    """Returns a digest of all kernels' files: code of one file is compiled into what calls it from another.
+
+    numba's own stamp is that of the caller's file alone.
+    """
+    files = sorted((Path(__file__).parent / "kernels").glob("*.py"))
+    return blake2b(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
 @contextmanager

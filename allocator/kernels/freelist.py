@@ -1,19 +1,32 @@
 """MegEngine's free-list simulator, and the two strategies that run it: push-down and best fit.
 
 The memory queue holds all blocks in address order; no two free ones are neighbours. The free queue holds the free
-blocks by (SIZE, TIE): a treap (Seidel and Aragon 1996) whose priorities are hashes, so it is the same in each run.
+blocks by (SIZE, TIE): a treap in which all priorities are equal.
 
-A block is WIDTH numbers in one flat array, and is named by the index of the first one. The first block is END: the
-memory queue is a ring that it closes, its LEFT is the root of the treap, and 0 stands for "no block".
+A block is WIDTH numbers in one flat array; see `allocator.kernels.treap`. Block 0 is END: the memory queue is a ring
+that it closes, and its LEFT is the root of the treap.
 """
 
 from allocator.kernels.numbers import Numbers
+from allocator.kernels.treap import (
+    BEFORE,
+    BEHIND,
+    FIELDS,
+    KEY,
+    LEFT,
+    TIE,
+    TOP,
+    enter,
+    first_from,
+    keep,
+    last,
+    leave,
+    new_block,
+)
 
-SIZE, TIE, OWNER, BEFORE, BEHIND, LEFT, RIGHT, PRIORITY = range(8)
-WIDTH = 8
+SIZE, OWNER = KEY, FIELDS
+WIDTH = FIELDS + 1
 END = 0
-SPARE, TOP = RIGHT, PRIORITY
-"""Fields of END: the first block given back (the next is its BEHIND), and where blocks were never used yet."""
 NO_CHUNK = -1
 """Owner of a free block; a chunk that is not there."""
 NO_OWNER = -2
@@ -29,14 +42,7 @@ def clear(blocks: Numbers) -> None:
 
 def insert(blocks: Numbers, behind: int, size: int, owner: int) -> int:
     """Returns a used block before the block `behind`."""
-    block = blocks[SPARE]
-    if block:
-        blocks[SPARE] = blocks[block + BEHIND]
-    else:
-        block = blocks[TOP]
-        blocks[TOP] = block + WIDTH
-        mixed = (block * 0x45D9F3B) & 0x7FFFFFFF
-        blocks[block + PRIORITY] = ((mixed ^ (mixed >> 15)) * 0x2C1B3C6D) & 0x7FFFFFFF
+    block = new_block(blocks, WIDTH)
     before = blocks[behind + BEFORE]
     blocks[block + SIZE], blocks[block + OWNER] = size, owner
     blocks[block + BEFORE], blocks[block + BEHIND] = before, behind
@@ -48,72 +54,7 @@ def remove(blocks: Numbers, block: int) -> None:
     """Takes a block out of the memory queue."""
     before, behind = blocks[block + BEFORE], blocks[block + BEHIND]
     blocks[before + BEHIND], blocks[behind + BEFORE] = behind, before
-    blocks[block + BEHIND], blocks[SPARE] = blocks[SPARE], block
-
-
-def is_less(blocks: Numbers, one: int, other: int) -> bool:
-    """Returns whether a block stands before another in the free queue."""
-    first, second = blocks[one + SIZE], blocks[other + SIZE]
-    return first < second or (first == second and blocks[one + TIE] < blocks[other + TIE])
-
-
-def enter(blocks: Numbers, block: int) -> None:
-    """Puts a block into the free queue."""
-    link, priority = LEFT, blocks[block + PRIORITY]
-    below = blocks[link]
-    while below and blocks[below + PRIORITY] > priority:
-        link = below + (RIGHT if is_less(blocks, below, block) else LEFT)
-        below = blocks[link]
-    blocks[link] = block
-    low, high = block + LEFT, block + RIGHT
-    while below:
-        if is_less(blocks, below, block):
-            blocks[low] = below
-            low = below + RIGHT
-            below = blocks[low]
-        else:
-            blocks[high] = below
-            high = below + LEFT
-            below = blocks[high]
-    blocks[low] = blocks[high] = 0
-
-
-def leave(blocks: Numbers, block: int) -> None:
-    """Takes a block out of the free queue."""
-    link = LEFT
-    while blocks[link] != block:
-        above = blocks[link]
-        link = above + (RIGHT if is_less(blocks, above, block) else LEFT)
-    low, high = blocks[block + LEFT], blocks[block + RIGHT]
-    while low and high:
-        if blocks[low + PRIORITY] > blocks[high + PRIORITY]:
-            blocks[link] = low
-            link = low + RIGHT
-            low = blocks[link]
-        else:
-            blocks[link] = high
-            link = high + LEFT
-            high = blocks[link]
-    blocks[link] = low + high
-
-
-def smallest(blocks: Numbers, size: int) -> int:
-    """Returns the first block of the free queue that has at least `size` bytes, or 0."""
-    best, block = 0, blocks[LEFT]
-    while block:
-        if blocks[block + SIZE] >= size:
-            best, block = block, blocks[block + LEFT]
-        else:
-            block = blocks[block + RIGHT]
-    return best
-
-
-def largest(blocks: Numbers) -> int:
-    """Returns the last block of a free queue that is not empty."""
-    block = blocks[LEFT]
-    while blocks[block + RIGHT]:
-        block = blocks[block + RIGHT]
-    return block
+    keep(blocks, block)
 
 
 def release(blocks: Numbers, block: int) -> None:
@@ -121,25 +62,25 @@ def release(blocks: Numbers, block: int) -> None:
     behind, before = blocks[block + BEHIND], blocks[block + BEFORE]
     if blocks[behind + OWNER] == NO_CHUNK:
         blocks[block + SIZE] += blocks[behind + SIZE]
-        leave(blocks, behind)
+        leave(blocks, LEFT, behind)
         remove(blocks, behind)
     if blocks[before + OWNER] == NO_CHUNK:
         blocks[block + SIZE] += blocks[before + SIZE]
-        leave(blocks, before)
+        leave(blocks, LEFT, before)
         remove(blocks, before)
     blocks[END + TIE] += 1
     blocks[block + TIE], blocks[block + OWNER] = blocks[END + TIE], NO_CHUNK
-    enter(blocks, block)
+    enter(blocks, LEFT, block)
 
 
 def alloc(blocks: Numbers, owner: int, size: int) -> int:
     """Allocates the smallest free block that is large enough, split; else the largest, grown; else a new one."""
-    block = smallest(blocks, size)
+    block = first_from(blocks, LEFT, size)
     if not block:
-        if not blocks[LEFT]:
+        block = last(blocks, LEFT)
+        if not block:
             return insert(blocks, END, size, owner)
-        block = largest(blocks)
-    leave(blocks, block)
+    leave(blocks, LEFT, block)
     rest = blocks[block + SIZE] - size
     blocks[block + SIZE], blocks[block + OWNER] = size, owner
     if rest > 0:
@@ -233,18 +174,18 @@ def release_at(blocks: Numbers, block: int, cell: int) -> None:
     behind, before = blocks[block + BEHIND], blocks[block + BEFORE]
     if blocks[behind + OWNER] == NO_CHUNK:
         if blocks[behind + SIZE]:
-            leave(blocks, behind)
+            leave(blocks, LEFT, behind)
         remove(blocks, behind)
     if blocks[before + OWNER] == NO_CHUNK:
         if blocks[before + SIZE]:
-            leave(blocks, before)
+            leave(blocks, LEFT, before)
         blocks[block + TIE] = blocks[before + TIE]
         remove(blocks, before)
     start = -(-blocks[block + TIE] // cell) * cell
     blocks[block + SIZE] = max(blocks[blocks[block + BEHIND] + TIE] - start, 0)
     blocks[block + OWNER] = NO_CHUNK
     if blocks[block + SIZE]:
-        enter(blocks, block)
+        enter(blocks, LEFT, block)
 
 
 def cut_at(blocks: Numbers, block: int, address: int, size: int, owner: int, cell: int) -> None:
@@ -266,13 +207,13 @@ def alloc_at(blocks: Numbers, owner: int, size: int, alignment: int, cell: int) 
 
     Where alignments differ, a block that could just hold it may be passed over for one that is sure to.
     """
-    block = smallest(blocks, size)
+    block = first_from(blocks, LEFT, size)
     if block:
         address = -(-blocks[block + TIE] // alignment) * alignment
         if address + size > blocks[blocks[block + BEHIND] + TIE]:
-            block = smallest(blocks, size + alignment - cell)
+            block = first_from(blocks, LEFT, size + alignment - cell)
     if block:
-        leave(blocks, block)
+        leave(blocks, LEFT, block)
     else:
         block = insert(blocks, END, 0, owner)
         blocks[block + TIE] = blocks[END + TIE]

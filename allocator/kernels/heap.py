@@ -1,21 +1,36 @@
 """A heap of blocks: what first fit, best fit, PyTorch's caching allocator and the BFC arenas have in common.
 
 Segments come from the system and are cut into blocks; neighbours that are free are one block. Free blocks stand in up
-to two pools, each a treap (Seidel and Aragon 1996). In the order of (size, address) its first block that is large
+to two pools, each a treap. In the order of (size, address) its first block that is large
 enough is the best fit. In the order of addresses, with sizes as priorities, it is Stephenson's Cartesian tree ("Fast
 fits", SOSP 1983): its leftmost block that is large enough is the first fit, and its root the largest. That tree is flat
 unless sizes rise or fall with addresses: then a step takes time in proportion to the free blocks.
 
-A block is WIDTH numbers in one flat array, and is named by the index of the first one; 0 stands for "no block". In what
-would be block 0, LEFT and RIGHT are the roots of the pools, and BEFORE is the last block of a heap that grows.
+A block is WIDTH numbers in one flat array; see `allocator.kernels.treap`. In what would be block 0, LEFT and RIGHT are
+the roots of the pools, and BEFORE is the last block of a heap that grows.
 """
 
 from allocator.kernels.numbers import Numbers
+from allocator.kernels.treap import (
+    BEFORE,
+    BEHIND,
+    FIELDS,
+    KEY,
+    LEFT,
+    PRIORITY,
+    TIE,
+    TOP,
+    first_from,
+    keep,
+    last,
+    new_block,
+)
+from allocator.kernels.treap import enter as enter_treap
+from allocator.kernels.treap import leave as leave_treap
 
-SIZE, ADDRESS, IS_USED, BEFORE, BEHIND, LEFT, RIGHT, KEY, PRIORITY, HASH, POOL = range(11)
-WIDTH = 11
-SPARE, TOP = PRIORITY, HASH
-"""Fields of block 0: the first block given back (the next is its BEHIND), and where blocks were never used yet."""
+ADDRESS = TIE
+SIZE, IS_USED, POOL = FIELDS, FIELDS + 1, FIELDS + 2
+WIDTH = FIELDS + 3
 
 BY_ADDRESS, GROWTH, RELEASES, CAPACITY, GRAIN, REGION, LIMIT, RESERVED, USED, END, SEGMENTS, HEADS, EVENT = range(13)
 """Fields of the state of a heap. Rules: which of the two orders, how it grows, whether it gives unused segments
@@ -34,98 +49,40 @@ def clear(blocks: Numbers) -> None:
     blocks[IS_USED], blocks[TOP] = 1, WIDTH
 
 
-def is_less(blocks: Numbers, one: int, other: int) -> bool:
-    """Returns whether a block stands before another in the order of its pool."""
-    first, second = blocks[one + KEY], blocks[other + KEY]
-    return first < second or (first == second and blocks[one + ADDRESS] < blocks[other + ADDRESS])
-
-
-def is_above(blocks: Numbers, one: int, other: int) -> bool:
-    """Returns whether a block stands above another in the tree of its pool."""
-    first, second = blocks[one + PRIORITY], blocks[other + PRIORITY]
-    return first > second or (first == second and blocks[one + HASH] > blocks[other + HASH])
-
-
 def enter(blocks: Numbers, state: Numbers, block: int) -> None:
     """Makes a block free: puts it into its pool."""
     by_address = state[BY_ADDRESS]
     blocks[block + KEY] = blocks[block + ADDRESS] if by_address else blocks[block + SIZE]
     blocks[block + PRIORITY] = blocks[block + SIZE] if by_address else 0
     blocks[block + IS_USED] = 0
-    link = LEFT + blocks[block + POOL]
-    below = blocks[link]
-    while below and is_above(blocks, below, block):
-        link = below + (RIGHT if is_less(blocks, below, block) else LEFT)
-        below = blocks[link]
-    blocks[link] = block
-    low, high = block + LEFT, block + RIGHT
-    while below:
-        if is_less(blocks, below, block):
-            blocks[low] = below
-            low = below + RIGHT
-            below = blocks[low]
-        else:
-            blocks[high] = below
-            high = below + LEFT
-            below = blocks[high]
-    blocks[low] = blocks[high] = 0
+    enter_treap(blocks, LEFT + blocks[block + POOL], block)
 
 
 def leave(blocks: Numbers, block: int) -> None:
     """Takes a block out of its pool."""
-    link = LEFT + blocks[block + POOL]
-    while blocks[link] != block:
-        above = blocks[link]
-        link = above + (RIGHT if is_less(blocks, above, block) else LEFT)
-    low, high = blocks[block + LEFT], blocks[block + RIGHT]
-    while low and high:
-        if is_above(blocks, low, high):
-            blocks[link] = low
-            link = low + RIGHT
-            low = blocks[link]
-        else:
-            blocks[link] = high
-            link = high + LEFT
-            high = blocks[link]
-    blocks[link] = low + high
+    leave_treap(blocks, LEFT + blocks[block + POOL], block)
     blocks[block + IS_USED] = 1
 
 
 def find(blocks: Numbers, state: Numbers, pool: int, size: int) -> int:
     """Returns the free block to take for so many bytes, or 0."""
+    if not state[BY_ADDRESS]:
+        return first_from(blocks, LEFT + pool, size)
     best, block = 0, blocks[LEFT + pool]
-    if state[BY_ADDRESS]:
-        while block and blocks[block + SIZE] >= size:  # what lies below it is no larger
-            best, block = block, blocks[block + LEFT]
-        return best
-    while block:
-        if blocks[block + SIZE] >= size:
-            best, block = block, blocks[block + LEFT]
-        else:
-            block = blocks[block + RIGHT]
+    while block and blocks[block + SIZE] >= size:  # what lies below it is no larger
+        best, block = block, blocks[block + LEFT]
     return best
 
 
 def largest(blocks: Numbers, state: Numbers, pool: int) -> int:
     """Returns the bytes of the largest free block of a pool."""
-    block = blocks[LEFT + pool]
-    if not block:
-        return 0
-    while not state[BY_ADDRESS] and blocks[block + RIGHT]:
-        block = blocks[block + RIGHT]
-    return blocks[block + SIZE]
+    block = blocks[LEFT + pool] if state[BY_ADDRESS] else last(blocks, LEFT + pool)
+    return blocks[block + SIZE] if block else 0
 
 
 def insert(blocks: Numbers, before: int, address: int, size: int, pool: int) -> int:
     """Returns a used block behind the block `before`, or the first one of a segment."""
-    block = blocks[SPARE]
-    if block:
-        blocks[SPARE] = blocks[block + BEHIND]
-    else:
-        block = blocks[TOP]
-        blocks[TOP] = block + WIDTH
-        mixed = (block * 0x45D9F3B) & 0x7FFFFFFF
-        blocks[block + HASH] = ((mixed ^ (mixed >> 15)) * 0x2C1B3C6D) & 0x7FFFFFFF
+    block = new_block(blocks, WIDTH)
     behind = blocks[before + BEHIND] if before else 0
     blocks[block + ADDRESS], blocks[block + SIZE], blocks[block + POOL] = address, size, pool
     blocks[block + BEFORE], blocks[block + BEHIND], blocks[block + IS_USED] = before, behind, 1
@@ -139,7 +96,7 @@ def absorb(blocks: Numbers, block: int) -> None:
     behind = blocks[other + BEHIND]
     blocks[block + SIZE] += blocks[other + SIZE]
     blocks[block + BEHIND], blocks[behind + BEFORE] = behind, block
-    blocks[other + BEHIND], blocks[SPARE] = blocks[SPARE], other
+    keep(blocks, other)
 
 
 def free(blocks: Numbers, state: Numbers, block: int) -> None:
@@ -187,7 +144,7 @@ def release(blocks: Numbers, state: Numbers, heads: Numbers, head_of: Numbers, u
             leave(blocks, block)
             state[RESERVED] -= blocks[block + SIZE]
             until[heads[k]] = state[EVENT]
-            blocks[block + BEHIND], blocks[SPARE] = blocks[SPARE], block
+            keep(blocks, block)
     state[HEADS] = kept
 
 

@@ -3,6 +3,7 @@
 import errno
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 from allocator import compiled
+from allocator.kernels import heap
 from allocator.kernels.positional_maximums import find_maximums
 
 ENDS, SIZES = [3, 2, 3, 4], [9, 7, 5, 1]
@@ -85,6 +87,42 @@ def test_a_kernel_cache_of_an_older_version_is_written_anew(forgotten: Path) -> 
     index.write_bytes(pickle.dumps(import_module("numba").__version__) + b"callocator.kernels.numbers\nGone\n.")
     assert maximums(compiled.compiled(find_maximums)) == [9, 7]
     assert b"Gone" not in index.read_bytes()
+
+
+def freed_at_once() -> list[int]:
+    """Blocks of a heap in which one was used and freed; the treap of free blocks stands in a module of its own."""
+    blocks = np.zeros(10 * heap.WIDTH, np.int64)
+    state = np.zeros(heap.STATE, np.int64)
+    compiled.compiled(heap.clear)(blocks)
+    block = compiled.compiled(heap.insert)(blocks, 0, 0, 8, 0)
+    compiled.compiled(heap.free)(blocks, state, block)
+    numbers: list[int] = blocks.tolist()
+    return numbers
+
+
+@pytest.mark.usefixtures("forgotten")
+def test_a_kernel_is_compiled_again_when_a_module_that_it_calls_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def statistics() -> Any:
+        for memo in (compiled._twin, compiled._module):
+            memo.cache_clear()
+        freed_at_once()
+        return compiled._module(heap.__name__, True).free.stats
+
+    assert statistics().cache_misses
+    assert statistics().cache_hits
+    monkeypatch.setattr(compiled, "_sources_digest", lambda: "of other sources")
+    assert statistics().cache_misses
+    assert statistics().cache_hits
+
+
+def test_each_file_of_kernels_counts_for_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(Path(heap.__file__).parent, tmp_path / "kernels")
+    before = compiled._sources_digest.__wrapped__()
+    monkeypatch.setattr(compiled, "__file__", str(tmp_path / "compiled.py"))
+    assert compiled._sources_digest.__wrapped__() == before
+    with (tmp_path / "kernels" / "treap.py").open("a") as file:
+        file.write("# changed")
+    assert compiled._sources_digest.__wrapped__() != before
 
 
 def test_importing_loads_no_compiler_and_no_reader_of_models() -> None:

@@ -6,16 +6,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from allocator.kernels.freelist import (
-    BEFORE,
-    BEHIND,
     END,
-    LEFT,
     NO_CHUNK,
     OWNER,
-    PRIORITY,
-    RIGHT,
     SIZE,
-    TIE,
     WIDTH,
     alloc,
     clear,
@@ -24,6 +18,7 @@ from allocator.kernels.freelist import (
     used_before,
     used_behind,
 )
+from allocator.kernels.treap import BEFORE, BEHIND, HASH, LEFT, RIGHT, TIE
 from tests.helpers.allocator.plain_free_list import MemoryModel
 
 MIB = 2**20
@@ -73,7 +68,7 @@ class FreeList:
         """The blocks of the free queue below a node, in order; none has a greater priority than the one above it."""
         if not block:
             return []
-        own = self.blocks[block + PRIORITY]
+        own = self.blocks[block + HASH]
         assert own <= priority
         lower = self.queue(self.blocks[block + LEFT], own)
         return [*lower, block, *self.queue(self.blocks[block + RIGHT], own)]
