@@ -11,7 +11,7 @@ from ops.convolution.shapes import case_of, planar, planar_geometry
 from ops.native.call import Native, native_call
 from ops.native.door import CONTRACT, address
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, contiguous_at, unless
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.spec import Array, TensorSpec, compute_dtype
 
@@ -93,15 +93,11 @@ def planes_call(
     )
 
 
-def _weights_dense(_: Signature) -> tuple[int, ...]:
-    return (1, 2)
-
-
 DEPTHWISE = Kernel(
     "depthwise",
     bind_depthwise,
     depthwise_workspace,
-    contiguous=_weights_dense,
+    contiguous=contiguous_at(1, 2),
     reads=dense_images,
     unsupported=_not_depthwise,
     writes=dense_images,

@@ -31,9 +31,10 @@ from ops.schema.schema import (
     Specs,
     Thunk,
     all_contiguous,
+    contiguous_from,
     unless,
 )
-from ops.schema.workspace import carve, dense_bytes, prefix
+from ops.schema.workspace import bytes_of, carve, prefix
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.spec import Array, TensorSpec
 
@@ -68,10 +69,6 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     return tuple(TensorSpec((s,), dtype) for s in sizes)
 
 
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(*_temporaries(signature))
-
-
 def _bind(call: Binding) -> Thunk:
     case = case_of(call.signature)
     scratch = carve(call.workspace, *_temporaries(call.signature))
@@ -96,10 +93,6 @@ def _image(call: Binding, case: ConvCase, number: int, scratch: tuple[Array, ...
         sums = prefix(buffer, out.shape)
         yield partial(np.matmul, weights, block.reshape((*depth, math.prod(box.shape))), sums)
         yield from finish(sums, out, bias, None if rest is None else rest[..., box.flat], call.attrs)
-
-
-def _dense(signature: Signature) -> tuple[int, ...]:
-    return tuple(range(1, len(signature.inputs)))
 
 
 def _clipped_afterwards(base: Kernel) -> Kernel:
@@ -162,7 +155,7 @@ FUSED_DEPTHWISE = Kernel(
     backend=NUMBA,
 )
 FUSED_POINTWISE, FUSED_COLUMNS = (_clipped_afterwards(kernel) for kernel in (POINTWISE, COLUMNS))
-FUSED_BLOCKS = Kernel("blocks", _bind, _workspace, contiguous=_dense)
+FUSED_BLOCKS = Kernel("blocks", _bind, bytes_of(_temporaries), contiguous=contiguous_from(1))
 """Any fused convolution, block by block. Slower than separate operators, as sums go through a scratch array."""
 FUSED_CONV = OpSchema(
     name="fused_conv",

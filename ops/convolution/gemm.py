@@ -16,8 +16,8 @@ from ops.common.boxes import Box, boxes
 from ops.common.thunks import in_turn
 from ops.common.windows import Windows, window_view
 from ops.convolution.shapes import ConvCase, case_of
-from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless
-from ops.schema.workspace import carve, dense_bytes, prefix
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, contiguous_at, unless
+from ops.schema.workspace import bytes_of, carve, prefix
 from ops.tensor.spec import Array, Shape, TensorSpec, compute_dtype
 
 COLUMN_BYTES = 1 << 20
@@ -56,10 +56,6 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
         if 2 not in signature.constants:
             sizes[4] = case.out_channels
     return tuple(TensorSpec((s,), dtype) for s in sizes)
-
-
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(*_temporaries(signature))
 
 
 def clip(w: Windows, box: Box) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
@@ -138,10 +134,6 @@ def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, 
     return tuple(constants[p].astype(dtype) for p in (1, 2) if p in constants)
 
 
-def _weights_dense(_: Signature) -> tuple[int, ...]:
-    return (1, 2)
-
-
 def _bind_pointwise(call: Binding) -> Thunk:
     case = case_of(call.signature)
     weights, y = call.inputs[1].reshape(case.filters), call.y.reshape((case.batch, *matrix(case, case.pixels)))
@@ -166,11 +158,13 @@ _not_pointwise = unless(_pointwise, "windows of several pixels, or with gaps, or
 POINTWISE = Kernel(
     "pointwise",
     _bind_pointwise,
-    contiguous=_weights_dense,
+    contiguous=contiguous_at(1, 2),
     reads=dense_images,
     unsupported=_not_pointwise,
     writes=dense_images,
 )
 """Windows of one pixel in steps of one: a matrix product, no workspace."""
-COLUMNS = Kernel("columns", _bind, _workspace, contiguous=_weights_dense, pack=_pack, writes=dense_images)
+COLUMNS = Kernel(
+    "columns", _bind, bytes_of(_temporaries), contiguous=contiguous_at(1, 2), pack=_pack, writes=dense_images
+)
 """Any convolution."""

@@ -11,8 +11,8 @@ from ops.common.boxes import Box, pieces
 from ops.common.thunks import in_turn
 from ops.convolution.gemm import gather, matrix, spans
 from ops.convolution.shapes import ConvCase, case_of
-from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless
-from ops.schema.workspace import carve, dense_bytes, prefix
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, contiguous_at, unless
+from ops.schema.workspace import bytes_of, carve, prefix
 from ops.tensor.spec import Array, TensorSpec, compute_dtype
 
 COLUMN_BYTES = 2 << 20
@@ -53,10 +53,6 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     return tuple(signature.x.with_shape(s) for s in shapes)
 
 
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(*_temporaries(signature))
-
-
 def _group(call: Binding, case: ConvCase, images: range, scratch: tuple[Array, ...]) -> list[Thunk]:
     """Returns the steps of a few images."""
     w, (column, padded, product) = case.windows, scratch
@@ -83,9 +79,5 @@ def _bind(call: Binding) -> Thunk:
     return in_turn(*steps)
 
 
-def _weights_dense(_: Signature) -> tuple[int, ...]:
-    return (1, 2)
-
-
-IMAGES = Kernel("images", _bind, _workspace, contiguous=_weights_dense, unsupported=_unsupported)
+IMAGES = Kernel("images", _bind, bytes_of(_temporaries), contiguous=contiguous_at(1, 2), unsupported=_unsupported)
 """Several images of at most 64 pixels."""

@@ -13,7 +13,7 @@ from ops.convolution.nhwc_gemm import finish_sums, in_groups, inside, padded_par
 from ops.convolution.nhwc_shapes import as_filters, case_of, dense_operands, needs_sums, operands, padded_size
 from ops.convolution.shapes import ConvCase
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless
-from ops.schema.workspace import carve, dense_bytes, prefix
+from ops.schema.workspace import bytes_of, carve, prefix
 from ops.tensor.spec import Array, TensorSpec
 from ops.windows.pixels import dense_pixels
 
@@ -31,10 +31,6 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     padded = max((padded_size(case, spans(case.windows, b)) for b in cut), default=0)
     sizes = size if case.taps > 1 else 0, padded, size if needs_sums(signature) else 0
     return tuple(TensorSpec((n,), dtype) for n in sizes)
-
-
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(*_temporaries(signature))
 
 
 def _box(call: Binding, case: ConvCase, number: int, box: Box, scratch: tuple[Array, ...]) -> Iterator[Thunk]:
@@ -74,6 +70,11 @@ _not_depthwise = unless(_is_depthwise, "not one group for each channel")
 
 
 DEPTHWISE = Kernel(
-    "depthwise", _bind, _workspace, contiguous=dense_operands, unsupported=_not_depthwise, writes=dense_pixels
+    "depthwise",
+    _bind,
+    bytes_of(_temporaries),
+    contiguous=dense_operands,
+    unsupported=_not_depthwise,
+    writes=dense_pixels,
 )
 """As many groups as channels."""

@@ -28,7 +28,7 @@ from ops.convolution.nhwc_shapes import (
 )
 from ops.convolution.shapes import ConvCase
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, first_weights, unless
-from ops.schema.workspace import carve, dense_bytes, prefix
+from ops.schema.workspace import bytes_of, carve, prefix
 from ops.tensor.spec import Array, TensorSpec
 from ops.windows.pixels import dense_pixels, rows
 
@@ -53,10 +53,6 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     sums = case.out_channels * pixels if needs_sums(signature) else 0
     sizes = case.channels * case.taps * pixels, padded, sums, _weights(signature, case)
     return tuple(TensorSpec((s,), dtype) for s in sizes)
-
-
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(*_temporaries(signature))
 
 
 def padded_part(image: Array, buffer: Array, w: Windows, box: Box) -> tuple[Array, list[Thunk]]:
@@ -160,10 +156,6 @@ def _pointwise_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     return tuple(TensorSpec((n,), signature.x.dtype) for n in (sums, _weights(signature, case)))
 
 
-def _pointwise_workspace(signature: Signature) -> int:
-    return dense_bytes(*_pointwise_temporaries(signature))
-
-
 def _bind_pointwise(call: Binding) -> Thunk:
     case = case_of(call.signature)
     buffer, spread = carve(call.workspace, *_pointwise_temporaries(call.signature))
@@ -186,7 +178,7 @@ _not_pointwise = unless(_is_pointwise, "windows of several pixels, or with gaps"
 POINTWISE = Kernel(
     "pointwise",
     _bind_pointwise,
-    _pointwise_workspace,
+    bytes_of(_pointwise_temporaries),
     contiguous=dense_operands,
     reads=dense_pixels,
     pack=pack_filters,
@@ -198,7 +190,7 @@ POINTWISE = Kernel(
 COLUMNS = Kernel(
     "columns",
     _bind,
-    _workspace,
+    bytes_of(_temporaries),
     contiguous=dense_operands,
     pack=pack_filters,
     unread_after_pack=first_weights,

@@ -18,8 +18,8 @@ from ops.convolution.nhwc_gemm import in_groups
 from ops.convolution.onednn_transpose import NHWC_DECONVOLUTION
 from ops.convolution.transpose_gemm import TRANSPOSE_ATTRIBUTES, infer_transpose
 from ops.convolution.transpose_shapes import TransposeCase, transpose_case
-from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
-from ops.schema.workspace import carve, dense_bytes, prefix
+from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, contiguous_from
+from ops.schema.workspace import bytes_of, carve, prefix
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.spec import Array, Shape, TensorSpec
 from ops.windows.pixels import channels_first, channels_last, dense_pixels, rows
@@ -45,8 +45,7 @@ def case_of(signature: Signature) -> TransposeCase:
 def _cost(signature: Signature) -> Cost:
     """Returns two operations for each tap."""
     case = case_of(signature)
-    touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
-    return Cost(2 * signature.x.size * case.taps * (case.out_channels // case.group), touched)
+    return Cost(2 * signature.x.size * case.taps * (case.out_channels // case.group), signature.nbytes)
 
 
 def _shape(case: TransposeCase) -> Shape:
@@ -77,10 +76,6 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     pixels = max((math.prod(b.shape) for b in _boxes(case, dtype.itemsize)), default=0)
     weights = 0 if 1 in signature.constants else signature.inputs[1].size
     return tuple(TensorSpec((n,), dtype) for n in (pixels * case.taps * case.out_channels, weights))
-
-
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(*_temporaries(signature))
 
 
 def _scatter(products: Array, y: Array, case: TransposeCase, box: Box) -> Iterator[Thunk]:
@@ -126,11 +121,15 @@ def _bind(call: Binding) -> Thunk:
     return in_turn(*steps)
 
 
-def _dense(signature: Signature) -> tuple[int, ...]:
-    return tuple(range(1, len(signature.inputs)))
-
-
-TAPS = Kernel("taps", _bind, _workspace, contiguous=_dense, reads=dense_pixels, pack=_pack, writes=dense_pixels)
+TAPS = Kernel(
+    "taps",
+    _bind,
+    bytes_of(_temporaries),
+    contiguous=contiguous_from(1),
+    reads=dense_pixels,
+    pack=_pack,
+    writes=dense_pixels,
+)
 """Any transposed convolution."""
 NHWC_CONV_TRANSPOSE = OpSchema(
     name="nhwc_conv_transpose",

@@ -15,7 +15,7 @@ from ops.convolution.packed_door import convolve, has_avx512
 from ops.convolution.packed_tiles import CHANNELS, PIXELS
 from ops.convolution.shapes import ConvCase, case_of, planar, planar_geometry
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Binding, Kernel, Signature, Thunk, first_weights, unless
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, contiguous_from, first_weights, unless
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.layout import CACHE_LINE
 from ops.tensor.spec import Array, Shape, TensorSpec
@@ -108,15 +108,11 @@ def bind_packed(call: Binding, limits: tuple[float, ...] = ()) -> Thunk:
     return by_image(bind, x, y, call.inputs[3].reshape(y.shape) if adds else y)
 
 
-def _dense(signature: Signature) -> tuple[int, ...]:
-    return tuple(range(2, len(signature.inputs)))
-
-
 PACKED = Kernel(
     "packed",
     bind_packed,
     _workspace,
-    contiguous=_dense,
+    contiguous=contiguous_from(2),
     reads=dense_images,
     pack=_pack,
     unread_after_pack=first_weights,

@@ -23,7 +23,7 @@ from ops.native.door import address
 from ops.native.emit.tile_shapes import TileShape, tile_shape
 from ops.native.records import pack_args
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Binding, Kernel, Signature, Thunk, any_strides, first_weights
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, any_strides, contiguous_at, first_weights
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.spec import Array, TensorSpec
 from ops.windows.args import spatial
@@ -37,10 +37,6 @@ MOST_BYTES = 160 << 10
 
 def _scratch_spec(signature: Signature, most: int) -> TensorSpec:
     return TensorSpec(Blocks(case_of(signature), most).padded, signature.x.dtype)
-
-
-def _dense(_: Signature) -> tuple[int, ...]:
-    return 1, 2
 
 
 def _unsupported(signature: Signature) -> str:
@@ -105,7 +101,7 @@ def by_rows(shape: Callable[[], TileShape], most: int = MOST_BYTES) -> Kernel:
         "rows",
         bind,
         lambda signature: dense_bytes(_scratch_spec(signature, most)),
-        contiguous=_dense,
+        contiguous=contiguous_at(1, 2),
         reads=any_strides,
         pack=pack_panels(shape),
         unread_after_pack=first_weights,

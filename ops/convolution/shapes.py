@@ -92,5 +92,4 @@ def case_of(signature: Signature) -> ConvCase:
 def conv_cost(signature: Signature) -> Cost:
     """Returns two operations for each tap."""
     case = case_of(signature)
-    touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
-    return Cost(2 * signature.y.size * case.taps * (case.channels // case.group), touched)
+    return Cost(2 * signature.y.size * case.taps * (case.channels // case.group), signature.nbytes)

@@ -21,8 +21,19 @@ from ops.convolution.shapes import check_operands
 from ops.convolution.transpose_shapes import TransposeCase, transpose_case
 from ops.schema.attributes import Attribute, integer, integers
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Attrs, Binding, Cost, Kernel, Signature, Specs, Thunk, all_contiguous, unless
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.schema import (
+    Attrs,
+    Binding,
+    Cost,
+    Kernel,
+    Signature,
+    Specs,
+    Thunk,
+    all_contiguous,
+    contiguous_from,
+    unless,
+)
+from ops.schema.workspace import bytes_of, carve
 from ops.tensor.spec import Array, TensorSpec, compute_dtype
 
 Index = tuple[Any, ...]
@@ -59,10 +70,6 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     weights = signature.inputs[1].size if half and 1 not in signature.constants else 0
     sizes = (case.out_channels * case.taps * pixels, case.channels * beside)
     return tuple(TensorSpec((n,), dtype) for n in (*sizes, images * math.prod(signature.y.shape[1:]), weights))
-
-
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(*_temporaries(signature))
 
 
 def _scatter(block: Array, y: Array, case: TransposeCase, box: Box) -> Iterator[Thunk]:
@@ -136,12 +143,7 @@ def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, 
 def transpose_cost(signature: Signature) -> Cost:
     """Returns two operations for each tap."""
     case = _case(signature)
-    touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
-    return Cost(2 * signature.x.size * case.taps * (case.out_channels // case.group), touched)
-
-
-def _weights_dense(signature: Signature) -> tuple[int, ...]:
-    return tuple(range(1, len(signature.inputs)))
+    return Cost(2 * signature.x.size * case.taps * (case.out_channels // case.group), signature.nbytes)
 
 
 def _pointwise(signature: Signature) -> bool:
@@ -169,7 +171,7 @@ def _bind_pointwise(call: Binding) -> Thunk:
 POINTWISE = Kernel(
     "pointwise",
     _bind_pointwise,
-    contiguous=_weights_dense,
+    contiguous=contiguous_from(1),
     reads=dense_images,
     unsupported=_not_pointwise,
     writes=dense_images,
@@ -178,8 +180,8 @@ POINTWISE = Kernel(
 COLUMNS = Kernel(
     "columns",
     _bind,
-    _workspace,
-    contiguous=_weights_dense,
+    bytes_of(_temporaries),
+    contiguous=contiguous_from(1),
     reads=dense_images,
     pack=_pack,
     writes=dense_images,

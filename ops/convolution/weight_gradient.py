@@ -55,8 +55,7 @@ def infer_weight_gradient(inputs: Specs, attrs: Attrs) -> Specs:
 def weight_gradient_cost(signature: Signature) -> Cost:
     """Returns two operations for each weight and pixel."""
     case = _case(signature.inputs, signature.attrs)
-    touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
-    return Cost(2 * signature.y.size * case.batch * case.pixels, touched)
+    return Cost(2 * signature.y.size * case.batch * case.pixels, signature.nbytes)
 
 
 @frozen(eq=False)

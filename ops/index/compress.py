@@ -16,7 +16,7 @@ from ops.index.marks import mark_specs, position_steps
 from ops.schema.attributes import Attribute, integer, optional
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, all_contiguous
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.workspace import bytes_of, carve
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.spec import BOOL, Shape, TensorSpec, normalize_axis
 
@@ -40,10 +40,6 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, TensorSpec]:
     return TensorSpec((1, signature.attrs["count"]), INT64), FOUND
 
 
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(*_temporaries(signature))
-
-
 def _compress(call: Binding) -> Thunk:
     at, total = carve(call.workspace, *_temporaries(call.signature))
     marks = call.inputs[1].view(np.uint8)
@@ -58,10 +54,6 @@ def _compress(call: Binding) -> Thunk:
 
 def _specs(signature: Signature) -> tuple[TensorSpec, ...]:
     return (FOUND, *mark_specs(signature.inputs[1].size, signature.attrs["count"]))
-
-
-def _positions_workspace(signature: Signature) -> int:
-    return dense_bytes(*_specs(signature))
 
 
 def _compress_positions(call: Binding) -> Thunk:
@@ -80,8 +72,8 @@ COMPRESS = OpSchema(
     summary="Slices of x along `axis` (elements, where none is given) whose condition is true; `count` says how many.",
     infer=_infer,
     kernels=(
-        Kernel("numba", _compress, _workspace, all_contiguous, backend=NUMBA),
-        Kernel("positions", _compress_positions, _positions_workspace, all_contiguous),
+        Kernel("numba", _compress, bytes_of(_temporaries), all_contiguous, backend=NUMBA),
+        Kernel("positions", _compress_positions, bytes_of(_specs), all_contiguous),
     ),
     arity=(2, 2),
     attributes=(Attribute("count", integer), Attribute("axis", optional(integer), None)),

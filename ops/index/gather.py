@@ -12,16 +12,12 @@ from ops.index.gather_gradient import GATHER_ELEMENTS_GRADIENT, GATHER_GRADIENT,
 from ops.index.gather_scatter import ELEMENTS_NATIVE, GATHER_NATIVE, ND_NATIVE
 from ops.schema.attributes import Attribute, integer
 from ops.schema.backward import Backward, Terms
-from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, contiguous_at
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.errors import ShapeError
 from ops.tensor.spec import normalize_axis
 
 _AXIS = Attribute("axis", integer, 0)
-
-
-def _dense_data(_: Signature) -> tuple[int, ...]:
-    return (0,)
 
 
 def _gather_infer(inputs: Specs, attrs: Attrs) -> Specs:
@@ -116,7 +112,7 @@ GATHER = OpSchema(
     name="gather",
     summary="Slices of x along `axis`, picked by indices; their shape replaces that axis.",
     infer=_gather_infer,
-    kernels=(GATHER_NATIVE, Kernel("numpy", _gather, _gather_workspace, _dense_data)),
+    kernels=(GATHER_NATIVE, Kernel("numpy", _gather, _gather_workspace, contiguous_at(0))),
     arity=(2, 2),
     gradient=_gather_gradient,
     attributes=(_AXIS,),
@@ -127,7 +123,7 @@ GATHER_ELEMENTS = OpSchema(
     name="gather_elements",
     summary="y[i, j] = x[indices[i, j], j] for axis 0, and likewise for others.",
     infer=_elements_infer,
-    kernels=(ELEMENTS_NATIVE, Kernel("numpy", _gather_elements, _elements_workspace, _dense_data)),
+    kernels=(ELEMENTS_NATIVE, Kernel("numpy", _gather_elements, _elements_workspace, contiguous_at(0))),
     arity=(2, 2),
     gradient=_elements_gradient,
     attributes=(_AXIS,),
@@ -138,7 +134,7 @@ GATHER_ND = OpSchema(
     name="gather_nd",
     summary="y[b, i] = x[b, indices[b, i, 0], indices[b, i, 1], ...], where b are `batch_dims` leading dimensions.",
     infer=_nd_infer,
-    kernels=(ND_NATIVE, Kernel("numpy", _gather_nd, _nd_workspace, _dense_data)),
+    kernels=(ND_NATIVE, Kernel("numpy", _gather_nd, _nd_workspace, contiguous_at(0))),
     arity=(2, 2),
     gradient=_nd_gradient,
     attributes=(Attribute("batch_dims", integer, 0),),

@@ -16,7 +16,7 @@ from ops.common.thunks import in_turn
 from ops.index import jit_scatter
 from ops.schema.attributes import Attribute, integer, integers
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, contiguous_at
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.errors import ShapeError
 from ops.tensor.spec import FLOATS, Array, Shape, TensorSpec, normalize_axis
@@ -133,13 +133,9 @@ def _gather_nd_gradient(adder: Adder, call: Binding) -> Thunk:
     return in_turn(rows(indices, shape[:named], batch, room), _sums(call, adder, wide, room.flat, view))
 
 
-def _dense_dy(_: Signature) -> tuple[int, ...]:
-    return (0,)
-
-
 def _kernels(bind: Callable[[Adder, Binding], Thunk], workspace: Callable[[Signature], int]) -> tuple[Kernel, Kernel]:
-    compiled = Kernel("numba", partial(bind, jit_scatter.add_rows), workspace, _dense_dy, backend=NUMBA)
-    return compiled, Kernel("add.at", partial(bind, _add_at), workspace, _dense_dy)
+    compiled = Kernel("numba", partial(bind, jit_scatter.add_rows), workspace, contiguous_at(0), backend=NUMBA)
+    return compiled, Kernel("add.at", partial(bind, _add_at), workspace, contiguous_at(0))
 
 
 def _cost(signature: Signature) -> Cost:

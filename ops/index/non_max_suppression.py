@@ -15,7 +15,7 @@ from ops.index.suppression import Suppression, suppression_bytes
 from ops.schema.attributes import Attribute, flag, integer, number, optional
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, all_contiguous
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.workspace import bytes_of, carve
 from ops.tensor.errors import CountError, DataError, DtypeError, ShapeError
 from ops.tensor.spec import TensorSpec
 
@@ -63,10 +63,6 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, TensorSpec, TensorSp
     n = signature.x.shape[1]
     corners = TensorSpec((n, 5), _SINGLE)
     return corners, corners, TensorSpec((n,), INT64)
-
-
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(*_temporaries(signature))
 
 
 def _reader(call: Binding, position: int) -> Callable[[], Any]:
@@ -135,7 +131,7 @@ NON_MAX_SUPPRESSION = OpSchema(
     " above `score_threshold`; these three may be inputs behind boxes and scores. `most` bounds the rows.",
     infer=_infer,
     kernels=(
-        Kernel("numba", _non_max_suppression, _workspace, all_contiguous, backend=NUMBA),
+        Kernel("numba", _non_max_suppression, bytes_of(_temporaries), all_contiguous, backend=NUMBA),
         Kernel("sort", _suppress, _suppression_workspace, all_contiguous),
     ),
     arity=(2, 5),

@@ -18,7 +18,7 @@ from ops.index.marks import mark_specs, position_steps
 from ops.schema.attributes import Attribute, integer
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.workspace import bytes_of, carve, dense_bytes
 from ops.tensor.spec import BOOL, Array, TensorSpec
 
 
@@ -91,10 +91,6 @@ def _specs(signature: Signature) -> tuple[TensorSpec, ...]:
     return (_room(signature), FOUND, *mark_specs(_room(signature).size, signature.attrs["count"]))
 
 
-def _positions_workspace(signature: Signature) -> int:
-    return dense_bytes(*_specs(signature))
-
-
 def _nonzero_positions(call: Binding) -> Thunk:
     room, total, *temporaries = carve(call.workspace, *_specs(call.signature))
     flat, y = temporaries[-1][:-1], call.y
@@ -122,7 +118,7 @@ NONZERO = OpSchema(
     infer=_infer,
     kernels=(
         Kernel("numba", _nonzero, _workspace, backend=NUMBA),
-        Kernel("positions", _nonzero_positions, _positions_workspace),
+        Kernel("positions", _nonzero_positions, bytes_of(_specs)),
     ),
     attributes=(Attribute("count", integer),),
     cost=fold_cost,

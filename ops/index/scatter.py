@@ -12,7 +12,7 @@ from ops.index.gather import GATHER_ELEMENTS, GATHER_ND
 from ops.index.gather_scatter import SCATTER_ELEMENTS_NATIVE, SCATTER_ND_NATIVE
 from ops.schema.attributes import Attribute, integer, one_of
 from ops.schema.backward import Backward, Tensor, Terms
-from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
+from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, contiguous_at, overwrites_first
 from ops.tensor.errors import DtypeError, GradientError, ShapeError
 from ops.tensor.spec import BOOL, Array, normalize_axis
 
@@ -88,10 +88,6 @@ def _scatter_nd(call: Binding) -> Thunk:
     )
 
 
-def _dense_updates(_: Signature) -> tuple[int, ...]:
-    return (2,)
-
-
 def _gradient(b: Backward, scatter: OpSchema, pick: Callable[[], Tensor]) -> Terms:
     """What was written over gets nothing. Where indices name an element twice, all that might have been it get it."""
     reduction = b.attrs["reduction"]
@@ -119,7 +115,7 @@ SCATTER_ELEMENTS = OpSchema(
     name="scatter_elements",
     summary="A copy of data where y[indices[i, j], j] = updates[i, j] for axis 0, and likewise for others.",
     infer=_elements_infer,
-    kernels=(SCATTER_ELEMENTS_NATIVE, Kernel("numpy", _scatter_elements, _elements_workspace, _dense_updates)),
+    kernels=(SCATTER_ELEMENTS_NATIVE, Kernel("numpy", _scatter_elements, _elements_workspace, contiguous_at(2))),
     arity=(3, 3),
     attributes=(Attribute("axis", integer, 0), _REDUCTION),
     gradient=_elements_gradient,
@@ -129,7 +125,7 @@ SCATTER_ND = OpSchema(
     name="scatter_nd",
     summary="A copy of data where y[indices[i, 0], indices[i, 1], ...] = updates[i].",
     infer=_nd_infer,
-    kernels=(SCATTER_ND_NATIVE, Kernel("numpy", _scatter_nd, _nd_workspace, _dense_updates)),
+    kernels=(SCATTER_ND_NATIVE, Kernel("numpy", _scatter_nd, _nd_workspace, contiguous_at(2))),
     arity=(3, 3),
     attributes=(_REDUCTION,),
     gradient=_nd_gradient,

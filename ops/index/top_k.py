@@ -17,7 +17,7 @@ from ops.schema.attributes import Attribute, flag, integer
 from ops.schema.backends import NUMBA
 from ops.schema.backward import Backward, Terms
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.workspace import bytes_of, carve, dense_bytes
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.spec import NUMBERS, TensorSpec, normalize_axis
 
@@ -42,10 +42,6 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, TensorSpec, TensorSp
     data = TensorSpec((*rest, x.shape[axis]), _SINGLE if x.dtype == _HALF else x.dtype)
     values = data.with_shape((*rest, signature.attrs["k"]))
     return data, values, values.with_dtype(INT64)
-
-
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(*_temporaries(signature))
 
 
 def _top_k(call: Binding) -> Thunk:
@@ -114,7 +110,7 @@ TOP_K = OpSchema(
     summary="The `k` greatest (or least) elements along `axis`, best first, and their int64 indices.",
     infer=_infer,
     kernels=(
-        Kernel("numba", _top_k, _workspace, backend=NUMBA),
+        Kernel("numba", _top_k, bytes_of(_temporaries), backend=NUMBA),
         Kernel("sort", _top_k_sorted, _sorted_workspace),
     ),
     attributes=(

@@ -20,8 +20,8 @@ from ops.index.runs import Runs
 from ops.index.sorting import Order
 from ops.schema.attributes import Attribute, flag, integer, optional
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, contiguous_at
+from ops.schema.workspace import bytes_of, carve, dense_bytes
 from ops.tensor.spec import BOOL, Array, Shape, TensorSpec, normalize_axis
 
 
@@ -44,14 +44,6 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, TensorSpec, TensorSp
     """Two orders of all slices, and what has 16 bits is widened to."""
     wide, each = working_dtype(signature.x.dtype), signature.outputs[1]
     return each, each, TensorSpec((0,) if wide == signature.x.dtype else signature.x.shape, wide)
-
-
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(*_temporaries(signature))
-
-
-def _first_input(_: Signature) -> tuple[int, ...]:
-    return (0,)
 
 
 def _unique(call: Binding) -> Thunk:
@@ -126,8 +118,8 @@ UNIQUE = OpSchema(
     " slice, how often each occurs; zeros behind the last of them, and how many there are.",
     infer=_infer,
     kernels=(
-        Kernel("numba", _unique, _workspace, _first_input, backend=NUMBA),
-        Kernel("sort", _unique_sorted, _sorted_workspace, _first_input),
+        Kernel("numba", _unique, bytes_of(_temporaries), contiguous_at(0), backend=NUMBA),
+        Kernel("sort", _unique_sorted, _sorted_workspace, contiguous_at(0)),
     ),
     attributes=(Attribute("axis", optional(integer), None), Attribute("sorted", flag, True)),
     cost=_cost,

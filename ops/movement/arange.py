@@ -13,7 +13,7 @@ from ops.common.counts import SCALAR, check_count, check_found
 from ops.common.thunks import in_turn
 from ops.schema.attributes import Attribute, integer
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.workspace import bytes_of, carve
 from ops.tensor.errors import DataError, DtypeError, ShapeError
 from ops.tensor.limits import constant
 from ops.tensor.spec import BFLOAT16, FLOATS, NUMBERS, Array, TensorSpec
@@ -73,10 +73,6 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     return piece, piece, piece.with_shape(()), piece.with_shape(())
 
 
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(*_temporaries(signature))
-
-
 def _ramp(y: Array) -> Iterator[Thunk]:
     """0, 1, 2, ...: what is there already, moved on, doubles it."""
     yield partial(y.fill, 0)
@@ -117,7 +113,7 @@ ARANGE = OpSchema(
     name="arange",
     summary="start + i * delta, rounded once, up to before limit; `count` says how many.",
     infer=_infer,
-    kernels=(Kernel("numpy", _arange, _workspace),),
+    kernels=(Kernel("numpy", _arange, bytes_of(_temporaries)),),
     arity=(3, 3),
     attributes=(Attribute("count", integer),),
 )

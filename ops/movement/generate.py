@@ -9,7 +9,7 @@ from ops.common.thunks import copier, in_turn
 from ops.schema.attributes import Attribute, element_type, flag, integer, optional
 from ops.schema.backward import Backward, Tensor, Terms
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first, zero_gradient
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.workspace import bytes_of, carve
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.spec import BOOL, FLOATS, NUMBERS, Array, Shape, TensorSpec, normalize_axis
 
@@ -65,10 +65,6 @@ def _one_hot_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     return flat, flat, flat.with_dtype(BOOL), flat.with_dtype(signature.y.dtype)
 
 
-def _one_hot_workspace(signature: Signature) -> int:
-    return dense_bytes(*_one_hot_temporaries(signature))
-
-
 def _positions(shape: Shape, axis: int, flat: Array, term: Array) -> Thunk:
     """flat, coordinates along `axis` of a dense tensor of `shape`, becomes positions in it."""
     strides = element_strides(shape)
@@ -116,10 +112,6 @@ def _hardmax_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     axis, shape = normalize_axis(signature.attrs["axis"], signature.x.ndim), signature.x.shape
     rest = TensorSpec(shape[:axis] + shape[axis + 1 :], INT64)
     return signature.x.with_shape((*rest.shape, shape[axis])), rest, rest
-
-
-def _hardmax_workspace(signature: Signature) -> int:
-    return dense_bytes(*_hardmax_temporaries(signature))
 
 
 def _hardmax(call: Binding) -> Thunk:
@@ -170,7 +162,7 @@ ONE_HOT = OpSchema(
     name="one_hot",
     summary="values[1] where a new `axis` of length `depth` equals the index, else values[0].",
     infer=_one_hot_infer,
-    kernels=(Kernel("numpy", _one_hot, _one_hot_workspace),),
+    kernels=(Kernel("numpy", _one_hot, bytes_of(_one_hot_temporaries)),),
     gradient=_one_hot_gradient,
     arity=(2, 2),
     attributes=(Attribute("depth", integer), Attribute("axis", integer, -1)),
@@ -179,7 +171,7 @@ HARDMAX = OpSchema(
     name="hardmax",
     summary="One at the first greatest element along `axis`, else zero.",
     infer=_hardmax_infer,
-    kernels=(Kernel("numpy", _hardmax, _hardmax_workspace),),
+    kernels=(Kernel("numpy", _hardmax, bytes_of(_hardmax_temporaries)),),
     gradient=zero_gradient,
     attributes=(Attribute("axis", integer, -1),),
 )

@@ -28,7 +28,7 @@ from ops.schema.schema import (
     overwrites_first,
     unless,
 )
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.workspace import bytes_of, carve
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.layout import Layout
 from ops.tensor.limits import constant
@@ -72,10 +72,6 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     numbers = TensorSpec((0 if _packed(signature) else channels,), dtype)
     wide = 0 if _plain(signature) else _few(signature)
     return numbers, numbers, numbers, TensorSpec((wide, *signature.x.shape[2:]), dtype)
-
-
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(*_temporaries(signature))
 
 
 def _fold(parameters: Sequence[Array], epsilon: float, scratch: Sequence[Array]) -> Iterator[Thunk]:
@@ -173,7 +169,7 @@ VECTOR = Kernel("vector", _bind_vector, pack=_pack, unsupported=_not_vector, wri
 FUSED = Kernel(
     "fused",
     _bind_fused,
-    _workspace,
+    bytes_of(_temporaries),
     reads=_images_or_row,
     pack=_pack,
     unsupported=_not_plain,
@@ -182,10 +178,16 @@ FUSED = Kernel(
 )
 """float32 and float64: one pass."""
 PASSES = Kernel(
-    "passes", _bind_plain, _workspace, reads=_images_or_row, pack=_pack, unsupported=_not_plain, writes=dense_images
+    "passes",
+    _bind_plain,
+    bytes_of(_temporaries),
+    reads=_images_or_row,
+    pack=_pack,
+    unsupported=_not_plain,
+    writes=dense_images,
 )
 """float32 and float64: two passes over a piece at a time."""
-PIECES = Kernel("pieces", _bind, _workspace, pack=_pack, unsupported=_not_half)
+PIECES = Kernel("pieces", _bind, bytes_of(_temporaries), pack=_pack, unsupported=_not_half)
 """float16: a piece at a time in float32."""
 BATCH_NORM = OpSchema(
     name="batch_norm",

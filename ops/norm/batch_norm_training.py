@@ -36,13 +36,13 @@ from ops.schema.schema import (
     Cost,
     Kernel,
     OpSchema,
-    Overwrite,
     Signature,
     Specs,
     Thunk,
+    overwrites_either,
     overwrites_first,
 )
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.workspace import bytes_of, carve, dense_bytes
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.layout import Layout
 from ops.tensor.limits import constant
@@ -143,10 +143,6 @@ def _passes_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     return (*_channel_temporaries(2, signature), *sums_specs(signature.x))
 
 
-def _passes_workspace(signature: Signature) -> int:
-    return dense_bytes(*_passes_temporaries(signature))
-
-
 def _bind_sums(call: Binding) -> Thunk:
     dy, x, mean, variance = call.inputs
     (factor,) = carve(call.workspace, *_channel_temporaries(1, call.signature))
@@ -172,10 +168,6 @@ def _bind_sums_passes(call: Binding) -> Thunk:
 
 def _sums_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     return (*_channel_temporaries(1, signature), *sums_specs(signature.x))
-
-
-def _sums_workspace(signature: Signature) -> int:
-    return dense_bytes(*_sums_temporaries(signature))
 
 
 def _bind_data(call: Binding) -> Thunk:
@@ -212,22 +204,13 @@ def _data_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     return (*_channel_temporaries(3, signature), piece_spec(signature.x))
 
 
-def _data_workspace(signature: Signature) -> int:
-    return dense_bytes(*_data_temporaries(signature))
-
-
 def _three_temporaries(signature: Signature) -> int:
     return dense_bytes(*_channel_temporaries(3, signature))
 
 
-def _over_both(_: Signature) -> tuple[Overwrite, ...]:
-    return Overwrite(0, 0), Overwrite(0, 1)
-
-
 def _passes(count: int) -> Callable[[Signature], Cost]:
     def cost(signature: Signature) -> Cost:
-        touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
-        return Cost(count * signature.x.size, touched)
+        return Cost(count * signature.x.size, signature.nbytes)
 
     return cost
 
@@ -267,7 +250,7 @@ BATCH_NORM_TRAINING = OpSchema(
     infer=_infer,
     kernels=(
         Kernel("fused", _bind, _two_temporaries, reads=_images_or_row, writes=_images_or_row, backend=NUMBA),
-        Kernel("passes", _bind_passes, _passes_workspace, reads=_images_or_row, writes=_images_or_row),
+        Kernel("passes", _bind_passes, bytes_of(_passes_temporaries), reads=_images_or_row, writes=_images_or_row),
     ),
     arity=(3, 3),
     attributes=(_EPSILON,),
@@ -281,7 +264,7 @@ CHANNEL_SUMS = OpSchema(
     infer=_infer_sums,
     kernels=(
         Kernel("fused", _bind_sums, _one_temporary, reads=_images_or_row, backend=NUMBA),
-        Kernel("passes", _bind_sums_passes, _sums_workspace, reads=_images_or_row),
+        Kernel("passes", _bind_sums_passes, bytes_of(_sums_temporaries), reads=_images_or_row),
     ),
     arity=(4, 4),
     attributes=(_EPSILON,),
@@ -293,11 +276,11 @@ BATCH_NORM_DATA_GRADIENT = OpSchema(
     infer=_infer_data,
     kernels=(
         Kernel("fused", _bind_data, _three_temporaries, reads=_images_or_row, writes=_images_or_row, backend=NUMBA),
-        Kernel("passes", _bind_data_passes, _data_workspace, reads=_images_or_row, writes=_images_or_row),
+        Kernel("passes", _bind_data_passes, bytes_of(_data_temporaries), reads=_images_or_row, writes=_images_or_row),
     ),
     arity=(7, 7),
     attributes=(_EPSILON,),
-    overwrites=_over_both,
+    overwrites=overwrites_either,
     cost=_passes(5),
 )
 OPS = (BATCH_NORM_TRAINING, CHANNEL_SUMS, BATCH_NORM_DATA_GRADIENT)

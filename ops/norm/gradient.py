@@ -6,7 +6,7 @@ from typing import Any
 from ops.norm.gradient_rows import bind_data, bind_scale, data_workspace, scale_workspace
 from ops.schema.attributes import Attribute, flag, integer, number
 from ops.schema.backward import Backward, Tensor, Terms
-from ops.schema.schema import Attrs, Cost, Kernel, OpSchema, Overwrite, Signature, Specs, all_contiguous
+from ops.schema.schema import Attrs, Cost, Kernel, OpSchema, Signature, Specs, all_contiguous, overwrites_either
 from ops.tensor.errors import AttributeValueError, DtypeError, GradientError, ShapeError
 from ops.tensor.spec import FLOATS, Shape, TensorSpec, normalize_axis
 
@@ -44,13 +44,8 @@ def _infer_data(inputs: Specs, attrs: Attrs) -> Specs:
     return (inputs[1],)
 
 
-def _over_both(_: Signature) -> tuple[Overwrite, ...]:
-    return Overwrite(0, 0), Overwrite(0, 1)
-
-
 def _cost(signature: Signature) -> Cost:
-    touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
-    return Cost(14 * signature.x.size, touched)
+    return Cost(14 * signature.x.size, signature.nbytes)
 
 
 def _gradient(b: Backward, scale: Tensor, over: Sequence[int], **attrs: Any) -> Terms:
@@ -88,7 +83,7 @@ NORM_DATA_GRADIENT = OpSchema(
     kernels=(Kernel("rows", bind_data, data_workspace, contiguous=all_contiguous),),
     arity=(3, 3),
     attributes=_ATTRIBUTES,
-    overwrites=_over_both,
+    overwrites=overwrites_either,
     cost=_cost,
 )
 NORM_SCALE_GRADIENT = OpSchema(

@@ -11,8 +11,19 @@ from ops.common.thunks import in_turn
 from ops.common.tiling import image_stripes
 from ops.common.windows import require_spatial
 from ops.norm.lrn_gradient import LRN_ATTRIBUTES, lrn_gradient, window_sums
-from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.schema import (
+    Attrs,
+    Binding,
+    Cost,
+    Kernel,
+    OpSchema,
+    Signature,
+    Specs,
+    Thunk,
+    contiguous_at,
+    overwrites_first,
+)
+from ops.schema.workspace import bytes_of, carve
 from ops.tensor.errors import AttributeValueError, DtypeError
 from ops.tensor.limits import constant
 from ops.tensor.spec import FLOATS, Array, TensorSpec, compute_dtype
@@ -39,10 +50,6 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     dtype = compute_dtype(signature.x.dtype)
     shape = (signature.x.shape[1], _columns(signature))
     return tuple(TensorSpec(s, dtype) for s in (shape, shape, shape if dtype != signature.x.dtype else (0, 0)))
-
-
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(*_temporaries(signature))
 
 
 def _piece(call: Binding, x: Array, y: Array, scratch: tuple[Array, ...]) -> Iterator[Thunk]:
@@ -73,10 +80,6 @@ def _bind(call: Binding) -> Thunk:
     return in_turn(*steps)
 
 
-def _dense(_: Signature) -> tuple[int, ...]:
-    return (0,)
-
-
 def _cost(signature: Signature) -> Cost:
     return Cost((signature.attrs["size"] + 5) * signature.x.size, signature.x.nbytes + signature.y.nbytes)
 
@@ -85,7 +88,7 @@ LRN = OpSchema(
     name="lrn",
     summary="x / (bias + alpha / size * sum of x ** 2 over `size` channels around) ** beta; x (N, C, spatial...).",
     infer=_infer,
-    kernels=(Kernel("pieces", _bind, _workspace, contiguous=_dense),),
+    kernels=(Kernel("pieces", _bind, bytes_of(_temporaries), contiguous=contiguous_at(0)),),
     attributes=LRN_ATTRIBUTES,
     overwrites=overwrites_first,
     cost=_cost,

@@ -16,8 +16,19 @@ from ops.common.thunks import in_turn
 from ops.common.windows import require_spatial
 from ops.schema.attributes import Attribute, integer, number
 from ops.schema.backward import Backward, Terms
-from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk, all_contiguous
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.schema import (
+    Attrs,
+    Binding,
+    Cost,
+    Kernel,
+    OpSchema,
+    Signature,
+    Specs,
+    Thunk,
+    all_contiguous,
+    overwrites_either,
+)
+from ops.schema.workspace import bytes_of, carve
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.limits import constant
 from ops.tensor.spec import FLOATS, Array, TensorSpec, compute_dtype
@@ -67,10 +78,6 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     return (TensorSpec((signature.x.shape[1] * _columns(signature),), dtype),) * _ROOMS
 
 
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(*_temporaries(signature))
-
-
 def _piece(call: Binding, arrays: tuple[Array, ...], scratch: tuple[Array, ...]) -> Iterator[Thunk]:
     """Steps for a few pixels (C, pixels) of one image: x, dy and dx."""
     x, dy, dx = arrays
@@ -105,13 +112,8 @@ def _bind(call: Binding) -> Thunk:
     return in_turn(*steps)
 
 
-def _over_both(_: Signature) -> tuple[Overwrite, ...]:
-    return Overwrite(0, 0), Overwrite(0, 1)
-
-
 def _cost(signature: Signature) -> Cost:
-    touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
-    return Cost((2 * signature.attrs["size"] + 12) * signature.x.size, touched)
+    return Cost((2 * signature.attrs["size"] + 12) * signature.x.size, signature.nbytes)
 
 
 def lrn_gradient(b: Backward) -> Terms:
@@ -123,10 +125,10 @@ LRN_GRADIENT = OpSchema(
     name="lrn_gradient",
     summary="The gradient of local response normalization by x, of dy and x.",
     infer=_infer,
-    kernels=(Kernel("pieces", _bind, _workspace, contiguous=all_contiguous),),
+    kernels=(Kernel("pieces", _bind, bytes_of(_temporaries), contiguous=all_contiguous),),
     arity=(2, 2),
     attributes=LRN_ATTRIBUTES,
-    overwrites=_over_both,
+    overwrites=overwrites_either,
     cost=_cost,
 )
 OPS = (LRN_GRADIENT,)

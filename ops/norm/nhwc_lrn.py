@@ -12,7 +12,7 @@ from ops.common.windows import require_spatial
 from ops.norm.lrn_compiled import LRN_NATIVE
 from ops.norm.lrn_gradient import LRN_ATTRIBUTES, window_sums
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.workspace import bytes_of, carve
 from ops.tensor.errors import AttributeValueError, DtypeError
 from ops.tensor.limits import constant
 from ops.tensor.spec import FLOATS, Array, TensorSpec
@@ -41,10 +41,6 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     return (signature.x.with_shape((pixels, channels)),) * 2
 
 
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(*_temporaries(signature))
-
-
 def _piece(attrs: Attrs, x: Array, y: Array, squares: Array, sums: Array) -> Iterator[Thunk]:
     """Steps for a few pixels (pixels, C)."""
     yield partial(np.multiply, x, x, squares)
@@ -68,7 +64,7 @@ def _cost(signature: Signature) -> Cost:
     return Cost((signature.attrs["size"] + 5) * signature.x.size, signature.x.nbytes + signature.y.nbytes)
 
 
-LRN_PIECES = Kernel("pieces", _bind, _workspace, reads=dense_pixels, writes=dense_pixels)
+LRN_PIECES = Kernel("pieces", _bind, bytes_of(_temporaries), reads=dense_pixels, writes=dense_pixels)
 NHWC_LRN = OpSchema(
     name="nhwc_lrn",
     summary="x / (bias + alpha / size * sum of x ** 2 over `size` channels around) ** beta; x (N, spatial..., C).",

@@ -15,7 +15,18 @@ from ops.norm.gradient import channel_norm_gradient, row_norm_gradient
 from ops.norm.onednn import layer_norm
 from ops.norm.rows import RowNorm, bind_row_norm, row_norm_workspace
 from ops.schema.attributes import Attribute, flag, integer, number
-from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
+from ops.schema.schema import (
+    Attrs,
+    Binding,
+    Cost,
+    Kernel,
+    OpSchema,
+    Signature,
+    Specs,
+    Thunk,
+    contiguous_at,
+    overwrites_first,
+)
 from ops.tensor.errors import AttributeValueError, DtypeError, ShapeError
 from ops.tensor.spec import FLOATS, Array, Shape, normalize_axis
 
@@ -110,11 +121,7 @@ def _kernel(norm: Callable[[Signature], RowNorm]) -> Kernel:
     def workspace(signature: Signature) -> int:
         return row_norm_workspace(norm(signature), signature)
 
-    return Kernel("rows", bind, workspace, contiguous=_dense)
-
-
-def _dense(_: Signature) -> tuple[int, ...]:
-    return (0,)
+    return Kernel("rows", bind, workspace, contiguous=contiguous_at(0))
 
 
 def _cost(signature: Signature) -> Cost:

@@ -15,8 +15,8 @@ from ops.pool.compiled import AVERAGE_ALL, MAX_ALL
 from ops.pool.gradient import lp_ratio, lp_slope
 from ops.schema.attributes import Attribute, integer
 from ops.schema.backward import Backward, Tensor, Terms
-from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, contiguous_at
+from ops.schema.workspace import bytes_of, carve
 from ops.tensor.errors import AttributeValueError, DtypeError
 from ops.tensor.limits import constant
 from ops.tensor.spec import FLOATS, Array, TensorSpec, compute_dtype
@@ -30,10 +30,6 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
     if attrs.get("p", 1) < 1:
         raise AttributeValueError(f"p is {attrs['p']}; at least 1 is wanted")
     return (x.with_shape(x.shape[:2] + (1,) * (x.ndim - 2)),)
-
-
-def _dense(_: Signature) -> tuple[int, ...]:
-    return (0,)
 
 
 def _rows(array: Array) -> Array:
@@ -63,10 +59,6 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     rows = _piece_rows(signature)
     width = math.prod(signature.x.shape[2:]) if wide or _p(signature) else 0
     return TensorSpec((rows, width), dtype), TensorSpec((rows if wide else 0,), dtype)
-
-
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(*_temporaries(signature))
 
 
 def _sum_rows(call: Binding, finish: Callable[[Array], tuple[Thunk, ...]]) -> Iterator[Thunk]:
@@ -117,7 +109,7 @@ GLOBAL_AVERAGE_POOL = OpSchema(
     name="global_average_pool",
     summary="The mean of each channel: (N, C, spatial...) to (N, C, 1...).",
     infer=_infer,
-    kernels=(AVERAGE_ALL, Kernel("rows", _bind_average, _workspace, _dense)),
+    kernels=(AVERAGE_ALL, Kernel("rows", _bind_average, bytes_of(_temporaries), contiguous_at(0))),
     gradient=_average_gradient,
     stripes=pool_stripes,
 )
@@ -125,7 +117,7 @@ GLOBAL_MAX_POOL = OpSchema(
     name="global_max_pool",
     summary="The largest element of each channel: (N, C, spatial...) to (N, C, 1...).",
     infer=_infer,
-    kernels=(MAX_ALL, Kernel("rows", _bind_max, contiguous=_dense)),
+    kernels=(MAX_ALL, Kernel("rows", _bind_max, contiguous=contiguous_at(0))),
     gradient=_max_gradient,
     stripes=pool_stripes,
 )
@@ -133,7 +125,7 @@ GLOBAL_LP_POOL = OpSchema(
     name="global_lp_pool",
     summary="(sum of |x| ** p) ** (1 / p) of each channel: (N, C, spatial...) to (N, C, 1...).",
     infer=_infer,
-    kernels=(Kernel("rows", _bind_lp, _workspace, _dense),),
+    kernels=(Kernel("rows", _bind_lp, bytes_of(_temporaries), contiguous_at(0)),),
     attributes=(Attribute("p", integer, 2),),
     gradient=_lp_gradient,
     stripes=pool_stripes,

@@ -27,7 +27,7 @@ from ops.schema.attributes import Attribute, flag, integers
 from ops.schema.backends import NUMBA
 from ops.schema.backward import Backward, Tensor, Terms
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, all_contiguous
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.workspace import bytes_of, carve
 from ops.tensor.errors import DtypeError, GradientError, ShapeError
 from ops.tensor.spec import FLOATS, Array, Shape, TensorSpec, compute_dtype
 from ops.windows.args import geometry
@@ -95,10 +95,6 @@ def _row(signature: Signature) -> tuple[TensorSpec, TensorSpec]:
     return row, row.with_dtype("int32")
 
 
-def _row_workspace(signature: Signature) -> int:
-    return dense_bytes(*_row(signature))
-
-
 def _max_windows(signature: Signature) -> Windows:
     return windows(signature.inputs[1].shape[2:], signature.attrs["kernel_shape"], signature.attrs)
 
@@ -140,10 +136,6 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     if dtype == signature.x.dtype:
         sizes[0] = sizes[-1] = 0
     return tuple(TensorSpec((n,), dtype) for n in sizes)
-
-
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(*_temporaries(signature))
 
 
 def _spread_axis(w: Windows, source: Array, target: Array, axis: int) -> Iterator[Thunk]:
@@ -215,8 +207,7 @@ def lp_slope(b: Backward, p: int) -> Tensor:
 
 def _cost(signature: Signature) -> Cost:
     taps = math.prod(signature.attrs["kernel_shape"])
-    touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
-    return Cost(signature.x.size * taps, touched)
+    return Cost(signature.x.size * taps, signature.nbytes)
 
 
 MAX_POOL_GRADIENT = OpSchema(
@@ -224,7 +215,7 @@ MAX_POOL_GRADIENT = OpSchema(
     summary="Each element of dy added to the place where its window over x has its maximum, the first of several.",
     infer=_infer_max,
     kernels=(
-        Kernel("windows", _bind_max, _row_workspace, reads=dense_images, writes=dense_images, backend=NUMBA),
+        Kernel("windows", _bind_max, bytes_of(_row), reads=dense_images, writes=dense_images, backend=NUMBA),
         Kernel("taps", _bind_taps, _taps_workspace, reads=dense_images, writes=dense_images),
     ),
     arity=(2, 2),
@@ -235,7 +226,7 @@ SPREAD_WINDOWS = OpSchema(
     name="spread_windows",
     summary="Each element of dy added to all of its window over `sizes`: the gradient of the sums of windows.",
     infer=_infer_spread,
-    kernels=(Kernel("axes", _bind_spread, _workspace, contiguous=all_contiguous),),
+    kernels=(Kernel("axes", _bind_spread, bytes_of(_temporaries), contiguous=all_contiguous),),
     attributes=(*_ATTRIBUTES, Attribute("sizes", integers)),
     cost=_cost,
 )

@@ -11,7 +11,7 @@ from ops.common.boxes import pieces
 from ops.common.thunks import in_turn
 from ops.common.windows import Windows, tap_range, windows
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.workspace import bytes_of, carve
 from ops.tensor.spec import FLOATS, Array, TensorSpec
 
 _PIECE = 16 << 10
@@ -30,10 +30,6 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     """Which outputs of a piece take the tap at hand, and the place in its channel of that tap for every output."""
     outputs = signature.y.shape[2:]
     return TensorSpec((_channels(signature), *outputs), np.dtype(bool)), TensorSpec(outputs, np.dtype("int64"))
-
-
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(*_temporaries(signature))
 
 
 def _steps_of_axes(w: Windows, storage_order: int) -> list[int]:
@@ -94,5 +90,5 @@ def _supports(signature: Signature) -> bool:
 _unsupported = unless(_supports, "no indices are an output")
 
 
-INDICES = Kernel("taps", _bind, _workspace, unsupported=_unsupported)
+INDICES = Kernel("taps", _bind, bytes_of(_temporaries), unsupported=_unsupported)
 """Tap by tap, with a mask of the outputs that take it."""

@@ -15,7 +15,7 @@ from ops.products.einsum_plan import Step, Sum, Times, plan
 from ops.schema.attributes import Attribute
 from ops.schema.backward import Backward, Tensor, Terms
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, all_contiguous
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.workspace import bytes_of, carve
 from ops.tensor.errors import DtypeError
 from ops.tensor.spec import NUMBERS, Array, Shape, TensorSpec, compute_dtype
 
@@ -44,10 +44,6 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     results = [TensorSpec(_sizes(equation, s.result), dtype) for s in plan(equation)]
     copies = [s.with_dtype(dtype) for s in signature.inputs] if half else []
     return *copies, *(results if half else results[:-1])
-
-
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(*_temporaries(signature))
 
 
 def _hops(array: Array, labels: Labels) -> dict[str, int]:
@@ -127,8 +123,7 @@ def _operations(equation: Equation, step: Step) -> int:
 
 def _cost(signature: Signature) -> Cost:
     equation = _equation(signature.inputs, signature.attrs)
-    touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
-    return Cost(sum(_operations(equation, s) for s in plan(equation)), touched)
+    return Cost(sum(_operations(equation, s) for s in plan(equation)), signature.nbytes)
 
 
 def _gradient(b: Backward) -> Terms:
@@ -176,7 +171,7 @@ EINSUM = OpSchema(
     name="einsum",
     summary="Sums of products of all operands over the labels that the result of the `equation` does not have.",
     infer=_infer,
-    kernels=(Kernel("blas", _einsum, _workspace, all_contiguous),),
+    kernels=(Kernel("blas", _einsum, bytes_of(_temporaries), all_contiguous),),
     arity=(1, _MOST_OPERANDS),
     attributes=(Attribute("equation", equation_text),),
     cost=_cost,

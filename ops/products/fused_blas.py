@@ -13,7 +13,7 @@ from ops.products.case import BIAS, RESIDUAL, Product, products
 from ops.products.matmul import blas_reads
 from ops.schema.backends import NUMPY
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Thunk
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.workspace import bytes_of, carve
 from ops.tensor.limits import constant
 from ops.tensor.spec import Array, TensorSpec, spec_of
 
@@ -51,10 +51,6 @@ def _smooth_workspace(block: TensorSpec, activation: str) -> int:
     schema, attrs = _SMOOTH[activation]
     signature = schema.sign([block], attrs)
     return schema.kernel(signature, (NUMPY,)).workspace(signature)
-
-
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(*_scratch_specs(signature))
 
 
 def _bind(call: Binding) -> Thunk:
@@ -104,5 +100,5 @@ def _smoothed(sums: Array, y: Array, activation: str, rest: Array) -> Thunk:
     return kernel.bind(Binding(signature, (sums,), (y,), rest[: kernel.workspace(signature)]))
 
 
-FUSED_BLAS = Kernel("blas, in blocks", _bind, _workspace, reads=blas_reads)
+FUSED_BLAS = Kernel("blas, in blocks", _bind, bytes_of(_scratch_specs), reads=blas_reads)
 """float32 and float64."""

@@ -102,8 +102,7 @@ def _half(call: Binding) -> Thunk:
 
 def _cost(signature: Signature) -> Cost:
     depth = signature.x.shape[0 if signature.attrs["trans_a"] else 1]
-    touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
-    return Cost(2 * signature.y.size * depth, touched)
+    return Cost(2 * signature.y.size * depth, signature.nbytes)
 
 
 def _gradient(b: Backward) -> Terms:

@@ -12,7 +12,7 @@ from ops.onednn.nan_safe import call, usable
 from ops.onednn.primitives import Operand, Primitive
 from ops.products.onednn_products import Product, form_of, is_plain, operands_of, product_case, summed
 from ops.schema.backends import ONEDNN
-from ops.schema.schema import Binding, Kernel, Signature, Thunk
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, contiguous_from
 from ops.tensor.layout import Layout, dense_strides
 from ops.tensor.spec import Array, Shape
 
@@ -87,10 +87,6 @@ def _workspace(signature: Signature) -> int:
     return max(p.scratchpad for p in _layouts(signature))
 
 
-def _contiguous(signature: Signature) -> tuple[int, ...]:
-    return tuple(range(2, len(signature.inputs)))
-
-
 def _bind(call_: Binding) -> Thunk:
     signature, inputs, ndim = call_.signature, call_.inputs, _ndim(call_.y.shape)
     b = inputs[1].swapaxes(-1, -2) if form_of(signature).transpose_b else inputs[1]
@@ -109,7 +105,7 @@ STRIDED = Kernel(
     "onednn, strided",
     _bind,
     _workspace,
-    contiguous=_contiguous,
+    contiguous=contiguous_from(2),
     reads=_reads,
     unsupported=_unsupported,
     backend=ONEDNN,

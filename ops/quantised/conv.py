@@ -13,7 +13,7 @@ from ops.quantised.conv_blocks import INT32, Blocks, Work, by_output
 from ops.quantised.params import BYTES, SINGLE, check_scale, quantised_type, to_quantised
 from ops.schema.attributes import Attribute, integer, integers
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
-from ops.schema.workspace import carve, dense_bytes, prefix
+from ops.schema.workspace import bytes_of, carve, prefix
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.spec import Array, TensorSpec
 
@@ -59,10 +59,6 @@ def _integer_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     return *zeros, *_integer_blocks(signature).scratch_specs(with_sums=False)
 
 
-def _integer_workspace(signature: Signature) -> int:
-    return dense_bytes(*_integer_temporaries(signature))
-
-
 def _conv_integer(call: Binding) -> Thunk:
     blocks = _integer_blocks(call.signature)
     x_zero, w_zero, *scratch = carve(call.workspace, *_integer_temporaries(call.signature))
@@ -101,10 +97,6 @@ def _linear_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     return *(TensorSpec((p.size,), SINGLE) for p in parameters), *scratch
 
 
-def _linear_workspace(signature: Signature) -> int:
-    return dense_bytes(*_linear_temporaries(signature))
-
-
 def _qlinear_conv(call: Binding) -> Thunk:
     blocks = _linear_blocks(call.signature)
     *numbers, factor, weights, pixels, columns, real_buffer, sums_buffer, addend = carve(
@@ -134,8 +126,7 @@ def _qlinear_conv(call: Binding) -> Thunk:
 def _cost(signature: Signature) -> Cost:
     """Returns two operations for each tap."""
     w = signature.inputs[3 if len(signature.inputs) > 4 else 1]
-    touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
-    return Cost(2 * signature.y.size * math.prod(w.shape[1:]), touched)
+    return Cost(2 * signature.y.size * math.prod(w.shape[1:]), signature.nbytes)
 
 
 def _weights_dense(signature: Signature) -> tuple[int, ...]:
@@ -147,7 +138,7 @@ CONV_INTEGER = OpSchema(
     name="conv_integer",
     summary="int32 convolution of x - x_zero with w - w_zero, int8 or uint8; w_zero is one number, or one a channel.",
     infer=_integer_infer,
-    kernels=(Kernel("columns", _conv_integer, _integer_workspace, _weights_dense),),
+    kernels=(Kernel("columns", _conv_integer, bytes_of(_integer_temporaries), _weights_dense),),
     arity=(2, 4),
     attributes=_ATTRIBUTES,
     cost=_cost,
@@ -156,7 +147,7 @@ QLINEAR_CONV = OpSchema(
     name="qlinear_conv",
     summary="Quantised convolution of quantised x and w, each followed by its scale and zero point; the bias is int32.",
     infer=_linear_infer,
-    kernels=(Kernel("columns", _qlinear_conv, _linear_workspace, _weights_dense),),
+    kernels=(Kernel("columns", _qlinear_conv, bytes_of(_linear_temporaries), _weights_dense),),
     arity=(8, 9),
     attributes=_ATTRIBUTES,
     cost=_cost,

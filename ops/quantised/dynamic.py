@@ -8,7 +8,7 @@ from ops.common.thunks import in_turn
 from ops.quantised.linear import quantising_cost
 from ops.quantised.params import PIECE, SINGLE, Grain, ends, pieces, to_quantised
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
-from ops.schema.workspace import carve, dense_bytes, prefix
+from ops.schema.workspace import bytes_of, carve, prefix
 from ops.tensor.errors import DtypeError
 from ops.tensor.limits import constant
 from ops.tensor.spec import BOOL, Array, TensorSpec
@@ -27,10 +27,6 @@ def _dynamic_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     number = TensorSpec((), SINGLE)
     piece = TensorSpec((min(PIECE, signature.x.size),), SINGLE)
     return piece, piece, piece, number, number, number, number.with_dtype(BOOL)
-
-
-def _dynamic_workspace(signature: Signature) -> int:
-    return dense_bytes(*_dynamic_temporaries(signature))
 
 
 def _range(x: Array, low: Array, high: Array) -> Thunk:
@@ -69,7 +65,7 @@ DYNAMIC_QUANTIZE_LINEAR = OpSchema(
     name="dynamic_quantize_linear",
     summary="x as uint8, and the scale and zero point for which the range of x, including 0, just fits.",
     infer=_dynamic_infer,
-    kernels=(Kernel("numpy", _dynamic, _dynamic_workspace),),
+    kernels=(Kernel("numpy", _dynamic, bytes_of(_dynamic_temporaries)),),
     cost=quantising_cost,
 )
 OPS = (DYNAMIC_QUANTIZE_LINEAR,)

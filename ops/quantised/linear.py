@@ -20,7 +20,7 @@ from ops.quantised.params import (
 )
 from ops.schema.attributes import Attribute, element_type, integer, optional
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
-from ops.schema.workspace import carve, dense_bytes, prefix
+from ops.schema.workspace import bytes_of, carve, prefix
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.spec import Array, TensorSpec
 
@@ -62,10 +62,6 @@ def _quantize_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     scale, divided = signature.inputs[1], signature.attrs["precision"] or signature.inputs[1].dtype
     other = piece.with_dtype(divided) if divided != SINGLE else TensorSpec((0,), SINGLE)
     return piece, piece, piece, other, scale.with_dtype(divided), signature.inputs[-1].with_dtype(SINGLE)
-
-
-def _quantize_workspace(signature: Signature) -> int:
-    return dense_bytes(*_quantize_temporaries(signature))
 
 
 def _zero(call: Binding, buffer: Array) -> Thunk:
@@ -119,10 +115,6 @@ def _dequantize_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     return buffer, buffer.with_dtype(SINGLE), scale.with_dtype(SINGLE), zero
 
 
-def _dequantize_workspace(signature: Signature) -> int:
-    return dense_bytes(*_dequantize_temporaries(signature))
-
-
 def _dequantize(call: Binding) -> Thunk:
     exact, single, scale, zero = carve(call.workspace, *_dequantize_temporaries(call.signature))
     grain, ndim = _grain(call.signature), call.x.ndim
@@ -144,15 +136,14 @@ def _dequantize(call: Binding) -> Thunk:
 
 def quantising_cost(signature: Signature) -> Cost:
     """Returns four operations for each element."""
-    touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
-    return Cost(4 * signature.x.size, touched)
+    return Cost(4 * signature.x.size, signature.nbytes)
 
 
 QUANTIZE_LINEAR = OpSchema(
     name="quantize_linear",
     summary="saturate(round(x / scale) + zero_point), with a scale for all, each place along `axis`, or blocks.",
     infer=_quantize_infer,
-    kernels=(LINEAR, Kernel("numpy", _quantize, _quantize_workspace)),
+    kernels=(LINEAR, Kernel("numpy", _quantize, bytes_of(_quantize_temporaries))),
     arity=(2, 3),
     attributes=(
         *_GRAIN,
@@ -165,7 +156,7 @@ DEQUANTIZE_LINEAR = OpSchema(
     name="dequantize_linear",
     summary="(x - zero_point) * scale, with a scale for all, for each place along `axis`, or for blocks along it.",
     infer=_dequantize_infer,
-    kernels=(LINEAR, Kernel("numpy", _dequantize, _dequantize_workspace)),
+    kernels=(LINEAR, Kernel("numpy", _dequantize, bytes_of(_dequantize_temporaries))),
     arity=(2, 3),
     attributes=(*_GRAIN, Attribute("to", optional(element_type), None)),
     cost=quantising_cost,

@@ -7,7 +7,7 @@ from ops.native.door import address
 from ops.quantised.args import LINEAR_ARGS
 from ops.quantised.params import BYTES, SINGLE
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, contiguous_from, unless
 from ops.windows.pixels import dense_pixels, pitch
 
 _INT8 = np.dtype("int8")
@@ -23,10 +23,6 @@ def _supports(signature: Signature) -> bool:
 
 
 _unsupported = unless(_supports, "not one scale of float32, or not 8 bits on one side and float32 on the other")
-
-
-def _dense(signature: Signature) -> tuple[int, ...]:
-    return tuple(range(1, len(signature.inputs)))
 
 
 def _bind(call: Binding) -> Thunk:
@@ -54,5 +50,11 @@ def _bind(call: Binding) -> Thunk:
 
 
 LINEAR = Kernel(
-    "native", _bind, contiguous=_dense, reads=dense_pixels, unsupported=_unsupported, writes=dense_pixels, backend=NUMBA
+    "native",
+    _bind,
+    contiguous=contiguous_from(1),
+    reads=dense_pixels,
+    unsupported=_unsupported,
+    writes=dense_pixels,
+    backend=NUMBA,
 )

@@ -9,7 +9,7 @@ from ops.quantised.matmul_compiled import TILED
 from ops.quantised.params import BYTES, SINGLE, check_scale, quantised_type, to_quantised
 from ops.quantised.product import INT32, Product, Tiles, scratch_specs
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
-from ops.schema.workspace import carve, dense_bytes, prefix
+from ops.schema.workspace import bytes_of, carve, prefix
 from ops.tensor.errors import DtypeError
 from ops.tensor.spec import Array, TensorSpec, broadcast_shapes
 
@@ -32,10 +32,6 @@ def _zero_specs(case: Product, inputs: Specs) -> tuple[TensorSpec, TensorSpec]:
 def _integer_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     case = Product.of(*signature.inputs[:2])
     return *_zero_specs(case, signature.inputs), *scratch_specs(case, with_sums=False)
-
-
-def _integer_workspace(signature: Signature) -> int:
-    return dense_bytes(*_integer_temporaries(signature))
 
 
 def _loads(sources: tuple[Array, ...], targets: tuple[Array, ...]) -> list[Thunk]:
@@ -83,10 +79,6 @@ def _linear_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     return *scales, factor, *scratch_specs(case, with_sums=True)
 
 
-def _linear_workspace(signature: Signature) -> int:
-    return dense_bytes(*_linear_temporaries(signature))
-
-
 def _qlinear_matmul(call: Binding) -> Thunk:
     case = Product.of(call.signature.inputs[0], call.signature.inputs[3])
     *scales, factor, left, right, product, addend, buffer = carve(call.workspace, *_linear_temporaries(call.signature))
@@ -106,8 +98,7 @@ def _qlinear_matmul(call: Binding) -> Thunk:
 
 
 def _cost(signature: Signature) -> Cost:
-    touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
-    return Cost(2 * signature.y.size * signature.x.shape[-1], touched)
+    return Cost(2 * signature.y.size * signature.x.shape[-1], signature.nbytes)
 
 
 def _parameters_dense(signature: Signature) -> tuple[int, ...]:
@@ -119,7 +110,7 @@ MATMUL_INTEGER = OpSchema(
     name="matmul_integer",
     summary="int32 products (a - a_zero) @ (b - b_zero); one zero point for all, each row of a, or each column of b.",
     infer=_integer_infer,
-    kernels=(TILED, Kernel("tiles", _matmul_integer, _integer_workspace, _parameters_dense)),
+    kernels=(TILED, Kernel("tiles", _matmul_integer, bytes_of(_integer_temporaries), _parameters_dense)),
     arity=(2, 4),
     cost=_cost,
 )
@@ -127,7 +118,7 @@ QLINEAR_MATMUL = OpSchema(
     name="qlinear_matmul",
     summary="The quantised product of two quantised matrices, each followed by its scale and zero point.",
     infer=_linear_infer,
-    kernels=(Kernel("tiles", _qlinear_matmul, _linear_workspace, _parameters_dense),),
+    kernels=(Kernel("tiles", _qlinear_matmul, bytes_of(_linear_temporaries), _parameters_dense),),
     arity=(8, 8),
     cost=_cost,
 )

@@ -18,7 +18,7 @@ from ops.quantised.nhwc_tiled import by_panel, convolve_step, copy_spec, copying
 from ops.quantised.params import BYTES, SINGLE
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, all_contiguous, first_weights, unless
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.workspace import bytes_of, carve
 from ops.tensor.spec import Array, TensorSpec
 
 B, A_ZERO, B_ZERO = 1, 2, 3
@@ -48,10 +48,6 @@ def _scratch_specs(signature: Signature) -> tuple[TensorSpec, TensorSpec]:
     """Returns a copy of the first factor, if it needs one, and what sums begin with."""
     outputs = signature.inputs[B].shape[1]
     return copy_spec(_as_conv(signature)), TensorSpec((outputs + -outputs % 32,), _INT32)
-
-
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(*_scratch_specs(signature))
 
 
 def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
@@ -107,7 +103,7 @@ def _bind(call: Binding) -> Thunk:
 TILED = Kernel(
     "tiled",
     _bind,
-    _workspace,
+    bytes_of(_scratch_specs),
     contiguous=all_contiguous,
     pack=_pack,
     unsupported=_unsupported,

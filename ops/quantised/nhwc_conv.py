@@ -30,7 +30,7 @@ from ops.quantised.params import SINGLE, ends
 from ops.quantised.sum import QUANTISED_ATTRIBUTES, Addend, bounds, round_to_quantised
 from ops.schema.attributes import Attribute, integer, integers, number
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Thunk
-from ops.schema.workspace import carve, dense_bytes, prefix
+from ops.schema.workspace import bytes_of, carve, prefix
 from ops.tensor.limits import constant
 from ops.tensor.spec import Array, TensorSpec
 from ops.windows.pixels import dense_pixels
@@ -47,10 +47,6 @@ def _scratch_specs(signature: Signature) -> tuple[TensorSpec, ...]:
     scratch = _blocks(signature).scratch_specs(with_sums=True)
     added = scratch[3] if len(signature.inputs) > RESIDUAL else TensorSpec((0,), SINGLE)
     return TensorSpec((1,), SINGLE), TensorSpec((1,), SINGLE), *scratch, added
-
-
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(*_scratch_specs(signature))
 
 
 def _channels_first(array: Array) -> Array:
@@ -99,7 +95,7 @@ def _finish(real: Array, y: Array, attrs: Attrs) -> Iterator[Thunk]:
     yield partial(np.copyto, y, real, casting="unsafe")
 
 
-COLUMNS = Kernel("columns", _bind, _workspace, contiguous=dense_parameters, writes=dense_pixels)
+COLUMNS = Kernel("columns", _bind, bytes_of(_scratch_specs), contiguous=dense_parameters, writes=dense_pixels)
 NHWC_QUANTISED_CONV = OpSchema(
     name="nhwc_quantised_conv",
     summary="round((convolution of x - x_zero + bias) * factor) + y_zero, plus a tensor; x (N, spatial..., C).",

@@ -49,8 +49,7 @@ def _check_rest(rest: Specs, y: TensorSpec) -> None:
 def quantised_conv_cost(signature: Signature) -> Cost:
     """Returns two operations for each tap."""
     case = case_of(signature)
-    touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
-    return Cost(2 * signature.y.size * case.taps * (case.channels // case.group), touched)
+    return Cost(2 * signature.y.size * case.taps * (case.channels // case.group), signature.nbytes)
 
 
 def dense_parameters(_: Signature) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ from ops.quantised.params import BYTES, PIECE, SINGLE, ends, pieces
 from ops.schema.attributes import Attribute, element_type, integer, integers, number
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, unless
-from ops.schema.workspace import carve, dense_bytes, prefix
+from ops.schema.workspace import bytes_of, carve, prefix
 from ops.tensor.errors import AttributeValueError
 from ops.tensor.limits import constant
 from ops.tensor.spec import Array, TensorSpec, broadcast_shapes, normalize_axes
@@ -88,10 +88,6 @@ def _scratch_specs(signature: Signature) -> tuple[TensorSpec, TensorSpec]:
     return piece, piece
 
 
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(*_scratch_specs(signature))
-
-
 def _bind(call: Binding) -> Thunk:
     first, second = carve(call.workspace, *_scratch_specs(call.signature))
     attrs, steps = call.attrs, list[Thunk]()
@@ -154,7 +150,7 @@ QUANTISED_ADD = OpSchema(
     name="quantised_add",
     summary="round((a - a_zero) * a_factor + (b - b_zero) * b_factor) + y_zero, clipped to low and high.",
     infer=_infer,
-    kernels=(COMPILED_ADD, Kernel("numpy", _bind, _workspace)),
+    kernels=(COMPILED_ADD, Kernel("numpy", _bind, bytes_of(_scratch_specs))),
     arity=(2, 2),
     attributes=(
         *(Attribute(f"{n}_zero", integer, 0) for n in "ab"),
@@ -180,10 +176,6 @@ def _mean_scratch(signature: Signature) -> tuple[TensorSpec, TensorSpec]:
     return signature.y.with_dtype(_INT32), signature.y.with_dtype(SINGLE)
 
 
-def _mean_workspace(signature: Signature) -> int:
-    return dense_bytes(*_mean_scratch(signature))
-
-
 def _bind_mean(call: Binding) -> Thunk:
     sums, real = carve(call.workspace, *_mean_scratch(call.signature))
     attrs, axes = call.attrs, normalize_axes(call.attrs["axes"], call.x.ndim)
@@ -206,7 +198,7 @@ QUANTISED_MEAN = OpSchema(
     name="quantised_mean",
     summary="round(sum of x - x_zero over axes, which stay as 1, * factor) + y_zero; factor includes 1 / count.",
     infer=_infer_mean,
-    kernels=(Kernel("numpy", _bind_mean, _mean_workspace),),
+    kernels=(Kernel("numpy", _bind_mean, bytes_of(_mean_scratch)),),
     attributes=(
         Attribute("axes", integers),
         Attribute("x_zero", integer, 0),

@@ -11,7 +11,7 @@ from ops.common.fold import fold_cost
 from ops.common.thunks import in_turn
 from ops.reduce.arg_compiled import search_kernel
 from ops.schema.attributes import Attribute, flag, integer
-from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, unless
+from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, contiguous_at, unless
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.errors import ShapeError
 from ops.tensor.limits import constant
@@ -41,10 +41,6 @@ def _is_plain(signature: Signature) -> bool:
 
 
 _not_plain = unless(_is_plain, "not the last axis, or the last of equal elements is asked for")
-
-
-def _first_input(_: Signature) -> tuple[int, ...]:
-    return (0,)
 
 
 def _rows(signature: Signature) -> TensorSpec:
@@ -95,7 +91,7 @@ def _arg(name: str, search: Search, summary: str) -> OpSchema:
         _infer,
         (
             search_kernel(is_least=search is _smallest),
-            Kernel("plain", partial(_plain, search), contiguous=_first_input, unsupported=_not_plain),
+            Kernel("plain", partial(_plain, search), contiguous=contiguous_at(0), unsupported=_not_plain),
             Kernel("blocks", partial(_through_blocks, search), _workspace),
         ),
         attributes=(

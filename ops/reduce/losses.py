@@ -15,7 +15,18 @@ from ops.common.thunks import in_turn
 from ops.reduce.loss_boxes import LossCase, LossPart, loss_parts
 from ops.schema.attributes import Attribute, integer, number, one_of
 from ops.schema.backward import Backward, Terms
-from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
+from ops.schema.schema import (
+    Attrs,
+    Binding,
+    Cost,
+    Kernel,
+    OpSchema,
+    Signature,
+    Specs,
+    Thunk,
+    all_contiguous,
+    overwrites_first,
+)
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.errors import AttributeValueError, DtypeError, ShapeError
 from ops.tensor.limits import constant
@@ -149,8 +160,7 @@ def _bind_gradient(call: Binding) -> Thunk:
 
 def _cost(passes: int) -> Callable[[Signature], Cost]:
     def cost(signature: Signature) -> Cost:
-        touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
-        return Cost(passes * signature.x.size, touched)
+        return Cost(passes * signature.x.size, signature.nbytes)
 
     return cost
 
@@ -159,15 +169,11 @@ def _gradient(b: Backward) -> Terms:
     return b.terms(lambda: b.apply1(SOFTMAX_CROSS_ENTROPY_GRADIENT, b.x, b.inputs[1], b.dy, **b.attrs))
 
 
-def _all_dense(signature: Signature) -> tuple[int, ...]:
-    return tuple(range(len(signature.inputs)))
-
-
 SOFTMAX_CROSS_ENTROPY = OpSchema(
     name="softmax_cross_entropy",
     summary="-log(softmax(logits)) of the class of each label; logits (N, C, ...), labels (N, ...).",
     infer=_infer,
-    kernels=(Kernel("boxes", _bind, _workspace, contiguous=_all_dense),),
+    kernels=(Kernel("boxes", _bind, _workspace, contiguous=all_contiguous),),
     arity=(2, 2),
     attributes=_ATTRIBUTES,
     cost=_cost(5),
@@ -177,7 +183,7 @@ SOFTMAX_CROSS_ENTROPY_GRADIENT = OpSchema(
     name="softmax_cross_entropy_gradient",
     summary="The gradient of softmax_cross_entropy by the logits, of logits, labels and the gradient of the loss.",
     infer=_infer_gradient,
-    kernels=(Kernel("boxes", _bind_gradient, _workspace, contiguous=_all_dense),),
+    kernels=(Kernel("boxes", _bind_gradient, _workspace, contiguous=all_contiguous),),
     arity=(3, 3),
     attributes=_ATTRIBUTES,
     overwrites=overwrites_first,

@@ -15,10 +15,10 @@ from ops.schema.schema import (
     Cost,
     Kernel,
     OpSchema,
-    Overwrite,
     Signature,
     Specs,
     Thunk,
+    overwrites_either,
     overwrites_first,
     unless,
 )
@@ -115,10 +115,6 @@ def _log_softmax(call: Binding) -> Thunk:
     return in_turn(*steps)
 
 
-def _over_either(_: Signature) -> tuple[Overwrite, ...]:
-    return (Overwrite(0, 0), Overwrite(0, 1))
-
-
 def _softmax_again(b: Backward) -> Terms:
     (dy, y), axes = b.inputs, (b.attrs["axis"],)
 
@@ -161,7 +157,7 @@ LOG_SOFTMAX_GRADIENT = OpSchema(
     kernels=(Kernel("numpy", _log_softmax, _roomy_workspace),),
     arity=(2, 2),
     attributes=(_AXIS,),
-    overwrites=_over_either,
+    overwrites=overwrites_either,
     cost=_cost,
     gradient=_log_softmax_again,
 )

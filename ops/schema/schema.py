@@ -41,6 +41,11 @@ class Signature:
         """The first output."""
         return self.outputs[0]
 
+    @property
+    def nbytes(self) -> int:
+        """Returns the bytes of all inputs and outputs."""
+        return sum(s.nbytes for s in self.inputs + self.outputs)
+
 
 @frozen
 class Overwrite:
@@ -130,6 +135,11 @@ def overwrites_first(_: Signature) -> tuple[Overwrite, ...]:
     return (Overwrite(0, 0),)
 
 
+def overwrites_either(_: Signature) -> tuple[Overwrite, ...]:
+    """For operators whose first output may take the bytes of the first input, or of the second."""
+    return (Overwrite(0, 0), Overwrite(0, 1))
+
+
 def no_views(_: Layout, signature: Signature) -> tuple[Layout | None, ...]:
     """For operators whose outputs have bytes of their own."""
     return (None,) * len(signature.outputs)
@@ -190,6 +200,16 @@ def all_contiguous(signature: Signature) -> tuple[int, ...]:
     return tuple(range(len(signature.inputs)))
 
 
+def contiguous_at(*positions: int) -> Callable[[Signature], tuple[int, ...]]:
+    """Returns a kernel's `contiguous` for the inputs at these positions; some may be missing."""
+    return lambda _: positions
+
+
+def contiguous_from(first: int) -> Callable[[Signature], tuple[int, ...]]:
+    """Returns a kernel's `contiguous` for the inputs from position `first` on."""
+    return lambda signature: tuple(range(first, len(signature.inputs)))
+
+
 @frozen(eq=False)
 class Kernel:
     """One way to compute an operator, of one of `ops.schema.backends.BACKENDS`.
@@ -241,8 +261,7 @@ def zero_gradient(backward: Any) -> tuple[Any, ...]:
 
 def elementwise_cost(signature: Signature) -> Cost:
     """One operation an output element; every operand is touched once."""
-    touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
-    return Cost(sum(s.size for s in signature.outputs), touched)
+    return Cost(sum(s.size for s in signature.outputs), signature.nbytes)
 
 
 @frozen(eq=False)

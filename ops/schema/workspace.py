@@ -1,10 +1,13 @@
 """Temporary arrays of a kernel, carved one behind the other out of the workspace that it declared."""
 
 import math
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from ops.tensor.layout import CACHE_LINE
 from ops.tensor.spec import Array, Shape, TensorSpec
 
+_Signature = TypeVar("_Signature")
 STEP = CACHE_LINE
 """Each temporary starts at a multiple of this; so must the workspace."""
 
@@ -16,6 +19,15 @@ def _rounded(nbytes: int) -> int:
 def dense_bytes(*specs: TensorSpec) -> int:
     """Bytes that `carve` needs for dense temporaries of these specs; each starts at a multiple of `STEP`."""
     return sum(_rounded(s.nbytes) for s in specs)
+
+
+def bytes_of(temporaries: Callable[[_Signature], Iterable[TensorSpec]]) -> Callable[[_Signature], int]:
+    """Returns a kernel's `workspace` for the temporaries of its signature, which `carve` lays out."""
+
+    def workspace(signature: _Signature) -> int:
+        return dense_bytes(*temporaries(signature))
+
+    return workspace
 
 
 def carve(workspace: Array, *specs: TensorSpec) -> tuple[Array, ...]:

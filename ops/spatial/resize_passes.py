@@ -13,7 +13,7 @@ from ops.common.boxes import CACHE_BYTES, pieces
 from ops.common.thunks import in_turn
 from ops.movement.copies import Move
 from ops.movement.kernels import movement
-from ops.schema.schema import Attrs, Binding, Kernel, Signature, Thunk, unless
+from ops.schema.schema import Attrs, Binding, Kernel, Signature, Thunk, contiguous_at, unless
 from ops.schema.workspace import carve, dense_bytes
 from ops.spatial.resize_tables import Axis, Table, table, transposed
 from ops.tensor.limits import constant
@@ -159,10 +159,6 @@ def _bind(call: Binding) -> Thunk:
     return in_turn(*steps)
 
 
-def _dense(_: Signature) -> tuple[int, ...]:
-    return (0,)
-
-
 def _repeats(signature: Signature) -> bool:
     """Whether the nearest elements are each element a whole number of times."""
     if signature.attrs["mode"] != "nearest" or signature.y.size == 0:
@@ -205,9 +201,9 @@ def _bind_add_up(call: Binding) -> Thunk:
     return in_turn(*steps)
 
 
-ADD_UP = Kernel("add up", _bind_add_up, contiguous=_dense, unsupported=_not_repeated)
+ADD_UP = Kernel("add up", _bind_add_up, contiguous=contiguous_at(0), unsupported=_not_repeated)
 """The gradient of REPEATS: no workspace."""
 REPEATS = movement(_repeats_of, "repeat", unsupported=_not_repeats)
 """Nearest elements, enlarged by whole numbers: one copy, no workspace."""
-INTERPOLATE = Kernel("axes", _bind, _workspace, contiguous=_dense)
+INTERPOLATE = Kernel("axes", _bind, _workspace, contiguous=contiguous_at(0))
 """Any resize."""
