@@ -1,6 +1,5 @@
 """Compiling and running: options, budgets, what callers may feed, what a run allocates."""
 
-import tracemalloc
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -15,6 +14,7 @@ from engine.api import MODES
 from engine.executor.static import StaticExecutor
 from engine.text.errors import BudgetError, FeedError, GraphError, KernelError, OptionError, PoisonError
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Overwrite, Specs, Thunk
+from tests.helpers.allocations import check_allocates_nothing
 
 
 def _net(width: int = 64) -> Graph:
@@ -180,19 +180,7 @@ def test_a_static_run_allocates_no_array() -> None:
     exe, feed = engine.compile(_net(512)), _feed(512)
     out = {"y": np.empty((4, 512), np.float32)}
     exe.run(feed, out=out)
-    tracemalloc.start()
-    before = _numpy_bytes()
-    tracemalloc.reset_peak()
-    exe.run(feed, out=out)
-    peak = tracemalloc.get_traced_memory()[1] - tracemalloc.get_traced_memory()[0]
-    grown = _numpy_bytes() - before
-    tracemalloc.stop()
-    assert grown == 0 and peak < 16 * 1024
-
-
-def _numpy_bytes() -> int:
-    only = tracemalloc.DomainFilter(inclusive=True, domain=np.lib.tracemalloc_domain)
-    return sum(t.size for t in tracemalloc.take_snapshot().filter_traces([only]).traces)
+    check_allocates_nothing(lambda: exe.run(feed, out=out))
 
 
 def _schema(name: str, bind: Any) -> OpSchema:
@@ -353,14 +341,8 @@ def test_a_broadcast_over_a_reshaped_input_allocates_nothing_in_place() -> None:
     exe = engine.compile(graph)
     assert isinstance(exe.executor, StaticExecutor) and len(exe.plan.chunks.src) == 3
     out = exe.run({"x": np.ones((256, 512), np.float32)})
-    tracemalloc.start()
-    exe.executor.execute()
-    tracemalloc.reset_peak()
-    before = tracemalloc.get_traced_memory()[0]
-    exe.executor.execute()
-    peak = tracemalloc.get_traced_memory()[1] - before
-    tracemalloc.stop()
-    assert peak < 16 * 1024 and out["y"].shape == (1, 256, 512)
+    check_allocates_nothing(exe.executor.execute)
+    assert out["y"].shape == (1, 256, 512)
 
 
 def test_operators_on_empty_tensors_give_empty_tensors() -> None:

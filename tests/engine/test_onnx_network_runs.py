@@ -1,11 +1,9 @@
 """Runs of whole networks on every back-end: no array is allocated, and no page is touched for the first time."""
 
 import gc
-import tracemalloc
 from collections.abc import Callable
 from functools import cache
 
-import numpy as np
 import pytest
 
 import engine
@@ -15,8 +13,9 @@ from engine.lower.backends import backends_of
 from engine.system.process_memory import page_faults
 from ops.schema.backends import BACKENDS
 from ops.tensor.spec import Array
-from tests.engine.test_onnx_networks import load
+from tests.helpers.allocations import check_allocates_nothing
 from tests.helpers.graphs.unplanned_run import random_feeds
+from tests.helpers.onnx.light_models import light_graph
 
 RUNS = 10
 MOST_FAULTS = 16
@@ -25,7 +24,7 @@ MOST_FAULTS = 16
 
 @cache
 def network() -> tuple[Graph, dict[str, Array]]:
-    graph = load("shufflenet")
+    graph = light_graph("shufflenet")
     return engine.optimise(graph, 3), random_feeds(graph)
 
 
@@ -48,18 +47,7 @@ def ready(backend: str) -> tuple[Executable, Callable[[], object]]:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_no_array_is_allocated_while_a_network_runs(backend: str) -> None:
     _, run = ready(backend)
-    tracemalloc.start()
-    run()
-    tracemalloc.reset_peak()
-    before, _ = tracemalloc.get_traced_memory()
-    run()
-    after, peak = tracemalloc.get_traced_memory()
-    arrays = tracemalloc.take_snapshot().filter_traces(
-        [tracemalloc.DomainFilter(inclusive=True, domain=np.lib.tracemalloc_domain)]
-    )
-    tracemalloc.stop()
-    assert sum(t.size for t in arrays.traces) == 0
-    assert peak - min(before, after) < 16 * 1024
+    check_allocates_nothing(run)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -1,6 +1,5 @@
 """Control flow in the engine: every way to run gives what plain Python gives; what bodies share, capture and cost."""
 
-import tracemalloc
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -18,6 +17,7 @@ from engine.text.errors import GraphError, KernelError
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk
 from ops.tensor.errors import OpError
 from ops.tensor.spec import Array
+from tests.helpers.allocations import check_allocates_nothing
 from tests.helpers.graphs.control_graphs import build_control, control_graphs
 from tests.helpers.graphs.plain_control_flow import run_model
 from tests.helpers.graphs.random_graphs import seeded
@@ -159,14 +159,7 @@ def test_control_flow_runs_allocate_nothing() -> None:
     exe = engine.compile(graph)
     assert isinstance(exe.executor, StaticExecutor)
     exe.run({"x": np.ones((64, 64), np.float32), "c": np.asarray(True)})
-    tracemalloc.start()
-    exe.executor.execute()
-    tracemalloc.reset_peak()
-    before = tracemalloc.get_traced_memory()[0]
-    exe.executor.execute()
-    peak = tracemalloc.get_traced_memory()[1] - before
-    tracemalloc.stop()
-    assert peak < TENSOR // 2
+    check_allocates_nothing(exe.executor.execute, most_bytes=TENSOR // 2)
 
 
 def test_a_recurrent_layer_as_a_scan() -> None:

@@ -4,7 +4,6 @@ import gc
 import random
 import threading
 import time
-import tracemalloc
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
@@ -26,6 +25,7 @@ from engine.lower.schedule import BARRIER, Schedule, by_data
 from engine.system.timing import Stopwatch, Timing
 from engine.text.errors import JudgeError, KernelError, OptionError
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk
+from tests.helpers.allocations import check_allocates_nothing
 from tests.helpers.graphs.random_graphs import build, graphs, seeded
 from tests.helpers.graphs.unplanned_run import assert_same, random_feeds, run_unplanned
 from tests.helpers.ops.delayed_kernels import delay
@@ -233,17 +233,7 @@ def test_parallel_executor_runs_allocate_no_arrays() -> None:
     graph = _wide(width=256)
     executor, feeds = _executor(_plan(graph), 3), random_feeds(graph)
     out = executor.run(feeds, {}, True)
-    only = tracemalloc.DomainFilter(inclusive=True, domain=np.lib.tracemalloc_domain)
-    tracemalloc.start()
-    executor.run(feeds, out, True)
-    tracemalloc.reset_peak()
-    before = tracemalloc.get_traced_memory()[0]
-    executor.run(feeds, out, True)
-    after, peak = tracemalloc.get_traced_memory()
-    arrays = tracemalloc.take_snapshot().filter_traces([only]).traces
-    tracemalloc.stop()
-    assert sum(t.size for t in arrays) == 0
-    assert peak - min(before, after) < 32 * 1024 < 256 * 256 * 4
+    check_allocates_nothing(lambda: executor.run(feeds, out, True), most_bytes=32 * 1024)
 
 
 def test_one_thread_runs_the_nodes_in_their_order_on_the_callers_thread() -> None:

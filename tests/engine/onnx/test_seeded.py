@@ -1,24 +1,20 @@
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
-import onnx.backend.test
 import pytest
 
 from engine.api import compile_graph
 from engine.onnx.load import load_onnx
 from engine.onnx.seeded import seed_weights
 from ops.tensor.spec import Array
+from tests.helpers.onnx.light_models import LIGHT_MODELS, light_model
 from tests.helpers.onnx.small_models import model, node, run_onnxruntime, run_ours, value
 
-LIGHT = Path(onnx.backend.test.__file__).parent / "data" / "light"
-QUICK = ("squeezenet", "shufflenet")
-SLOW = ("bvlc_alexnet", "densenet121", "inception_v1", "inception_v2", "resnet50", "vgg19", "zfnet512")
 
-
-def _check_light(name: str) -> None:
-    seeded = seed_weights(onnx.load(LIGHT / f"light_{name}.onnx"))
+@pytest.mark.parametrize("name", LIGHT_MODELS)
+def test_a_light_network_with_seeded_weights_agrees_with_onnxruntime(name: str) -> None:
+    seeded = light_model(name)
     run = compile_graph(load_onnx(seeded)).run
     rng = np.random.default_rng(3)
     outputs: list[Array] = []
@@ -33,17 +29,6 @@ def _check_light(name: str) -> None:
         assert np.abs(ours).max() < 0.9 * np.abs(ours).sum()
         outputs.append(ours)
     assert np.abs(outputs[0] - outputs[1]).max() > 0.02 * outputs[0].std()
-
-
-@pytest.mark.parametrize("name", QUICK)
-def test_a_light_network_with_seeded_weights_agrees_with_onnxruntime(name: str) -> None:
-    _check_light(name)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SLOW)
-def test_a_larger_light_network_with_seeded_weights_agrees_with_onnxruntime(name: str) -> None:
-    _check_light(name)
 
 
 def _layers() -> Any:

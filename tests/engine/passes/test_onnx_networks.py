@@ -1,25 +1,18 @@
 """All passes on the networks of the onnx package, with seeded weights, against onnxruntime."""
 
-from pathlib import Path
-
 import numpy as np
-import onnx
-import onnx.backend.test
 import pytest
 
 import engine
 from engine.api import PlanOptions
 from engine.cli.passes import compare_passes
-from engine.onnx.seeded import seed_weights
+from tests.helpers.onnx.light_models import LIGHT_MODELS, light_graph, light_model
 from tests.helpers.onnx.small_models import run_onnxruntime
 
-LIGHT = Path(onnx.backend.test.__file__).parent / "data" / "light"
-QUICK = ("squeezenet", "shufflenet")
-SLOW = ("bvlc_alexnet", "densenet121", "inception_v1", "inception_v2", "resnet50", "vgg19", "zfnet512")
 
-
-def _check(name: str) -> None:
-    model = seed_weights(onnx.load(LIGHT / f"light_{name}.onnx"))
+@pytest.mark.parametrize("name", LIGHT_MODELS)
+def test_a_network_agrees_with_onnxruntime_behind_all_passes(name: str) -> None:
+    model = light_model(name)
     graph = engine.load_onnx(model)
     rng = np.random.default_rng(5)
     feeds = {n: rng.standard_normal(v.shape).astype(v.dtype) for n, v in graph.inputs.items()}
@@ -31,19 +24,8 @@ def _check(name: str) -> None:
         assert np.abs(ours - wanted).max() <= 1e-4 * np.abs(wanted).max()
 
 
-@pytest.mark.parametrize("name", QUICK)
-def test_a_network_agrees_with_onnxruntime_behind_all_passes(name: str) -> None:
-    _check(name)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SLOW)
-def test_a_larger_network_agrees_with_onnxruntime_behind_all_passes(name: str) -> None:
-    _check(name)
-
-
 def test_compare_passes_tells_each_pass() -> None:
-    graph = engine.load_onnx(seed_weights(onnx.load(LIGHT / "light_squeezenet.onnx")))
+    graph = light_graph("squeezenet")
     feeds = {n: np.ones(v.shape, v.dtype) for n, v in graph.inputs.items()}
     comparison = compare_passes(graph, feeds, 2, runs=1, options=PlanOptions())
     first, *rest = comparison.rows

@@ -10,20 +10,20 @@ from engine.executor.parallel import ParallelExecutor
 from engine.executor.static import new_arena
 from engine.report.parallelism import parallelism
 from tests.engine.planning.test_policies import at_once, is_refused
-from tests.engine.test_onnx_networks import load
 from tests.helpers.graphs.unplanned_run import assert_same, random_feeds
+from tests.helpers.onnx.light_models import QUICK, light_graph, slow
 from tests.helpers.ops.delayed_kernels import delay
 
 COLOURS = ("colour:1", "colour:4", "colour:8")
 POLICIES = ("exact", *COLOURS, "levels", "edges")
-SLOW = ("inception_v1", "inception_v2", "densenet121", "resnet50")
 RUNS = 34
 """By each policy: some 200 of each network on each number of threads."""
 
 
-def _check(name: str) -> None:
-    """`make_plan` lets both judges look."""
-    graph = load(name)
+@pytest.mark.parametrize("name", [*QUICK, *slow("inception_v1", "inception_v2", "densenet121", "resnet50")])
+def test_a_network_is_safe_by_each_policy_and_exact_is_smallest(name: str) -> None:
+    """`make_plan` lets both judges look. DenseNet has nothing that could run at once: its operators are a chain."""
+    graph = light_graph(name)
     sequence = engine.make_plan(graph, nest=False)
     plans = {policy: engine.make_plan(graph, parallel=policy) for policy in POLICIES}
     for policy in ("exact", *COLOURS):
@@ -38,24 +38,12 @@ def _check(name: str) -> None:
     assert is_refused(at_once(sequence)) == has_branches
 
 
-@pytest.mark.parametrize("name", ["squeezenet", "shufflenet"])
-def test_a_network_is_safe_by_each_policy_and_exact_is_smallest(name: str) -> None:
-    _check(name)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SLOW)
-def test_a_larger_network_is_safe_by_each_policy_and_exact_is_smallest(name: str) -> None:
-    """DenseNet, one operator after the other, has nothing that could run at once."""
-    _check(name)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("name", ["squeezenet", "shufflenet"])
+@pytest.mark.parametrize("name", QUICK)
 def test_a_network_keeps_its_bits_however_late_kernels_are(name: str, policy: str) -> None:
     """With one thread for BLAS in either run: it cuts its sums by the number of its threads."""
-    graph = load(name)
+    graph = light_graph(name)
     feeds = [random_feeds(graph, seed) for seed in range(2)]
     with threadpool_limits(1):
         wanted = [engine.compile(graph).run(feed) for feed in feeds]

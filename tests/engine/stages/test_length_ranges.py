@@ -1,7 +1,6 @@
 """One plan for all lengths up to a bound: right for every smaller one, with no search, no move, no array allocated."""
 
 import itertools
-import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from engine.text.errors import BudgetError, EngineError, FeedError, OptionError
 from engine.zoo.encoder import EncoderSize, encoder
 from ops.tensor.errors import OpError
 from ops.tensor.spec import Array
+from tests.helpers.allocations import check_allocates_nothing
 from tests.helpers.graphs.random_graphs import seeded
 from tests.helpers.graphs.symbolic_graphs import NAMES, feeds_of, symbolic
 from tests.helpers.graphs.unplanned_run import assert_same
@@ -97,19 +97,12 @@ def test_a_smaller_shape_allocates_nothing_while_it_runs() -> None:
     exe = engine.compile(graph, length_ranges={"batch": (1, 4), "side": (4, 32)})
     chosen = [feeds(graph, {"batch": b, "side": s}) for b, s in ((4, 32), (1, 9), (3, 20))]
     outs = [exe.run(x) for x in chosen]
-    only = tracemalloc.DomainFilter(inclusive=True, domain=np.lib.tracemalloc_domain)
-    tracemalloc.start()
-    for x, out in zip(chosen, outs, strict=True):
-        exe.run(x, out=out)
-    tracemalloc.reset_peak()
-    before = tracemalloc.get_traced_memory()[0]
-    for x, out in zip(chosen, outs, strict=True):
-        exe.run(x, out=out)
-    after, peak = tracemalloc.get_traced_memory()
-    arrays = tracemalloc.take_snapshot().filter_traces([only]).traces
-    tracemalloc.stop()
-    assert sum(t.size for t in arrays) == 0
-    assert peak - min(before, after) < 16 * 1024
+
+    def run() -> None:
+        for x, out in zip(chosen, outs, strict=True):
+            exe.run(x, out=out)
+
+    check_allocates_nothing(run)
 
 
 def test_lengths_out_of_length_ranges_are_refused_and_the_next_run_is_right() -> None:
