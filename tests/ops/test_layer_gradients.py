@@ -35,8 +35,8 @@ from tests.helpers.ops.kernel_checks import (
 )
 from tests.helpers.ops.layer_gradient_checks import (
     backward,
+    check_gradient_modes,
     check_gradients,
-    check_modes,
     distinct,
     float_positions,
     floats,
@@ -198,7 +198,7 @@ def test_the_first_of_several_maxima_gets_all_of_the_gradient() -> None:
 
 
 def test_a_channel_that_is_zero_has_no_lp_gradient() -> None:
-    gradients = check_modes(lambda x: ops.global_lp_pool(x, 2), [np.zeros((1, 2, 3))])
+    gradients = check_gradient_modes(lambda x: ops.global_lp_pool(x, 2), [np.zeros((1, 2, 3))])
     np.testing.assert_array_equal(gradients["d0"], np.zeros((1, 2, 3)))
 
 
@@ -371,8 +371,8 @@ HALVES: list[Any] = [
 def test_layer_gradients_in_half_precision_are_single_precision_rounded(number: int) -> None:
     build, shapes = HALVES[number]
     halves = floats(13, *shapes, dtype="float16")
-    outputs = check_modes(build, halves)
-    wanted = check_modes(build, [a.astype("float32") for a in halves])
+    outputs = check_gradient_modes(build, halves)
+    wanted = check_gradient_modes(build, [a.astype("float32") for a in halves])
     for name, array in outputs.items():
         same(array, wanted[name].astype("float16"), rtol=0.02, atol=0.02)
 

@@ -11,7 +11,7 @@ import engine
 from engine import Graph
 from engine.executor.dynamic import DynamicExecutor
 from tests.helpers.graphs.random_graphs import build, graphs, seeded
-from tests.helpers.graphs.unplanned_run import assert_same, random_feeds, run_unplanned
+from tests.helpers.graphs.unplanned_run import SERIAL, assert_same, check_modes, random_feeds, run_unplanned
 
 SWITCHES = st.fixed_dictionaries(
     {}, optional={name: st.booleans() for name in ("views", "overwrite", "reuse", "prepack")}
@@ -30,9 +30,7 @@ def test_a_planned_run_equals_an_unplanned_one(graph: Graph, options: dict[str, 
 @given(graphs())
 def test_dynamic_and_poison_mode_equal_an_unplanned_run(graph: Graph) -> None:
     feeds = random_feeds(graph)
-    wanted = run_unplanned(graph, feeds)
-    assert_same(engine.compile(graph, mode="dynamic").run(feeds), wanted)
-    assert_same(engine.compile(graph, debug="poison").run(feeds), wanted)
+    check_modes(graph, feeds, run_unplanned(graph, feeds), SERIAL[1:])
 
 
 @settings(max_examples=60)

@@ -17,7 +17,7 @@ from engine.stages.length_ranges import LengthRangePlanner
 from engine.stages.run import StagedExecutor
 from engine.text.errors import OptionError
 from tests.helpers.graphs.random_graphs import build, graphs, seeded
-from tests.helpers.graphs.unplanned_run import assert_same, random_feeds, run_unplanned
+from tests.helpers.graphs.unplanned_run import assert_same, check_modes, random_feeds, run_unplanned
 
 OTHERS = st.sampled_from([name for name in ORDERS if name != GIVEN])
 
@@ -35,10 +35,7 @@ def _branches(count: int = 6) -> Graph:
 @given(graphs(), OTHERS)
 def test_every_order_gives_the_same_bits(graph: Graph, order: str) -> None:
     feeds = random_feeds(graph)
-    wanted = run_unplanned(graph, feeds)
-    assert_same(engine.compile(graph, order=order).run(feeds), wanted)
-    assert_same(engine.compile(graph, order=order, mode="dynamic").run(feeds), wanted)
-    assert_same(engine.compile(graph, order=order, debug="poison").run(feeds), wanted)
+    check_modes(graph, feeds, run_unplanned(graph, feeds), order=order)
 
 
 @settings(max_examples=20)

@@ -24,21 +24,17 @@ from engine.planning.planner import plan_graph, plan_lowered
 from engine.report.report import report
 from engine.report.savings import Saving
 from tests.helpers.graphs.random_graphs import graphs
-from tests.helpers.graphs.unplanned_run import assert_same, random_feeds, run_unplanned
+from tests.helpers.graphs.unplanned_run import EVERY_MODE, assert_same, check_modes, random_feeds, run_unplanned
 
 
 def joins(plan: PlacedPlan) -> list[Join]:
     return [s for s in plan.lowered.stages if isinstance(s, Join)]
 
 
-def check_modes(graph: Graph) -> None:
-    """All ways to run give the bits of a run without a plan."""
+def check_every_mode(graph: Graph) -> None:
+    """Checks that every mode gives the bits of a run without a plan."""
     feeds = random_feeds(graph)
-    wanted = run_unplanned(graph, feeds)
-    assert_same(engine.compile(graph).run(feeds), wanted)
-    assert_same(engine.compile(graph, mode="dynamic").run(feeds), wanted)
-    assert_same(engine.compile(graph, debug="poison").run(feeds), wanted)
-    assert_same(engine.compile(graph, parallel="exact", threads=2).run(feeds), wanted)
+    check_modes(graph, feeds, run_unplanned(graph, feeds), EVERY_MODE)
 
 
 Choose = Callable[[int], int]
@@ -84,7 +80,7 @@ def concats(draw: st.DrawFn) -> Graph:
 @settings(max_examples=60)
 @given(concats())
 def test_nested_concatenations_run_the_same_in_no_larger_arena(graph: Graph) -> None:
-    check_modes(graph)
+    check_every_mode(graph)
     assert plan_graph(graph, Options()).arena_bytes <= plan_graph(graph, Options(nest=False)).arena_bytes
 
 
@@ -108,7 +104,7 @@ def test_nesting_all_candidates_runs_the_same(graph: Graph, in_place: bool, with
 @settings(max_examples=25)
 @given(graphs(most=20))
 def test_nested_random_graphs_run_the_same_in_no_larger_arena(graph: Graph) -> None:
-    check_modes(graph)
+    check_every_mode(graph)
     assert plan_graph(graph, Options()).arena_bytes <= plan_graph(graph, Options(nest=False)).arena_bytes
 
 
@@ -140,8 +136,8 @@ def test_a_dense_block_copies_nothing() -> None:
     assert not any(name.startswith("concat") for name in calls)
     assert {plan.lowered.values[s.outputs[0]].owner for s in joins(plan)} == {joins(plan)[-1].outputs[0]}
     assert report(plan).savings.copies == Saving(0, 0)
-    check_modes(dense_block())
-    check_modes(dense_block(batch=3))
+    check_every_mode(dense_block())
+    check_every_mode(dense_block(batch=3))
 
 
 def test_features_that_are_joined_again_and_again_are_there_once() -> None:
@@ -154,7 +150,7 @@ def test_features_that_are_joined_again_and_again_are_there_once() -> None:
     plan, plain = plan_graph(graph, Options()), plan_graph(graph, Options(nest=False))
     assert len(joins(plan)) == 5 and not [c for c in plan.lowered.calls if not c.operators]
     assert plan.arena_bytes < plain.arena_bytes
-    check_modes(graph)
+    check_every_mode(graph)
 
 
 def test_an_inception_block_needs_its_output_once() -> None:
@@ -167,7 +163,7 @@ def test_an_inception_block_needs_its_output_once() -> None:
     assert plan.arena_bytes == x.spec.nbytes + 24 * 64 * 4 < plain.arena_bytes
     assert report(plan).savings.nested.tensors == 3
     assert report(plan).savings.overwrites.tensors == 3, "ReLU in place, inside of what is joined"
-    check_modes(graph)
+    check_every_mode(graph)
 
 
 def test_short_lived_values_fill_holes_of_a_skip_concatenation() -> None:
@@ -181,7 +177,7 @@ def test_short_lived_values_fill_holes_of_a_skip_concatenation() -> None:
     plan, plain = plan_graph(graph, Options()), plan_graph(graph, Options(nest=False))
     hosted = [v.name for v in plan.lowered.values if v.is_view and v.name in {"tile_0", "abs_0", "tile_1", "abs_1"}]
     assert hosted and plan.arena_bytes < plain.arena_bytes
-    check_modes(graph)
+    check_every_mode(graph)
 
 
 def test_a_residual_addition_writes_into_what_dies() -> None:
@@ -200,7 +196,7 @@ def test_graph_inputs_are_copied_into_a_joined_value() -> None:
     graph.output(ops.concat([x, y, c, y], axis=0), "y")
     plan = plan_graph(graph, Options())
     assert [c.name for c in plan.lowered.calls] == ["tanh_0", "concat_0/part0", "concat_0/part2", "concat_0/part3"]
-    check_modes(graph)
+    check_every_mode(graph)
 
 
 def test_nesting_respects_activations_in_place() -> None:
@@ -212,7 +208,7 @@ def test_nesting_respects_activations_in_place() -> None:
     graph.output(ops.concat([z, ops.abs(y)], axis=0), "y")
     plan = plan_lowered(join(lower(graph), find_sub_buffers(lower(graph), lambda _: True, in_place=True)), Options())
     assert len(joins(plan)) == 2
-    check_modes(graph)
+    check_every_mode(graph)
 
 
 def test_nesting_that_costs_memory_is_left_out() -> None:
@@ -243,7 +239,7 @@ def test_values_of_too_many_byte_runs_are_copied_not_nested() -> None:
     assert joins(plan_graph(narrow(MOST_RUNS), Options()))
     for rows in (MOST_RUNS + 1, 5000):
         assert not joins(plan_graph(narrow(rows), Options()))
-    check_modes(narrow(5000))
+    check_every_mode(narrow(5000))
 
 
 def test_a_view_of_too_many_runs_is_not_looked_for_in_what_has_holes() -> None:
@@ -252,7 +248,7 @@ def test_a_view_of_too_many_runs_is_not_looked_for_in_what_has_holes() -> None:
     y = ops.tanh(graph.input("x", (2, 12000)))
     graph.output(ops.concat([y, ops.relu(y)], axis=1), "y")
     graph.output(ops.exp(ops.slice(y, [0], [12000], [1], [2])), "z")
-    check_modes(graph)
+    check_every_mode(graph)
 
 
 def test_joined_values_have_bounded_byte_runs() -> None:

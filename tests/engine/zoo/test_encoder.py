@@ -8,7 +8,7 @@ from engine.zoo import encoder
 from engine.zoo.encoder import EncoderSize
 from ops.tensor.spec import Array
 from tests.helpers.graphs.numpy_networks import ByHand
-from tests.helpers.graphs.unplanned_run import assert_same, random_feeds
+from tests.helpers.graphs.unplanned_run import SERIAL, check_modes, random_feeds
 
 SMALL = EncoderSize(layers=2, width=48, heads=4, sequence=16, batch=2)
 
@@ -28,8 +28,7 @@ def _check(size: EncoderSize) -> engine.Executable:
     outputs = exe.run(feeds)
     wanted = by_hand(feeds["x"], size, graph)
     assert np.abs(outputs["y"] - wanted).max() <= 1e-4 * np.abs(wanted).max()
-    assert_same(engine.compile(graph, mode="dynamic").run(feeds), outputs)
-    assert_same(engine.compile(graph, debug="poison").run(feeds), outputs)
+    check_modes(graph, feeds, outputs, SERIAL[1:])
     return exe
 
 

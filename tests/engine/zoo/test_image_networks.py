@@ -12,7 +12,7 @@ from engine.zoo import IMAGE_NETWORKS
 from engine.zoo.random_wired import NEIGHBOURS, NODES, wired
 from engine.zoo.weights import drawn
 from ops.tensor.spec import Array
-from tests.helpers.graphs.unplanned_run import assert_same, random_feeds, run_unplanned
+from tests.helpers.graphs.unplanned_run import assert_same, random_feeds, run_modes, run_unplanned
 
 LEARNED = {"conv": 2, "conv_transpose": 2, "gemm": 2, "batch_norm": 2, "mul": 1}
 """Inputs behind the data that training finds; the statistics of a normalization are none."""
@@ -49,14 +49,6 @@ MODERN = tuple(name for name in IMAGE_NETWORKS if name not in ("alexnet", "vgg16
 def parameters(graph: Graph) -> int:
     used = ((op, LEARNED.get(op.schema.name, 0)) for op in graph.operators)
     return sum(v.spec.size for op, count in used for v in op.inputs[1 : 1 + count])
-
-
-def check_modes(graph: Graph, feeds: dict[str, Array]) -> Array:
-    """One arena, reference counting and a watched arena give the same bits."""
-    outputs = engine.compile(graph).run(feeds)
-    assert_same(engine.compile(graph, mode="dynamic").run(feeds), outputs)
-    assert_same(engine.compile(graph, debug="poison").run(feeds), outputs)
-    return outputs["y"]
 
 
 @pytest.mark.usefixtures("without_numbers")
@@ -124,7 +116,7 @@ def test_bytes_of_activations_grow_with_the_batch(name: str) -> None:
 def test_planned_runs_are_those_without_a_plan_and_numbers_stay_sane(name: str, batch: int, image: int) -> None:
     graph = IMAGE_NETWORKS[name](batch, image, seed=3)
     feeds = random_feeds(graph, seed=1)
-    plain, y = run_unplanned(graph, feeds), check_modes(graph, feeds)
+    plain, y = run_unplanned(graph, feeds), run_modes(graph, feeds)["y"]
     assert_same(
         engine.compile(graph, prepack=False).run(feeds), plain
     )  # kernels of packed weights add in another order
@@ -196,4 +188,4 @@ def test_another_wiring_is_another_network() -> None:
 @pytest.mark.parametrize("name", IMAGE_NETWORKS)
 def test_images_of_full_size_run_as_planned(name: str) -> None:
     graph = IMAGE_NETWORKS[name]()
-    assert 0.1 < check_modes(graph, random_feeds(graph)).std() < 20
+    assert 0.1 < run_modes(graph, random_feeds(graph))["y"].std() < 20

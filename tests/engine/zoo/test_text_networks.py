@@ -14,21 +14,13 @@ from engine.zoo.bert import BertSize, Text, bert
 from engine.zoo.gpt2 import GptSize, Steps, decoder
 from ops.tensor.spec import Array
 from tests.helpers.graphs.numpy_networks import ByHand, lstm_last, pieces
-from tests.helpers.graphs.unplanned_run import assert_same
+from tests.helpers.graphs.unplanned_run import assert_same, run_modes
 
 PUBLISHED = {"bert_base": 109_482_240, "minilm": 22_713_216, "gpt2": 124_439_808}
 """Parameters, as Hugging Face's transformers tells them: BertModel with its pooler, GPT2Model."""
 SMALL_BERT = BertSize(2, 24, 3, vocabulary=50, positions=12)
 SMALL_GPT = GptSize(2, 24, 3, vocabulary=50, positions=12)
 LEARNED = ("/weight", "/bias", "/scale")
-
-
-def in_all_modes(graph: Graph, feeds: dict[str, Array]) -> dict[str, Array]:
-    """One arena, reference counting and a watched arena give the same bits."""
-    outputs = engine.compile(graph).run(feeds)
-    assert_same(engine.compile(graph, mode="dynamic").run(feeds), outputs)
-    assert_same(engine.compile(graph, debug="poison").run(feeds), outputs)
-    return outputs
 
 
 def close(actual: Array, wanted: Array) -> bool:
@@ -65,7 +57,7 @@ def test_a_small_bert_is_what_numpy_computes(batch: int, sequence: int, seed: in
     x = hand.norm(token[ids] + position[:sequence] + kind[types], 1e-12)
     for _ in range(size.layers):
         x = hand.encoder_layer(x, size.heads, mask[:, None, None, :] == 1, 1e-12)
-    outputs = in_all_modes(graph, {"ids": ids, "mask": mask, "types": types})
+    outputs = run_modes(graph, {"ids": ids, "mask": mask, "types": types})
     assert close(outputs["y"], x)
     assert close(outputs["pooled"], np.tanh(hand.dense(x[:, 0], "pooler")))
 
@@ -144,7 +136,7 @@ def test_an_lstm_classifier_is_what_numpy_computes(lengths: list[int], seed: int
         for text, length in zip(ids, lengths, strict=True)
     ]
     wanted: Array = np.reshape(rows, (len(lengths), 8)) @ arrays["gemm_0/weight"].T + arrays["gemm_0/bias"]
-    outputs = in_all_modes(graph, {"ids": ids, "lengths": np.array(lengths, np.int32)})
+    outputs = run_modes(graph, {"ids": ids, "lengths": np.array(lengths, np.int32)})
     assert close(outputs["y"], wanted)
 
 
@@ -153,4 +145,4 @@ def test_an_lstm_classifier_is_what_numpy_computes(lengths: list[int], seed: int
 def test_text_networks_of_full_size_run_as_planned(name: str) -> None:
     graph = TEXT_NETWORKS[name]()
     feeds = {n: np.ones(v.shape, v.dtype) for n, v in graph.inputs.items()}
-    assert 0.01 < in_all_modes(graph, feeds)["y"].std() < 50
+    assert 0.01 < run_modes(graph, feeds)["y"].std() < 50

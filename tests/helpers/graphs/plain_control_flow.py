@@ -5,26 +5,20 @@ from typing import Any
 
 import numpy as np
 
-from engine import Graph, Operator, Var
-from ops.schema.schema import evaluate
+from engine import Graph, Operator
 from ops.tensor.spec import Array
+from tests.helpers.graphs.unplanned_run import evaluated, run_unplanned
 
 
 def run_model(graph: Graph, feeds: Mapping[str, Array]) -> dict[str, Array]:
-    """All outputs by name."""
-    arrays: dict[Var, Array] = dict(graph.constants)
-    arrays.update({var: feeds[name] for name, var in graph.inputs.items()})
-    with np.errstate(all="ignore"):
-        for operator in graph.operators:
-            outputs = _run(operator, [arrays[v] for v in operator.inputs])
-            arrays.update(zip(operator.outputs, outputs, strict=True))
-    return {name: arrays[var] for name, var in graph.outputs.items()}
+    """Returns all outputs by name."""
+    return run_unplanned(graph, feeds, _run)
 
 
 def _run(operator: Operator, arrays: list[Array]) -> Sequence[Array]:
     if operator.schema.name in _CONTROL:
         return _CONTROL[operator.schema.name](operator, arrays)
-    return evaluate(operator.schema, *arrays, **operator.attrs)
+    return evaluated(operator, arrays)
 
 
 def _body(body: Any, arrays: Sequence[Array]) -> list[Array]:

@@ -14,7 +14,7 @@ from ops.tensor.errors import AttributeValueError, DtypeError
 from ops.tensor.spec import Array
 from ops.training.dropout import DROPOUT
 from tests.helpers.ops.kernel_checks import check_no_allocation, check_overwrites, check_strides
-from tests.helpers.ops.layer_gradient_checks import check_gradients, check_modes, floats
+from tests.helpers.ops.layer_gradient_checks import check_gradient_modes, check_gradients, floats
 
 _WORDS = 1024
 _LOW = 2**32 - 1
@@ -79,7 +79,7 @@ def test_the_gradient_has_the_mask_of_the_forward_pass_in_every_mode() -> None:
         return ops.dropout_training(x, x.graph.constant(step), rate=0.25, seed=3)
 
     check_gradients(build, [x])
-    gradient = check_modes(lambda x: build(x) * 2.0, [x])["d0"]
+    gradient = check_gradient_modes(lambda x: build(x) * 2.0, [x])["d0"]
     np.testing.assert_array_equal(gradient == 0, dropped(x, 7, rate=0.25, seed=3) == 0)
 
 

@@ -16,7 +16,7 @@ from ops.convolution.packed_door import has_avx512
 from tests.engine.passes.fold.test_batch_norm import count, difference
 from tests.helpers.graphs.layered_networks import layered_graphs
 from tests.helpers.graphs.pass_checks import check_near
-from tests.helpers.graphs.unplanned_run import assert_same, random_feeds, run_unplanned
+from tests.helpers.graphs.unplanned_run import EVERY_MODE, random_feeds, run_modes, run_unplanned
 
 needs_avx512 = pytest.mark.skipif(
     not has_avx512(), reason="some convolutions are fused only where sums are in registers"
@@ -24,13 +24,9 @@ needs_avx512 = pytest.mark.skipif(
 
 
 def _check_modes(graph: Graph) -> None:
-    """All ways to run give the bits of the static one; BLAS gives others on several threads."""
-    feeds = random_feeds(graph)
+    """Checks that every mode gives the bits of the static one; BLAS gives others on several threads."""
     with limit_threads(1):
-        wanted = engine.compile(graph).run(feeds)
-        assert_same(engine.compile(graph, mode="dynamic").run(feeds), wanted)
-        assert_same(engine.compile(graph, debug="poison").run(feeds), wanted)
-        assert_same(engine.compile(graph, parallel="exact", threads=2).run(feeds), wanted)
+        run_modes(graph, random_feeds(graph), EVERY_MODE)
 
 
 @settings(max_examples=120)

@@ -11,7 +11,7 @@ from engine.passes.fuse.elementwise import FUSE_ELEMENTWISE
 from engine.system.threads import limit_threads
 from tests.helpers.graphs.layered_networks import layered_graphs
 from tests.helpers.graphs.random_graphs import graphs
-from tests.helpers.graphs.unplanned_run import assert_same, random_feeds, run_unplanned
+from tests.helpers.graphs.unplanned_run import EVERY_MODE, assert_same, check_modes, random_feeds, run_unplanned
 
 
 @settings(max_examples=100)
@@ -32,10 +32,7 @@ def test_fused_chains_run_in_all_modes(graph: Graph) -> None:
     feeds = random_feeds(graph)
     with limit_threads(1):  # BLAS gives other bits on several threads
         wanted = engine.compile(graph).run(feeds)
-        assert_same(engine.compile(fused).run(feeds), wanted)
-        assert_same(engine.compile(fused, mode="dynamic").run(feeds), wanted)
-        assert_same(engine.compile(fused, debug="poison").run(feeds), wanted)
-        assert_same(engine.compile(fused, parallel="exact", threads=2).run(feeds), wanted)
+        check_modes(fused, feeds, wanted, EVERY_MODE)
 
 
 def test_fuse_elementwise_text_of_a_fork_that_joins() -> None:

@@ -17,7 +17,7 @@ from engine.zoo.encoder import EncoderSize, encoder
 from tests.engine.passes.fold.test_batch_norm import count
 from tests.helpers.graphs.layered_networks import layered_graphs
 from tests.helpers.graphs.pass_checks import check_near
-from tests.helpers.graphs.unplanned_run import assert_same, random_feeds, run_unplanned
+from tests.helpers.graphs.unplanned_run import EVERY_MODE, random_feeds, run_modes, run_unplanned
 
 Choose = Callable[[int], int]
 
@@ -94,11 +94,8 @@ def test_fused_matmul_graphs_run_in_all_modes(graph: Graph) -> None:
     fused = optimise(graph)
     feeds = random_feeds(graph)
     with limit_threads(1):
-        wanted = engine.compile(fused).run(feeds)
-        assert_same(engine.compile(fused, mode="dynamic").run(feeds), wanted)
-        assert_same(engine.compile(fused, debug="poison").run(feeds), wanted)
-        assert_same(engine.compile(fused, parallel="exact", threads=2).run(feeds), wanted)
-    check_near(wanted, run_unplanned(graph, feeds))
+        outputs = run_modes(fused, feeds, EVERY_MODE)
+    check_near(outputs, run_unplanned(graph, feeds))
 
 
 def test_fuse_matmul_text_of_a_feed_forward_layer() -> None:
