@@ -1,6 +1,8 @@
 """Operators: what they take, what they compute, what memory they need. `ops.<name>(var, ...)` adds one to a graph."""
 
-from ops.functional.activation import (
+from ops.convolution.conv import conv, conv1d, conv2d, conv3d
+from ops.convolution.transpose import conv_transpose
+from ops.elementwise.activation import (
     clip,
     hard_sigmoid,
     hard_swish,
@@ -12,10 +14,9 @@ from ops.functional.activation import (
     tanh,
     thresholded_relu,
 )
-from ops.functional.arg import arg_max, arg_min
-from ops.functional.binary import add, bit_shift, bitwise_and, bitwise_or, bitwise_xor, div, mod, mul, sub
-from ops.functional.cast import cast
-from ops.functional.comparison import (
+from ops.elementwise.binary import add, bit_shift, bitwise_and, bitwise_or, bitwise_xor, div, mod, mul, sub
+from ops.elementwise.cast import cast
+from ops.elementwise.comparison import (
     equal,
     greater,
     greater_or_equal,
@@ -25,74 +26,9 @@ from ops.functional.comparison import (
     logical_or,
     logical_xor,
 )
-from ops.functional.conv import conv, conv1d, conv2d, conv3d, conv_transpose
-from ops.functional.dynamic import arange, compress, count_nonzero, non_max_suppression, nonzero, unique
-from ops.functional.indexing import getitem
-from ops.functional.linalg import einsum, gemm, linear, matmul
-from ops.functional.movement import (
-    concat,
-    cum_sum,
-    eye_like,
-    gather,
-    gather_elements,
-    gather_nd,
-    hardmax,
-    one_hot,
-    pad,
-    reverse_sequence,
-    scatter_elements,
-    scatter_nd,
-    stack,
-    tile,
-    top_k,
-    trilu,
-)
-from ops.functional.norm import batch_norm, group_norm, instance_norm, layer_norm, lrn, rms_norm
-from ops.functional.pool import (
-    average_pool,
-    depth_to_space,
-    global_average_pool,
-    global_lp_pool,
-    global_max_pool,
-    lp_pool,
-    max_pool,
-    max_pool_with_indices,
-    space_to_depth,
-)
-from ops.functional.power import pow
-from ops.functional.quantised import (
-    conv_integer,
-    dequantize_linear,
-    dynamic_quantize_linear,
-    matmul_integer,
-    qlinear_conv,
-    qlinear_matmul,
-    quantize_linear,
-)
-from ops.functional.recurrent import gru, lstm, rnn
-from ops.functional.reduce import (
-    reduce_l1,
-    reduce_l2,
-    reduce_log_sum,
-    reduce_log_sum_exp,
-    reduce_max,
-    reduce_mean,
-    reduce_min,
-    reduce_prod,
-    reduce_sum,
-    reduce_sum_square,
-)
-from ops.functional.resize import resize
-from ops.functional.smooth import celu, elu, gelu, mish, selu, sigmoid, softplus, swish
-from ops.functional.softmax import log_softmax, softmax
-from ops.functional.training import (
-    batch_norm_running,
-    batch_norm_training,
-    dropout_training,
-    mse_loss,
-    softmax_cross_entropy,
-)
-from ops.functional.unary import (
+from ops.elementwise.power import pow
+from ops.elementwise.smooth import celu, elu, gelu, mish, selu, sigmoid, softplus, swish
+from ops.elementwise.unary import (
     abs,
     acos,
     acosh,
@@ -120,24 +56,61 @@ from ops.functional.unary import (
     sqrt,
     tan,
 )
-from ops.functional.variadic import max, mean, min, sum
-from ops.functional.views import (
-    dropout,
-    expand,
-    flatten,
-    identity,
-    reshape,
-    slice,
-    split,
-    squeeze,
-    transpose,
-    unsqueeze,
+from ops.elementwise.variadic import max, mean, min, sum
+from ops.elementwise.where import where
+from ops.index.compress import compress
+from ops.index.gather import gather, gather_elements, gather_nd
+from ops.index.non_max_suppression import non_max_suppression
+from ops.index.nonzero import count_nonzero, nonzero
+from ops.index.scatter import scatter_elements, scatter_nd
+from ops.index.top_k import top_k
+from ops.index.unique import unique
+from ops.movement.arange import arange
+from ops.movement.concat import concat, stack
+from ops.movement.cumulative import cum_sum, reverse_sequence
+from ops.movement.generate import eye_like, hardmax, one_hot, trilu
+from ops.movement.indexing import getitem
+from ops.movement.reshape import flatten, reshape, squeeze, unsqueeze
+from ops.movement.slicing import slice
+from ops.movement.tile import tile
+from ops.movement.views import dropout, expand, identity, split, transpose
+from ops.norm.batch_norm import batch_norm
+from ops.norm.batch_norm_training import batch_norm_running, batch_norm_training
+from ops.norm.lrn import lrn
+from ops.norm.norm import group_norm, instance_norm, layer_norm, rms_norm
+from ops.pool.global_pooling import global_average_pool, global_lp_pool, global_max_pool
+from ops.pool.pool import average_pool, lp_pool, max_pool, max_pool_with_indices
+from ops.products.einsum import einsum
+from ops.products.gemm import gemm, linear
+from ops.products.matmul import matmul
+from ops.quantised.conv import conv_integer, qlinear_conv
+from ops.quantised.dynamic import dynamic_quantize_linear
+from ops.quantised.linear import dequantize_linear, quantize_linear
+from ops.quantised.matmul import matmul_integer, qlinear_matmul
+from ops.recurrent.recurrent import gru, lstm, rnn
+from ops.reduce.arg import arg_max, arg_min
+from ops.reduce.losses import mse_loss, softmax_cross_entropy
+from ops.reduce.reduce import (
+    reduce_l1,
+    reduce_l2,
+    reduce_log_sum,
+    reduce_log_sum_exp,
+    reduce_max,
+    reduce_mean,
+    reduce_min,
+    reduce_prod,
+    reduce_sum,
+    reduce_sum_square,
 )
-from ops.functional.where import where
+from ops.reduce.softmax import log_softmax, softmax
 from ops.schema.attributes import Attribute
 from ops.schema.schema import Binding, Cost, Kernel, OpSchema, Overwrite, Signature, evaluate
+from ops.spatial.depth_to_space import depth_to_space, space_to_depth
+from ops.spatial.pad import pad
+from ops.spatial.resize import resize
 from ops.tensor.errors import OpError
 from ops.tensor.spec import TensorSpec
+from ops.training.dropout import dropout_training
 
 __all__ = [
     "Attribute",

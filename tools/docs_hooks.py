@@ -97,14 +97,14 @@ def ops_page() -> str:
     for name in ops.__all__:
         rooms[getattr(ops, name).__module__].append(name)
     parts = ["# Python: ops", inspect.cleandoc(ops.__doc__ or "")]
-    for room in sorted(rooms, key=lambda room: (not room.startswith("ops.functional"), room)):
+    for room in sorted(rooms, key=lambda room: (room.startswith(("ops.schema.", "ops.tensor.")), room)):
         text = inspect.cleandoc(importlib.import_module(room).__doc__ or room)
         parts += [f"## {room.rpartition('.')[2]}", text, *(_member(room, name) for name in sorted(rooms[room]))]
     return "\n\n".join(parts) + "\n"
 
 
 def _member(room: str, name: str) -> str:
-    """Asked for where it is written, as some functions are called like a module of `ops`."""
+    """Asked for where it is written, as some functions have the name of their module."""
     return f"::: {room}.{name}\n    options:\n      heading: ops.{name}\n      toc_label: {name}"
 
 

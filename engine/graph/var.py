@@ -5,9 +5,8 @@ from typing import Any, ClassVar
 import numpy as np
 from attrs import field, frozen
 
-from ops.functional import binary, comparison, indexing, linalg, power, unary
-from ops.functional.apply import GraphLike
-from ops.functional.operands import Mixed
+import ops
+from ops.common.apply import GraphLike, Mixed
 from ops.tensor.spec import Array, Shape, TensorSpec
 
 
@@ -38,62 +37,62 @@ class Var:
         return self.spec.ndim
 
     def __add__(self, other: Mixed["Var"]) -> "Var":
-        return binary.add(self, other)
+        return ops.add(self, other)
 
     def __radd__(self, other: Mixed["Var"]) -> "Var":
-        return binary.add(other, self)
+        return ops.add(other, self)
 
     def __sub__(self, other: Mixed["Var"]) -> "Var":
-        return binary.sub(self, other)
+        return ops.sub(self, other)
 
     def __rsub__(self, other: Mixed["Var"]) -> "Var":
-        return binary.sub(other, self)
+        return ops.sub(other, self)
 
     def __mul__(self, other: Mixed["Var"]) -> "Var":
-        return binary.mul(self, other)
+        return ops.mul(self, other)
 
     def __rmul__(self, other: Mixed["Var"]) -> "Var":
-        return binary.mul(other, self)
+        return ops.mul(other, self)
 
     def __truediv__(self, other: Mixed["Var"]) -> "Var":
-        return binary.div(self, other)
+        return ops.div(self, other)
 
     def __rtruediv__(self, other: Mixed["Var"]) -> "Var":
-        return binary.div(other, self)
+        return ops.div(other, self)
 
     def __matmul__(self, other: "Var | Array") -> "Var":
-        return linalg.matmul(self, other)
+        return ops.matmul(self, other)
 
     def __rmatmul__(self, other: Array) -> "Var":
-        return linalg.matmul(other, self)
+        return ops.matmul(other, self)
 
     def __pow__(self, other: Mixed["Var"]) -> "Var":
-        return power.pow(self, other)
+        return ops.pow(self, other)
 
     def __rpow__(self, other: Mixed["Var"]) -> "Var":
-        return power.pow(other, self)
+        return ops.pow(other, self)
 
     def __lt__(self, other: Any) -> "Var":
-        compared: Var = comparison.less(self, other)
+        compared: Var = ops.less(self, other)
         return compared
 
     def __le__(self, other: Any) -> "Var":
-        compared: Var = comparison.less_or_equal(self, other)
+        compared: Var = ops.less_or_equal(self, other)
         return compared
 
     def __gt__(self, other: Any) -> "Var":
-        compared: Var = comparison.greater(self, other)
+        compared: Var = ops.greater(self, other)
         return compared
 
     def __ge__(self, other: Any) -> "Var":
-        compared: Var = comparison.greater_or_equal(self, other)
+        compared: Var = ops.greater_or_equal(self, other)
         return compared
 
     def __neg__(self) -> "Var":
-        return unary.neg(self)
+        return ops.neg(self)
 
     def __abs__(self) -> "Var":
-        return unary.abs(self)
+        return ops.abs(self)
 
     def __getitem__(self, index: Any) -> "Var":
-        return indexing.getitem(self, index)
+        return ops.getitem(self, index)

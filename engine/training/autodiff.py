@@ -15,7 +15,7 @@ from engine.graph.graph import Graph
 from engine.graph.operator import Operator
 from engine.graph.var import Var
 from engine.text.errors import GraphError
-from ops.functional.backward import BackwardStep, zeros
+from engine.training.backward import BackwardStep, zeros
 from ops.schema.backward import Tensor
 from ops.tensor.errors import GradientError, OpError
 from ops.tensor.spec import FLOATS

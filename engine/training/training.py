@@ -11,7 +11,7 @@ from engine.graph.graph import Graph
 from engine.graph.var import Var
 from engine.text.errors import GraphError, OptionError
 from engine.training.autodiff import Ready, backward_pass
-from ops.functional.apply import apply
+from ops.common.apply import apply
 from ops.training.optimisers import ADAM_STEP, MOMENTUM_STEP, SGD_STEP
 
 RATE = "learning_rate"

@@ -26,6 +26,26 @@ MOST = 2**31 - 1
 """What no entry of these, and no window, may exceed: so places of taps are far from where 64 bits overflow."""
 
 
+Sizes = int | Sequence[int]
+"""One number for all spatial dimensions, or one for each."""
+
+
+def spatial_attributes(x: TensorSpec, strides: Sizes, pads: Sizes, dilations: Sizes) -> dict[str, Shape]:
+    """Returns attributes with an entry for each spatial dimension of x; pads that are begins alone are ends, too."""
+    count = x.ndim - 2
+    sides = each(pads, count)
+    return {
+        "strides": each(strides, count),
+        "pads": sides if len(sides) == 2 * count else sides + sides,
+        "dilations": each(dilations, count),
+    }
+
+
+def each(value: Sizes, count: int) -> Shape:
+    """Returns one number for each of `count` dimensions."""
+    return (value,) * count if isinstance(value, int) else tuple(value)
+
+
 def require_spatial(x: TensorSpec) -> None:
     """Raises ShapeError for what is no (N, C, spatial...)."""
     if x.ndim < 3:

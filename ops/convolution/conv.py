@@ -1,7 +1,8 @@
 """Convolution over 1, 2, 3 or more spatial dimensions (ONNX Conv-22)."""
 
+from ops.common.apply import Operand, V, apply1
 from ops.common.tiling import conv_stripes
-from ops.common.windows import WINDOW_ATTRIBUTES
+from ops.common.windows import WINDOW_ATTRIBUTES, Sizes, spatial_attributes
 from ops.convolution.depthwise import DEPTHWISE
 from ops.convolution.gemm import COLUMNS, POINTWISE
 from ops.convolution.gradient import conv_gradient
@@ -10,6 +11,7 @@ from ops.convolution.packed import PACKED
 from ops.convolution.shapes import conv_cost, infer_conv
 from ops.schema.attributes import Attribute, integer, integers
 from ops.schema.schema import OpSchema
+from ops.tensor.errors import ShapeError
 
 CONV = OpSchema(
     name="conv",
@@ -23,3 +25,40 @@ CONV = OpSchema(
     stripes=conv_stripes,
 )
 OPS = (CONV,)
+
+
+def conv(
+    x: V,
+    w: Operand,
+    b: Operand | None = None,
+    *,
+    strides: Sizes = 1,
+    pads: Sizes = 0,
+    dilations: Sizes = 1,
+    group: int = 1,
+    auto_pad: str = "NOTSET",
+) -> V:
+    """Correlates x with w over all spatial dimensions; y (N, O, outputs...). `pads`: one number, begins, or all."""
+    attrs = spatial_attributes(x.spec, strides, pads, dilations)
+    return apply1(CONV, x, w, *(() if b is None else (b,)), **attrs, group=group, auto_pad=auto_pad)
+
+
+def _conv(count: int, x: V, w: Operand, b: Operand | None, options: dict[str, object]) -> V:
+    if x.spec.ndim != count + 2:
+        raise ShapeError(f"conv{count}d: data {x.spec} must have {count + 2} dimensions")
+    return conv(x, w, b, **options)  # type: ignore[arg-type]
+
+
+def conv1d(x: V, w: Operand, b: Operand | None = None, **options: object) -> V:
+    """`conv` of x (N, C, L)."""
+    return _conv(1, x, w, b, options)
+
+
+def conv2d(x: V, w: Operand, b: Operand | None = None, **options: object) -> V:
+    """`conv` of x (N, C, H, W)."""
+    return _conv(2, x, w, b, options)
+
+
+def conv3d(x: V, w: Operand, b: Operand | None = None, **options: object) -> V:
+    """`conv` of x (N, C, D, H, W)."""
+    return _conv(3, x, w, b, options)

@@ -1,5 +1,9 @@
 """Transposed convolution (ONNX ConvTranspose-22)."""
 
+from collections.abc import Sequence
+
+from ops.common.apply import Operand, V, apply1
+from ops.common.windows import Sizes, each, spatial_attributes
 from ops.convolution.conv import CONV
 from ops.convolution.gradient import terms_of, weight_gradient, window_attributes
 from ops.convolution.onednn_transpose import DECONVOLUTION
@@ -34,3 +38,22 @@ CONV_TRANSPOSE = OpSchema(
     gradient=_gradient,
 )
 OPS = (CONV_TRANSPOSE,)
+
+
+def conv_transpose(
+    x: V,
+    w: Operand,
+    b: Operand | None = None,
+    *,
+    strides: Sizes = 1,
+    pads: Sizes = 0,
+    dilations: Sizes = 1,
+    group: int = 1,
+    auto_pad: str = "NOTSET",
+    output_padding: Sizes = 0,
+    output_shape: Sequence[int] = (),
+) -> V:
+    """The transpose of `conv`, w (C, O / group, kernel...): each element of x adds its multiple of w to y."""
+    attrs = spatial_attributes(x.spec, strides, pads, dilations)
+    more = {"output_padding": each(output_padding, x.spec.ndim - 2), "output_shape": tuple(output_shape)}
+    return apply1(CONV_TRANSPOSE, x, w, *(() if b is None else (b,)), **attrs, **more, group=group, auto_pad=auto_pad)

@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 
+from ops.common.apply import Mixed, V, apply1
 from ops.common.blocks import Block, Passes, blocked
 from ops.common.elementwise import (
     flops_per_element,
@@ -41,7 +42,7 @@ from ops.schema.schema import (
     any_strides,
 )
 from ops.tensor.errors import ShapeError
-from ops.tensor.limits import constant, highest
+from ops.tensor.limits import constant, highest, lowest
 from ops.tensor.spec import FLOATS, INTEGERS, NUMBERS, SIGNED, TensorSpec, broadcast_shapes
 from ops.vector.kernel import opcode
 
@@ -325,3 +326,54 @@ SOFTSIGN = activation(
     "softsign", _softsign, "x / (1 + |x|)", gradient=_softsign_gradient, vector=(opcode("softsign"),), temporaries=1
 )
 OPS = (RELU, TANH, PRELU, CLIP, LEAKY_RELU, THRESHOLDED_RELU, SHRINK, HARD_SIGMOID, HARD_SWISH, SOFTSIGN)
+
+
+def relu(x: V) -> V:
+    """max(x, 0)"""
+    return apply1(RELU, x)
+
+
+def tanh(x: V) -> V:
+    """Hyperbolic tangent."""
+    return apply1(TANH, x)
+
+
+def leaky_relu(x: V, alpha: float = 0.01) -> V:
+    """x where x > 0, else alpha * x."""
+    return apply1(LEAKY_RELU, x, alpha=alpha)
+
+
+def hard_sigmoid(x: V, alpha: float = 0.2, beta: float = 0.5) -> V:
+    """min(max(alpha * x + beta, 0), 1)"""
+    return apply1(HARD_SIGMOID, x, alpha=alpha, beta=beta)
+
+
+def hard_swish(x: V) -> V:
+    """x * min(max(x / 6 + 1/2, 0), 1)"""
+    return apply1(HARD_SWISH, x)
+
+
+def softsign(x: V) -> V:
+    """x / (1 + |x|)"""
+    return apply1(SOFTSIGN, x)
+
+
+def thresholded_relu(x: V, alpha: float = 1.0) -> V:
+    """x above alpha, else 0."""
+    return apply1(THRESHOLDED_RELU, x, alpha=alpha)
+
+
+def shrink(x: V, bias: float = 0.0, lambd: float = 0.5) -> V:
+    """x + bias below -lambd, x - bias above lambd, else 0."""
+    return apply1(SHRINK, x, bias=bias, lambd=lambd)
+
+
+def prelu(x: V, slope: Mixed[V]) -> V:
+    """x where x > 0, else slope * x; slope broadcasts to x."""
+    return apply1(PRELU, x, slope)
+
+
+def clip(x: V, lo: Mixed[V] | None = None, hi: Mixed[V] | None = None) -> V:
+    """min(max(x, lo), hi) for scalars; without a bound, the smallest or largest number of x's dtype."""
+    dtype = x.spec.dtype
+    return apply1(CLIP, x, lowest(dtype) if lo is None else lo, highest(dtype) if hi is None else hi)

@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 
+from ops.common.apply import Mixed, V, combine
 from ops.common.blocks import Block, blocked
 from ops.common.elementwise import binary, broadcast, over_any_like_output, ufunc_kernel
 from ops.schema.attributes import Attribute, flag, one_of
@@ -121,3 +122,48 @@ BITWISE_AND = binary("bitwise_and", INTEGERS, ufunc_kernel(np.bitwise_and), "Bit
 BITWISE_OR = binary("bitwise_or", INTEGERS, ufunc_kernel(np.bitwise_or), "Bits of a or b.")
 BITWISE_XOR = binary("bitwise_xor", INTEGERS, ufunc_kernel(np.bitwise_xor), "Bits of either a or b.")
 OPS = (ADD, SUB, MUL, DIV, MOD, BIT_SHIFT, BITWISE_AND, BITWISE_OR, BITWISE_XOR)
+
+
+def add(a: Mixed[V], b: Mixed[V]) -> V:
+    """a + b"""
+    return combine(ADD, a, b)
+
+
+def sub(a: Mixed[V], b: Mixed[V]) -> V:
+    """a - b"""
+    return combine(SUB, a, b)
+
+
+def mul(a: Mixed[V], b: Mixed[V]) -> V:
+    """a * b"""
+    return combine(MUL, a, b)
+
+
+def div(a: Mixed[V], b: Mixed[V]) -> V:
+    """a / b; integers are truncated toward zero."""
+    return combine(DIV, a, b)
+
+
+def mod(a: Mixed[V], b: Mixed[V], fmod: bool = False) -> V:
+    """Remainder of a / b with the sign of b, or (fmod) with the sign of a."""
+    return combine(MOD, a, b, fmod=fmod)
+
+
+def bit_shift(a: Mixed[V], b: Mixed[V], direction: str) -> V:
+    """Integer a shifted by b bits to the LEFT or RIGHT."""
+    return combine(BIT_SHIFT, a, b, direction=direction)
+
+
+def bitwise_and(a: Mixed[V], b: Mixed[V]) -> V:
+    """Bits of a that b has too."""
+    return combine(BITWISE_AND, a, b)
+
+
+def bitwise_or(a: Mixed[V], b: Mixed[V]) -> V:
+    """Bits of a or b."""
+    return combine(BITWISE_OR, a, b)
+
+
+def bitwise_xor(a: Mixed[V], b: Mixed[V]) -> V:
+    """Bits of either a or b."""
+    return combine(BITWISE_XOR, a, b)

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 
+from ops.common.apply import V, apply1
 from ops.common.blocks import blocks
 from ops.common.thunks import in_turn
 from ops.schema.attributes import Attribute, element_type
@@ -89,3 +91,8 @@ CAST = OpSchema(
     elementwise=True,
 )
 OPS = (CAST,)
+
+
+def cast(x: V, to: npt.DTypeLike) -> V:
+    """x in dtype `to`: floats are truncated to integers, bool is x != 0."""
+    return apply1(CAST, x, to=to)

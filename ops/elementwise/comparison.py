@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ops.common.apply import Mixed, V, combine
 from ops.common.elementwise import predicate
 from ops.tensor.spec import BOOL, DTYPES, NUMBERS
 
@@ -16,3 +17,43 @@ AND = predicate("and", _BOOLS, np.logical_and, "Whether both hold.")
 OR = predicate("or", _BOOLS, np.logical_or, "Whether at least one holds.")
 XOR = predicate("xor", _BOOLS, np.logical_xor, "Whether exactly one holds.")
 OPS = (EQUAL, LESS, LESS_OR_EQUAL, GREATER, GREATER_OR_EQUAL, AND, OR, XOR)
+
+
+def equal(a: Mixed[V], b: Mixed[V]) -> V:
+    """a == b"""
+    return combine(EQUAL, a, b)
+
+
+def less(a: Mixed[V], b: Mixed[V]) -> V:
+    """a < b"""
+    return combine(LESS, a, b)
+
+
+def less_or_equal(a: Mixed[V], b: Mixed[V]) -> V:
+    """a <= b"""
+    return combine(LESS_OR_EQUAL, a, b)
+
+
+def greater(a: Mixed[V], b: Mixed[V]) -> V:
+    """a > b"""
+    return combine(GREATER, a, b)
+
+
+def greater_or_equal(a: Mixed[V], b: Mixed[V]) -> V:
+    """a >= b"""
+    return combine(GREATER_OR_EQUAL, a, b)
+
+
+def logical_and(a: Mixed[V], b: Mixed[V]) -> V:
+    """Whether both hold."""
+    return combine(AND, a, b)
+
+
+def logical_or(a: Mixed[V], b: Mixed[V]) -> V:
+    """Whether at least one holds."""
+    return combine(OR, a, b)
+
+
+def logical_xor(a: Mixed[V], b: Mixed[V]) -> V:
+    """Whether exactly one holds."""
+    return combine(XOR, a, b)

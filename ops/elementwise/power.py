@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ops.common.apply import Mixed, V, combine, is_var
 from ops.common.blocks import BLOCK_BYTES, blocks
 from ops.common.elementwise import flops_per_element, over_any_like_output, require_dtype
 from ops.common.thunks import in_turn
@@ -181,3 +182,14 @@ POW = OpSchema(
     elementwise=True,
 )
 OPS = (POW,)
+
+
+def pow(base: Mixed[V], exponent: Mixed[V]) -> V:
+    """Base to the power of the exponent, in the base's dtype; a float exponent stays one where the base is integer."""
+    if isinstance(exponent, float) and _is_integer(base):
+        return combine(POW, base, np.asarray(exponent))
+    return combine(POW, base, exponent)
+
+
+def _is_integer(operand: Any) -> bool:
+    return is_var(operand) and operand.spec.dtype in INTEGERS

@@ -6,13 +6,14 @@ from functools import partial
 
 import numpy as np
 
+from ops.common.apply import V, apply1
 from ops.common.blocks import Block, blocked
 from ops.common.elementwise import flops_per_element, like_input, over_any_like_output
 from ops.common.erf import MASKS, TEMPORARIES, erf_passes
 from ops.common.jit_erf import erf
+from ops.elementwise import onednn
 from ops.elementwise.activation import activation
 from ops.elementwise.comparison import GREATER
-from ops.elementwise.onednn import gelu, softplus
 from ops.elementwise.smooth_gradients import (
     ELU_GRADIENT,
     GELU_GRADIENT,
@@ -262,7 +263,7 @@ SOFTPLUS = activation(
     _softplus,
     "log(1 + exp(x))",
     gradient=_softplus_gradient,
-    vector=(softplus(_VECTOR_SOFTPLUS), _VECTOR_SOFTPLUS),
+    vector=(onednn.softplus(_VECTOR_SOFTPLUS), _VECTOR_SOFTPLUS),
     temporaries=1,
     flops=5,
 )
@@ -273,7 +274,7 @@ GELU = OpSchema(
     "gelu",
     like_input(FLOATS),
     (
-        gelu(_VECTOR_GELU),
+        onednn.gelu(_VECTOR_GELU),
         _VECTOR_GELU,
         blocked(_gelu_compiled, temporaries=2, unsupported=_not_erf, backend=NUMBA),
         blocked(_gelu, temporaries=1 + TEMPORARIES, masks=MASKS, name="passes", unsupported=_not_erf),
@@ -287,3 +288,43 @@ GELU = OpSchema(
     elementwise=True,
 )
 OPS = (SIGMOID, SWISH, GELU, ELU, SELU, CELU, SOFTPLUS, MISH)
+
+
+def sigmoid(x: V) -> V:
+    """1 / (1 + exp(-x))"""
+    return apply1(SIGMOID, x)
+
+
+def swish(x: V, alpha: float = 1.0) -> V:
+    """x * sigmoid(alpha * x); SiLU where alpha is 1."""
+    return apply1(SWISH, x, alpha=alpha)
+
+
+def gelu(x: V, approximate: str = "none") -> V:
+    """x times the normal distribution function of x; `approximate` is none or tanh."""
+    return apply1(GELU, x, approximate=approximate)
+
+
+def elu(x: V, alpha: float = 1.0) -> V:
+    """x where x > 0, else alpha * (exp(x) - 1)."""
+    return apply1(ELU, x, alpha=alpha)
+
+
+def selu(x: V, alpha: float = 1.67326319217681884765625, gamma: float = 1.05070102214813232421875) -> V:
+    """gamma * elu(x, alpha)"""
+    return apply1(SELU, x, alpha=alpha, gamma=gamma)
+
+
+def celu(x: V, alpha: float = 1.0) -> V:
+    """max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)"""
+    return apply1(CELU, x, alpha=alpha)
+
+
+def softplus(x: V) -> V:
+    """log(1 + exp(x))"""
+    return apply1(SOFTPLUS, x)
+
+
+def mish(x: V) -> V:
+    """x * tanh(softplus(x))"""
+    return apply1(MISH, x)

@@ -10,10 +10,11 @@ from functools import partial
 
 import numpy as np
 
+from ops.common import jit_erf
+from ops.common.apply import V, apply1
 from ops.common.blocks import Block, blocked
 from ops.common.elementwise import require_dtype, ufunc_kernel, unary
 from ops.common.erf import MASKS, TEMPORARIES, erf_passes
-from ops.common.jit_erf import erf
 from ops.schema.attributes import Attribute, flag
 from ops.schema.backends import NUMBA
 from ops.schema.backward import Backward, Terms
@@ -35,7 +36,7 @@ def _erf(block: Block) -> tuple[Thunk, ...]:
 
 def _erf_compiled(block: Block) -> tuple[Thunk, ...]:
     """In place it would take one element at a time, so there it goes through a temporary."""
-    (room,), function = block.temporaries, erf(block.y.dtype)
+    (room,), function = block.temporaries, jit_erf.erf(block.y.dtype)
     if not np.may_share_memory(block.x, block.y):
         return (partial(function, block.x, block.y),)
     return (partial(function, block.x, room), partial(np.copyto, block.y, room))
@@ -187,3 +188,133 @@ OPS = (
     *(ABS, NEG, SIGN, NOT, BITWISE_NOT, EXP, LOG, SQRT, RECIPROCAL, FLOOR, CEIL, ROUND, ERF, IS_NAN, IS_INF),
     *(SIN, COS, TAN, ASIN, ACOS, ATAN, SINH, COSH, ASINH, ACOSH, ATANH),
 )
+
+
+def abs(x: V) -> V:
+    """|x|"""
+    return apply1(ABS, x)
+
+
+def neg(x: V) -> V:
+    """-x"""
+    return apply1(NEG, x)
+
+
+def sign(x: V) -> V:
+    """-1, 0 or 1."""
+    return apply1(SIGN, x)
+
+
+def logical_not(x: V) -> V:
+    """Logical complement of bools."""
+    return apply1(NOT, x)
+
+
+def bitwise_not(x: V) -> V:
+    """Complement of each bit of integers."""
+    return apply1(BITWISE_NOT, x)
+
+
+def reciprocal(x: V) -> V:
+    """1 / x"""
+    return apply1(RECIPROCAL, x)
+
+
+def exp(x: V) -> V:
+    """e to the power of x."""
+    return apply1(EXP, x)
+
+
+def log(x: V) -> V:
+    """Natural logarithm."""
+    return apply1(LOG, x)
+
+
+def sqrt(x: V) -> V:
+    """Square root."""
+    return apply1(SQRT, x)
+
+
+def sin(x: V) -> V:
+    """Sine of x radians."""
+    return apply1(SIN, x)
+
+
+def cos(x: V) -> V:
+    """Cosine of x radians."""
+    return apply1(COS, x)
+
+
+def tan(x: V) -> V:
+    """Tangent of x radians."""
+    return apply1(TAN, x)
+
+
+def asin(x: V) -> V:
+    """Inverse sine, in radians."""
+    return apply1(ASIN, x)
+
+
+def acos(x: V) -> V:
+    """Inverse cosine, in radians."""
+    return apply1(ACOS, x)
+
+
+def atan(x: V) -> V:
+    """Inverse tangent, in radians."""
+    return apply1(ATAN, x)
+
+
+def sinh(x: V) -> V:
+    """Hyperbolic sine."""
+    return apply1(SINH, x)
+
+
+def cosh(x: V) -> V:
+    """Hyperbolic cosine."""
+    return apply1(COSH, x)
+
+
+def asinh(x: V) -> V:
+    """Inverse hyperbolic sine."""
+    return apply1(ASINH, x)
+
+
+def acosh(x: V) -> V:
+    """Inverse hyperbolic cosine."""
+    return apply1(ACOSH, x)
+
+
+def atanh(x: V) -> V:
+    """Inverse hyperbolic tangent."""
+    return apply1(ATANH, x)
+
+
+def ceil(x: V) -> V:
+    """Smallest integer not below x, in x's dtype."""
+    return apply1(CEIL, x)
+
+
+def floor(x: V) -> V:
+    """Largest integer not above x, in x's dtype."""
+    return apply1(FLOOR, x)
+
+
+def round(x: V) -> V:
+    """Nearest integer, in x's dtype; halves go to the even one."""
+    return apply1(ROUND, x)
+
+
+def erf(x: V) -> V:
+    """The error function."""
+    return apply1(ERF, x)
+
+
+def is_nan(x: V) -> V:
+    """Whether x is NaN; bool."""
+    return apply1(IS_NAN, x)
+
+
+def is_inf(x: V, detect_negative: bool = True, detect_positive: bool = True) -> V:
+    """Whether x is infinite, of a sign that is to be detected; bool."""
+    return apply1(IS_INF, x, detect_negative=detect_negative, detect_positive=detect_positive)

@@ -6,8 +6,9 @@ from functools import partial, reduce
 
 import numpy as np
 
+from ops.common.apply import Mixed, V, combine
 from ops.common.blocks import Block, Passes, blocked
-from ops.common.elementwise import Dtypes, broadcast, over_any_like_output
+from ops.common.elementwise import Dtypes, broadcast, flops_per_element, over_any_like_output
 from ops.schema.backward import Backward, Tensor, Terms
 from ops.schema.schema import Binding, Cost, GradientRule, Kernel, OpSchema, Signature, Thunk, unless
 from ops.tensor.spec import FLOATS, NUMBERS, Array
@@ -63,8 +64,7 @@ def _pair(function: np.ufunc, call: Binding) -> Thunk:
 
 
 def _cost(signature: Signature) -> Cost:
-    touched = sum(s.nbytes for s in (*signature.inputs, signature.y))
-    return Cost(len(signature.inputs) * signature.y.size, touched)
+    return flops_per_element(len(signature.inputs))(signature)
 
 
 def _sum_gradient(b: Backward) -> Terms:
@@ -154,3 +154,23 @@ MAX = _variadic(
     vector=_folding("max"),
 )
 OPS = (SUM, MEAN, MIN, MAX)
+
+
+def sum(*operands: Mixed[V]) -> V:
+    """Sum of all operands, element by element."""
+    return combine(SUM, *operands)
+
+
+def mean(*operands: Mixed[V]) -> V:
+    """Arithmetic mean of all operands, element by element."""
+    return combine(MEAN, *operands)
+
+
+def min(*operands: Mixed[V]) -> V:
+    """Smallest of all operands, element by element."""
+    return combine(MIN, *operands)
+
+
+def max(*operands: Mixed[V]) -> V:
+    """Largest of all operands, element by element."""
+    return combine(MAX, *operands)

@@ -1,9 +1,11 @@
 """Choice between two inputs, element by element (ONNX Where)."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
+from ops.common.apply import Mixed, V, combine, is_var
 from ops.common.blocks import Block, blocked
 from ops.schema.backward import Backward, Terms
 from ops.schema.schema import Attrs, OpSchema, Overwrite, Signature, Specs, Thunk
@@ -53,3 +55,15 @@ WHERE = OpSchema(
     elementwise=True,
 )
 OPS = (WHERE,)
+
+
+def where(condition: Mixed[V], x: Mixed[V], y: Mixed[V]) -> V:
+    """x where the condition holds, else y; all three broadcast. A number takes the dtype of the other side."""
+    sides: tuple[Mixed[V], Mixed[V]] = (_like(x, y), _like(y, x))
+    return combine(WHERE, condition, *sides)
+
+
+def _like(value: Any, other: Any) -> Any:
+    if not isinstance(value, (bool, int, float)):
+        return value
+    return np.asarray(value, dtype=other.spec.dtype if is_var(other) else np.asarray(other).dtype)

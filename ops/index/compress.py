@@ -7,16 +7,20 @@ from functools import partial
 
 import numpy as np
 
+from ops.common.apply import V, apply1
 from ops.common.counts import FOUND, check_count, check_found
 from ops.common.indices import INT64
+from ops.common.lengths import length
 from ops.common.thunks import in_turn, nothing
 from ops.common.view_rules import copy_cost
 from ops.index import jit_places
 from ops.index.marks import mark_specs, position_steps
+from ops.index.nonzero import count_nonzero
 from ops.schema.attributes import Attribute, integer, optional
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, all_contiguous
 from ops.schema.workspace import bytes_of, carve
+from ops.symbolic.guesses import numbers_to
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.spec import BOOL, Shape, TensorSpec, normalize_axis
 
@@ -80,3 +84,11 @@ COMPRESS = OpSchema(
     cost=copy_cost,
 )
 OPS = (COMPRESS,)
+
+
+def compress(x: V, condition: V, axis: int | None = None) -> V:
+    """The slices of x along `axis` whose condition (bool, one-dimensional) is true; elements where there is no axis."""
+    if condition.spec.ndim != 1:
+        raise ShapeError(f"a condition has one dimension, and {condition.spec} has {condition.spec.ndim}")
+    count = length(count_nonzero(condition), numbers_to(condition.spec.shape[0]))
+    return apply1(COMPRESS, x, condition, count=count, axis=axis)

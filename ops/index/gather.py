@@ -2,9 +2,11 @@
 
 import math
 from functools import partial
+from typing import cast
 
 import numpy as np
 
+from ops.common.apply import V, apply
 from ops.common.indices import ENDS, INT64, Room, along_axis, check_index_dtype, range_check, room_bytes, rows
 from ops.common.thunks import in_turn
 from ops.common.view_rules import copy_cost
@@ -15,7 +17,7 @@ from ops.schema.backward import Backward, Terms
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, contiguous_at
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.errors import ShapeError
-from ops.tensor.spec import normalize_axis
+from ops.tensor.spec import Array, normalize_axis
 
 _AXIS = Attribute("axis", integer, 0)
 
@@ -142,3 +144,18 @@ GATHER_ND = OpSchema(
     bit_copies=True,
 )
 OPS = (GATHER, GATHER_ELEMENTS, GATHER_ND)
+
+
+def gather(x: V | Array, indices: V | Array, axis: int = 0) -> V:
+    """Slices of x along `axis`, picked by int32 or int64 indices; their shape replaces that axis."""
+    return cast(V, apply(GATHER, (x, indices), axis=axis)[0])
+
+
+def gather_elements(x: V | Array, indices: V | Array, axis: int = 0) -> V:
+    """y[i, j] = x[indices[i, j], j] for axis 0, and likewise for others."""
+    return cast(V, apply(GATHER_ELEMENTS, (x, indices), axis=axis)[0])
+
+
+def gather_nd(x: V | Array, indices: V | Array, batch_dims: int = 0) -> V:
+    """y[b, i] = x[b, indices[b, i, 0], indices[b, i, 1], ...]."""
+    return cast(V, apply(GATHER_ND, (x, indices), batch_dims=batch_dims)[0])

@@ -4,18 +4,22 @@ numba compiles a heap of scores and a comparison with each box that is kept; num
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from ops.common.apply import Operand, V, apply, is_var, typed
 from ops.common.counts import SCALAR
 from ops.common.indices import INT64
+from ops.common.lengths import length
 from ops.index import jit_suppress
 from ops.index.suppression import Suppression, suppression_bytes
+from ops.movement.slicing import slice as slice_axes
 from ops.schema.attributes import Attribute, flag, integer, number, optional
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, all_contiguous
 from ops.schema.workspace import bytes_of, carve
+from ops.symbolic.guesses import numbers_to
 from ops.tensor.errors import CountError, DataError, DtypeError, ShapeError
 from ops.tensor.spec import TensorSpec
 
@@ -145,3 +149,28 @@ NON_MAX_SUPPRESSION = OpSchema(
     cost=_cost,
 )
 OPS = (NON_MAX_SUPPRESSION,)
+
+
+def non_max_suppression(
+    boxes: V,
+    scores: V,
+    max_output: Operand = 0,
+    iou_threshold: Operand = 0.0,
+    score_threshold: Operand | None = None,
+    *,
+    center_point_box: bool = False,
+) -> V:
+    """Rows (batch, class, box), int64: boxes that overlap no better one of their class by more than the threshold.
+
+    `boxes` are (batch, n, 4), `scores` (batch, classes, n), both float32. At most `max_output` a class, best first, of
+    scores above `score_threshold` if there is one. The three numbers may be vars of one element.
+    """
+    limits = {"max_output": max_output, "iou_threshold": iou_threshold, "score_threshold": score_threshold}
+    limits = {name: value for name, value in limits.items() if value is not None}
+    inputs_end = max((i + 1 for i, v in enumerate(limits.values()) if is_var(v)), default=0)
+    names = list(limits)
+    inputs = (typed(limits[n], "int64" if n == "max_output" else "float32") for n in names[:inputs_end])
+    attrs: dict[str, Any] = {name: limits[name] for name in names[inputs_end:]}
+    outputs = apply(NON_MAX_SUPPRESSION, (boxes, scores, *inputs), center_point_box=center_point_box, **attrs)
+    rows, number = cast(tuple[V, V], outputs)
+    return slice_axes(rows, [0], [length(number, numbers_to(rows.spec.shape[0]))], [0])

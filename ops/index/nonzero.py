@@ -3,15 +3,18 @@
 numba compiles a loop over the mask; numpy writes all positions, those of marks last (`ops.index.marks`).
 """
 
+import math
 from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
 
+from ops.common.apply import V, apply1
 from ops.common.boxes import CACHE_BYTES, Box, boxes
 from ops.common.counts import FOUND, SCALAR, check_count, check_found
 from ops.common.fold import fold_cost
 from ops.common.indices import INT64
+from ops.common.lengths import length
 from ops.common.thunks import in_turn, nothing
 from ops.index import jit_places
 from ops.index.marks import mark_specs, position_steps
@@ -19,6 +22,7 @@ from ops.schema.attributes import Attribute, integer
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.schema.workspace import bytes_of, carve, dense_bytes
+from ops.symbolic.guesses import numbers_to
 from ops.tensor.spec import BOOL, Array, TensorSpec
 
 
@@ -124,3 +128,14 @@ NONZERO = OpSchema(
     cost=fold_cost,
 )
 OPS = (COUNT_NONZERO, NONZERO)
+
+
+def count_nonzero(x: V) -> V:
+    """How many elements are not zero, as an int64 scalar: NaN counts, -0.0 does not."""
+    return apply1(COUNT_NONZERO, x)
+
+
+def nonzero(x: V) -> V:
+    """The coordinates of the elements that are not zero, in C order: int64, one row an axis, one column an element."""
+    count = length(count_nonzero(x), numbers_to(math.prod(x.spec.shape)))
+    return apply1(NONZERO, x, count=count)

@@ -3,9 +3,11 @@
 import math
 from collections.abc import Callable
 from functools import partial
+from typing import cast
 
 import numpy as np
 
+from ops.common.apply import V, apply
 from ops.common.indices import Room, along_axis, check_index_dtype, room_bytes, rows
 from ops.common.thunks import copier, in_turn
 from ops.index.gather import GATHER_ELEMENTS, GATHER_ND
@@ -132,3 +134,15 @@ SCATTER_ND = OpSchema(
     overwrites=overwrites_first,
 )
 OPS = (SCATTER_ELEMENTS, SCATTER_ND)
+
+
+def scatter_elements(
+    data: V | Array, indices: V | Array, updates: V | Array, axis: int = 0, reduction: str = "none"
+) -> V:
+    """A copy of data where y[indices[i, j], j] = updates[i, j]; `reduction` is none, add, mul, max or min."""
+    return cast(V, apply(SCATTER_ELEMENTS, (data, indices, updates), axis=axis, reduction=reduction)[0])
+
+
+def scatter_nd(data: V | Array, indices: V | Array, updates: V | Array, reduction: str = "none") -> V:
+    """A copy of data where y[indices[i, 0], indices[i, 1], ...] = updates[i]."""
+    return cast(V, apply(SCATTER_ND, (data, indices, updates), reduction=reduction)[0])

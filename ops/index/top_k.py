@@ -5,10 +5,13 @@ numba compiles a heap of the best so far; numpy sorts all elements.
 
 from functools import partial
 from math import prod
+from typing import cast
 
 import numpy as np
 
+from ops.common.apply import V, apply
 from ops.common.indices import INT64
+from ops.common.lengths import Length, length
 from ops.common.thunks import in_turn, nothing
 from ops.index import jit_top
 from ops.index.scatter import SCATTER_ELEMENTS
@@ -18,6 +21,7 @@ from ops.schema.backends import NUMBA
 from ops.schema.backward import Backward, Terms
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.schema.workspace import bytes_of, carve, dense_bytes
+from ops.symbolic.guesses import numbers_to
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.spec import NUMBERS, TensorSpec, normalize_axis
 
@@ -123,3 +127,12 @@ TOP_K = OpSchema(
     gradient=_gradient,
 )
 OPS = (TOP_K,)
+
+
+def top_k(x: V, k: Length, axis: int = -1, largest: bool = True) -> tuple[V, V]:
+    """The `k` greatest (or least) elements along `axis`, best first, and their int64 indices.
+
+    `k` may be a var of one integer, which the run decides.
+    """
+    most = x.spec.shape[normalize_axis(axis, len(x.spec.shape))]
+    return cast(tuple[V, V], apply(TOP_K, (x,), k=length(k, numbers_to(most)), axis=axis, largest=largest))

@@ -12,16 +12,20 @@ from functools import partial
 
 import numpy as np
 
+from ops.common.apply import V, apply
 from ops.common.blocks import working_dtype
 from ops.common.counts import SCALAR
 from ops.common.indices import INT64
+from ops.common.lengths import length
 from ops.index import jit_unique
 from ops.index.runs import Runs
 from ops.index.sorting import Order
+from ops.movement.slicing import slice as slice_axes
 from ops.schema.attributes import Attribute, flag, integer, optional
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, contiguous_at
 from ops.schema.workspace import bytes_of, carve, dense_bytes
+from ops.symbolic.guesses import numbers_to
 from ops.tensor.spec import BOOL, Array, Shape, TensorSpec, normalize_axis
 
 
@@ -125,3 +129,17 @@ UNIQUE = OpSchema(
     cost=_cost,
 )
 OPS = (UNIQUE,)
+
+
+def unique(x: V, axis: int | None = None, *, in_order: bool = True) -> tuple[V, V, V, V]:
+    """The distinct slices along `axis` (elements where there is none), as numpy's `unique` gives them.
+
+    Behind them, all int64: where each occurs first, the number of each slice of x, and how often each occurs. Not
+    `in_order`, they come as they occur.
+    """
+    values, first, inverse, times, number = apply(UNIQUE, (x,), axis=axis, sorted=in_order)
+    at = 0 if axis is None else normalize_axis(axis, x.spec.ndim)
+    count = length(number, numbers_to(first.spec.shape[0], least=1))
+    front = (slice_axes(v, [0], [count], [k]) for v, k in ((values, at), (first, 0), (times, 0)))
+    values, first, times = front
+    return values, first, inverse, times

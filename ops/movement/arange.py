@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from ops.common.apply import Operand, apply, is_var, typed
 from ops.common.blocks import BLOCK_BYTES
 from ops.common.boxes import pieces
 from ops.common.counts import SCALAR, check_count, check_found
+from ops.common.lengths import length
 from ops.common.thunks import in_turn
 from ops.schema.attributes import Attribute, integer
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.schema.workspace import bytes_of, carve
-from ops.tensor.errors import DataError, DtypeError, ShapeError
+from ops.tensor.errors import ArityError, DataError, DtypeError, ShapeError
 from ops.tensor.limits import constant
 from ops.tensor.spec import BFLOAT16, FLOATS, NUMBERS, Array, TensorSpec
 
@@ -118,3 +120,16 @@ ARANGE = OpSchema(
     attributes=(Attribute("count", integer),),
 )
 OPS = (ARANGE_COUNT, ARANGE)
+
+
+def arange(start: Operand, limit: Operand, delta: Operand = 1) -> Any:
+    """start, start + delta, ... up to before limit. At least one of them must be a var, with one element.
+
+    Numbers take its element type. Raises ArityError where there is no var: numpy makes such an array.
+    """
+    like = next((v for v in (start, limit, delta) if is_var(v)), None)
+    if like is None:
+        raise ArityError("arange: one of start, limit and delta must be a var; numpy makes a range of numbers")
+    bounds = [typed(v, like.spec.dtype) for v in (start, limit, delta)]
+    (count,) = apply(ARANGE_COUNT, bounds)
+    return apply(ARANGE, bounds, count=length(count))[0]

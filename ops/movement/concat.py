@@ -1,16 +1,19 @@
 """Tensors one behind the other along an axis (ONNX Concat-13)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
+from typing import cast
 
+from ops.common.apply import Operand, V, apply
 from ops.common.view_rules import copy_cost
 from ops.movement.copies import Move
 from ops.movement.kernels import movement
+from ops.movement.reshape import unsqueeze
 from ops.movement.views import SPLIT
 from ops.schema.attributes import Attribute, integer
 from ops.schema.backward import Backward, Terms
 from ops.schema.schema import Attrs, Binding, OpSchema, Signature, Specs, any_strides
-from ops.tensor.errors import DtypeError, ShapeError
+from ops.tensor.errors import ArityError, DtypeError, ShapeError
 from ops.tensor.layout import Layout
 from ops.tensor.spec import normalize_axis
 
@@ -63,3 +66,15 @@ CONCAT = OpSchema(
     bit_copies=True,
 )
 OPS = (CONCAT,)
+
+
+def concat(xs: Sequence[V | Operand], axis: int = 0) -> V:
+    """The operands one behind the other along `axis`."""
+    return cast(V, apply(CONCAT, xs, axis=axis)[0])
+
+
+def stack(xs: Sequence[V], axis: int = 0) -> V:
+    """The operands, all of one shape, one behind the other along a new `axis`."""
+    if not xs:
+        raise ArityError("stack: at least one operand is wanted")
+    return concat([unsqueeze(x, [axis]) for x in xs], axis)

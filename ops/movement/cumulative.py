@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 
+from ops.common.apply import Operand, V, apply1
 from ops.common.indices import INT64, IndexRangeError
 from ops.common.thunks import in_turn
 from ops.schema.attributes import Attribute, flag, integer
@@ -83,3 +84,13 @@ REVERSE_SEQUENCE = OpSchema(
     gradient=_reverse_gradient,
 )
 OPS = (CUM_SUM, REVERSE_SEQUENCE)
+
+
+def cum_sum(x: V, axis: int, exclusive: bool = False, reverse: bool = False) -> V:
+    """Sums of the elements up to each along `axis`."""
+    return apply1(CUM_SUM, x, axis=axis, exclusive=exclusive, reverse=reverse)
+
+
+def reverse_sequence(x: V, lengths: Operand, batch_axis: int = 1, time_axis: int = 0) -> V:
+    """The first lengths[b] time steps of each sequence b backwards."""
+    return apply1(REVERSE_SEQUENCE, x, lengths, batch_axis=batch_axis, time_axis=time_axis)

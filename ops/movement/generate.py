@@ -3,8 +3,11 @@
 from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 
+from ops.common.apply import Operand, V, apply1
 from ops.common.indices import INT64, add_positions, element_strides
+from ops.common.lengths import Length, length
 from ops.common.thunks import copier, in_turn
 from ops.schema.attributes import Attribute, element_type, flag, integer, optional
 from ops.schema.backward import Backward, Tensor, Terms
@@ -176,3 +179,23 @@ HARDMAX = OpSchema(
     attributes=(Attribute("axis", integer, -1),),
 )
 OPS = (TRILU, EYE_LIKE, ONE_HOT, HARDMAX)
+
+
+def trilu(x: V, upper: bool = True, k: int = 0) -> V:
+    """The upper (or lower) triangle of matrices, `k` above the main diagonal; zeros elsewhere."""
+    return apply1(TRILU, x, upper=upper, k=k)
+
+
+def eye_like(x: V, dtype: npt.DTypeLike | None = None, k: int = 0) -> V:
+    """Ones on the diagonal `k` above the main one, of the shape of x."""
+    return apply1(EYE_LIKE, x, dtype=dtype, k=k)
+
+
+def one_hot(indices: V, values: Operand, depth: Length, axis: int = -1) -> V:
+    """values[1] where the new `axis` of length `depth` (or a var of one integer) equals the index, else values[0]."""
+    return apply1(ONE_HOT, indices, values, depth=length(depth), axis=axis)
+
+
+def hardmax(x: V, axis: int = -1) -> V:
+    """One at the first greatest element along `axis`, else zero."""
+    return apply1(HARDMAX, x, axis=axis)

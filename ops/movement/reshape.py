@@ -1,7 +1,10 @@
 """The same elements in C order under another shape (ONNX Reshape, Flatten, Squeeze, Unsqueeze)."""
 
 import math
+from collections.abc import Sequence
 
+from ops.common.apply import V, apply1
+from ops.common.lengths import Length, new_shape
 from ops.common.view_rules import copy_cost, overwrites_in_place
 from ops.movement.copies import Move
 from ops.movement.kernels import movement
@@ -10,7 +13,7 @@ from ops.schema.backward import Backward, Terms
 from ops.schema.schema import Attrs, Binding, OpSchema, Signature, Specs
 from ops.tensor.errors import ShapeError
 from ops.tensor.layout import Layout
-from ops.tensor.spec import Shape
+from ops.tensor.spec import Shape, normalize_axes, normalize_axis
 
 
 def resolve_shape(shape: tuple[int, ...], source: Shape, zero_copies: bool) -> Shape:
@@ -61,3 +64,34 @@ RESHAPE = OpSchema(
     bit_copies=True,
 )
 OPS = (RESHAPE,)
+
+
+def reshape(x: V, shape: Sequence[Length], *, zero_copies: bool = False) -> V:
+    """The elements in C order; one dimension may be -1, and a 0 takes the one of x there where `zero_copies`.
+
+    A length may be a var of one integer, which the run decides.
+    """
+    return apply1(RESHAPE, x, shape=new_shape(shape, x.spec.shape, zero_copies), zero_copies=zero_copies)
+
+
+def flatten(x: V, axis: int = 1) -> V:
+    """A matrix: the dimensions before `axis` by those from it on."""
+    shape = x.spec.shape
+    cut = axis if axis == len(shape) else normalize_axis(axis, len(shape))
+    return reshape(x, (math.prod(shape[:cut]), math.prod(shape[cut:])))
+
+
+def squeeze(x: V, axes: Sequence[int] | None = None) -> V:
+    """Without the dimensions `axes`, which must have length 1; without all such where none are given."""
+    shape = x.spec.shape
+    gone = {i for i, n in enumerate(shape) if n == 1} if axes is None else set(normalize_axes(axes, len(shape)))
+    if any(shape[i] != 1 for i in gone):
+        raise ShapeError(f"axes {sorted(gone)} of shape {shape} are not all of length 1")
+    return reshape(x, [n for i, n in enumerate(shape) if i not in gone])
+
+
+def unsqueeze(x: V, axes: Sequence[int]) -> V:
+    """With new dimensions of length 1, which stand at `axes` of the result."""
+    ndim = len(x.spec.shape) + len(axes)
+    new, kept = set(normalize_axes(axes, ndim)), iter(x.spec.shape)
+    return reshape(x, [1 if i in new else next(kept) for i in range(ndim)])

@@ -1,10 +1,13 @@
 """Slices of a tensor along some of its axes (ONNX Slice-13)."""
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 from attrs import frozen
 
+from ops.common.apply import V, apply1
+from ops.common.lengths import Length, lengths
 from ops.common.thunks import in_turn
 from ops.common.view_rules import copy_cost, overwrites_in_place
 from ops.movement.copies import Move
@@ -12,6 +15,7 @@ from ops.movement.kernels import movement
 from ops.schema.attributes import Attribute, integers, optional
 from ops.schema.backward import Backward, Terms
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.symbolic.guesses import Guess, numbers_to
 from ops.tensor.errors import AttributeValueError, ShapeError
 from ops.tensor.layout import Layout
 from ops.tensor.spec import Array, Shape, normalize_axes
@@ -28,9 +32,9 @@ class Range:
 
     def of(self, x: Array) -> Array:
         """The view of an array."""
-        ahead = (slice(None),) * self.axis
-        tail: Array = x[(*ahead, slice(self.start, None, self.step))]
-        view: Array = tail[(*ahead, slice(0, self.length))]
+        ahead = (np.s_[:],) * self.axis
+        tail: Array = x[(*ahead, np.s_[self.start :: self.step])]
+        view: Array = tail[(*ahead, np.s_[: self.length])]
         return view
 
 
@@ -42,7 +46,7 @@ def resolve_range(axis: int, start: int, end: int, step: int, dim: int) -> Range
     """
     if step == 0:
         raise AttributeValueError(f"the step along axis {axis} is 0")
-    elements = range(*slice(max(start, -dim), end, step).indices(dim))
+    elements = range(*np.s_[max(start, -dim) : end : step].indices(dim))
     return Range(axis, elements.start, len(elements), step)
 
 
@@ -126,3 +130,24 @@ SLICE_GRADIENT = OpSchema(
     gradient=_gradient_again,
 )
 OPS = (SLICE, SLICE_GRADIENT)
+
+
+def slice(
+    x: V,
+    starts: Sequence[Length],
+    ends: Sequence[Length],
+    axes: Sequence[int] | None = None,
+    steps: Sequence[int] | None = None,
+) -> V:
+    """Along each of `axes` (all leading ones where none are given) the elements starts:ends:steps.
+
+    Starts and ends may be vars of one integer, which the run decides.
+    """
+    along = tuple(range(len(ends))) if axes is None else tuple(axes)
+    shape = x.spec.shape
+
+    def most(i: int) -> Guess:
+        return numbers_to(shape[along[i]], turn=i)
+
+    begin = lengths(starts, lambda i: tuple(n // 3 for n in most(i)))
+    return apply1(SLICE, x, starts=begin, ends=lengths(ends, most), axes=axes, steps=steps)

@@ -1,11 +1,16 @@
 """A tensor repeated along its axes (ONNX Tile-13)."""
 
+from collections.abc import Sequence
+
+from ops.common.apply import V, apply1
+from ops.common.lengths import Length, lengths
 from ops.common.view_rules import copy_cost
 from ops.movement.copies import Move
 from ops.movement.kernels import movement
 from ops.schema.attributes import Attribute, integers
 from ops.schema.backward import Backward, Terms
 from ops.schema.schema import Attrs, Binding, OpSchema, Specs
+from ops.symbolic.guesses import repeats as few
 from ops.tensor.errors import ShapeError
 from ops.tensor.spec import as_shape
 
@@ -42,3 +47,8 @@ TILE = OpSchema(
     bit_copies=True,
 )
 OPS = (TILE,)
+
+
+def tile(x: V, repeats: Sequence[Length]) -> V:
+    """x, repeats[i] times along axis i; these may be vars of one integer."""
+    return apply1(TILE, x, repeats=lengths(repeats, few))

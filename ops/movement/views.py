@@ -1,10 +1,13 @@
 """Operators whose outputs are strides over their input: transpose, expand, split, identity."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
+from typing import cast
 
 import numpy as np
 
+from ops.common.apply import V, apply, apply1
+from ops.common.lengths import Length, lengths
 from ops.common.view_rules import copy_cost, overwrites_in_place
 from ops.movement.copies import Move
 from ops.movement.kernels import movement
@@ -149,3 +152,37 @@ SPLIT = OpSchema(
     bit_copies=True,
 )
 OPS = (IDENTITY, TRANSPOSE, EXPAND, SPLIT)
+
+
+def identity(x: V) -> V:
+    """x itself."""
+    return apply1(IDENTITY, x)
+
+
+def dropout(x: V) -> V:
+    """x itself, as ever when nothing is being trained."""
+    return identity(x)
+
+
+def transpose(x: V, perm: Sequence[int] | None = None) -> V:
+    """The axes in the order `perm`; reversed where none is given."""
+    return apply1(TRANSPOSE, x, perm=perm)
+
+
+def expand(x: V, shape: Sequence[Length]) -> V:
+    """Broadcast together with `shape`, of which a length may be a var of one integer."""
+    return apply1(EXPAND, x, shape=lengths(shape))
+
+
+def split(x: V, parts: int | Sequence[int], axis: int = 0) -> tuple[V, ...]:
+    """Consecutive parts along `axis`: of the given lengths, or that many of equal length, the last maybe shorter."""
+    length = x.spec.shape[normalize_axis(axis, len(x.spec.shape))]
+    sizes = _equal_parts(length, parts) if isinstance(parts, int) else tuple(parts)
+    return cast(tuple[V, ...], apply(SPLIT, (x,), sizes=sizes, axis=axis))
+
+
+def _equal_parts(length: int, parts: int) -> tuple[int, ...]:
+    if parts < 1:
+        raise ShapeError(f"{length} elements cannot be split into {parts} parts")
+    size = -(-length // parts)
+    return tuple(max(min(size, length - i * size), 0) for i in range(parts))

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from ops.common.apply import Operand, V, apply1
 from ops.common.batches import dense_images
 from ops.common.boxes import CACHE_BYTES, pieces
 from ops.common.thunks import in_turn
@@ -202,3 +203,8 @@ BATCH_NORM = OpSchema(
     stripes=image_stripes,
 )
 OPS = (BATCH_NORM,)
+
+
+def batch_norm(x: V, scale: Operand, bias: Operand, mean: Operand, var: Operand, *, epsilon: float = 1e-5) -> V:
+    """(x - mean) / sqrt(var + epsilon) * scale + bias, one of each a channel; x (N, C, ...)."""
+    return apply1(BATCH_NORM, x, scale, bias, mean, var, epsilon=epsilon)

@@ -9,11 +9,14 @@ numba compiles one pass each; numpy has several over a piece that stays in the c
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any, cast
 
 import numpy as np
 
+from ops.common.apply import Operand, V, apply
 from ops.common.batches import dense_images
 from ops.common.thunks import in_turn
+from ops.elementwise.cast import cast as to_dtype
 from ops.norm.channels import (
     combine_steps,
     flat_channels,
@@ -284,3 +287,33 @@ BATCH_NORM_DATA_GRADIENT = OpSchema(
     cost=_passes(5),
 )
 OPS = (BATCH_NORM_TRAINING, CHANNEL_SUMS, BATCH_NORM_DATA_GRADIENT)
+
+
+def batch_norm_training(x: V, scale: Operand, bias: Operand, *, epsilon: float = 1e-5) -> tuple[V, V, V]:
+    """x with mean 0 and variance 1 in each channel, times scale (C,), plus bias; that mean, and that variance.
+
+    The variance divides by the number of elements, as normalization needs it; see `batch_norm_running`.
+    """
+    return cast(tuple[V, V, V], apply(BATCH_NORM_TRAINING, (x, scale, bias), epsilon=epsilon))
+
+
+def batch_norm_running(
+    x: V, scale: Operand, bias: Operand, mean: V, variance: V, *, momentum: float = 0.1, epsilon: float = 1e-5
+) -> V:
+    """`batch_norm_training` that also moves the parameters `mean` and `variance` towards those of the batch.
+
+    Each is 1 - momentum of what it was and momentum of what the batch has, at the end of a run, as in torch: the
+    variance is that of a sample, divided by one less. Raises ShapeError where a channel has one element.
+    """
+    if x.spec.ndim < 2 or x.spec.shape[1] == 0:
+        raise ShapeError(f"batch_norm_running: {x.spec} has no channels in its second dimension")
+    count: Any = x.spec.size // x.spec.shape[1]
+    if not x.spec.is_symbolic and count < 2:
+        raise ShapeError(f"batch_norm_running: {x.spec} has {count} element(s) a channel, and a variance needs two")
+    y, batch_mean, biased = batch_norm_training(x, scale, bias, epsilon=epsilon)
+    if x.spec.is_symbolic:  # the number is a constant once shapes are bound
+        count = to_dtype(x.graph.constant(count), x.spec.dtype)
+    for running, statistic in ((mean, batch_mean), (variance, cast(Any, biased) * (count / (count - 1)))):
+        old: Any = running
+        x.graph.assign(running, old + (statistic - old) * momentum)
+    return y

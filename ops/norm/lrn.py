@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from ops.common.apply import V, apply1
 from ops.common.boxes import CACHE_BYTES, pieces
 from ops.common.thunks import in_turn
 from ops.common.tiling import image_stripes
@@ -96,3 +97,8 @@ LRN = OpSchema(
     stripes=image_stripes,
 )
 OPS = (LRN,)
+
+
+def lrn(x: V, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0) -> V:
+    """x / (bias + alpha / size * sum of x ** 2 over `size` channels around) ** beta; x (N, C, spatial...)."""
+    return apply1(LRN, x, size=size, alpha=alpha, beta=beta, bias=bias)

@@ -8,11 +8,12 @@ from functools import partial
 
 import numpy as np
 
+from ops.common.apply import Operand, V, apply1
 from ops.common.tiling import axis_stripes
 from ops.common.windows import require_spatial
+from ops.norm import onednn
 from ops.norm.compiled import channel_kernel, row_kernel
 from ops.norm.gradient import channel_norm_gradient, row_norm_gradient
-from ops.norm.onednn import layer_norm
 from ops.norm.rows import RowNorm, bind_row_norm, row_norm_workspace
 from ops.schema.attributes import Attribute, flag, integer, number
 from ops.schema.schema import (
@@ -133,7 +134,7 @@ LAYER_NORM = OpSchema(
     name="layer_norm",
     summary="(x - mean) / sqrt(variance + epsilon) * scale + bias over the dimensions from `axis` on.",
     infer=_infer_layer,
-    kernels=(layer_norm(_VECTOR_ROWS), _VECTOR_ROWS, _kernel(_layer_norm)),
+    kernels=(onednn.layer_norm(_VECTOR_ROWS), _VECTOR_ROWS, _kernel(_layer_norm)),
     arity=(2, 3),
     attributes=(_AXIS, _EPSILON, Attribute("with_stats", flag, False)),
     overwrites=overwrites_first,
@@ -176,3 +177,23 @@ GROUP_NORM = OpSchema(
     gradient=channel_norm_gradient,
 )
 OPS = (LAYER_NORM, RMS_NORM, INSTANCE_NORM, GROUP_NORM)
+
+
+def layer_norm(x: V, scale: Operand, bias: Operand | None = None, axis: int = -1, epsilon: float = 1e-5) -> V:
+    """Mean 0 and variance 1 over the dimensions from `axis` on, then times scale, plus bias."""
+    return apply1(LAYER_NORM, x, scale, *(() if bias is None else (bias,)), axis=axis, epsilon=epsilon)
+
+
+def rms_norm(x: V, scale: Operand, axis: int = -1, epsilon: float = 1e-5) -> V:
+    """x / sqrt(mean(x ** 2) + epsilon) * scale over the dimensions from `axis` on."""
+    return apply1(RMS_NORM, x, scale, axis=axis, epsilon=epsilon)
+
+
+def instance_norm(x: V, scale: Operand, bias: Operand, epsilon: float = 1e-5) -> V:
+    """Mean 0 and variance 1 in each channel of each image, then times scale (C,), plus bias (C,)."""
+    return apply1(INSTANCE_NORM, x, scale, bias, epsilon=epsilon)
+
+
+def group_norm(x: V, scale: Operand, bias: Operand, num_groups: int, epsilon: float = 1e-5) -> V:
+    """Mean 0 and variance 1 in each group of channels of each image, then times scale (C,), plus bias (C,)."""
+    return apply1(GROUP_NORM, x, scale, bias, num_groups=num_groups, epsilon=epsilon)

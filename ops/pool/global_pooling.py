@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from ops.common.apply import V, apply1
 from ops.common.boxes import CACHE_BYTES, pieces
 from ops.common.powers import powers, roots
 from ops.common.thunks import in_turn
@@ -131,3 +132,18 @@ GLOBAL_LP_POOL = OpSchema(
     stripes=pool_stripes,
 )
 OPS = (GLOBAL_AVERAGE_POOL, GLOBAL_MAX_POOL, GLOBAL_LP_POOL)
+
+
+def global_average_pool(x: V) -> V:
+    """The mean of each channel: (N, C, 1...)."""
+    return apply1(GLOBAL_AVERAGE_POOL, x)
+
+
+def global_max_pool(x: V) -> V:
+    """The largest element of each channel: (N, C, 1...)."""
+    return apply1(GLOBAL_MAX_POOL, x)
+
+
+def global_lp_pool(x: V, p: int = 2) -> V:
+    """(sum of |x| ** p) ** (1 / p) of each channel: (N, C, 1...)."""
+    return apply1(GLOBAL_LP_POOL, x, p=p)

@@ -2,13 +2,24 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any, cast
 
 import numpy as np
 
+from ops.common.apply import V, apply, apply1
 from ops.common.batches import dense_images
 from ops.common.powers import powers, roots
 from ops.common.tiling import pool_stripes
-from ops.common.windows import WINDOW_ATTRIBUTES, Windows, require_spatial, tap_range, windows
+from ops.common.windows import (
+    WINDOW_ATTRIBUTES,
+    Sizes,
+    Windows,
+    each,
+    require_spatial,
+    spatial_attributes,
+    tap_range,
+    windows,
+)
 from ops.pool.compiled import AVERAGE_PLANES, MAX_PLANES
 from ops.pool.gradient import lp_ratio, lp_slope, max_pool_gradient, spread
 from ops.pool.indices import INDICES
@@ -161,3 +172,73 @@ LP_POOL = OpSchema(
     gradient=_lp_gradient,
 )
 OPS = (MAX_POOL, AVERAGE_POOL, LP_POOL)
+
+
+def _window(x: V, kernel_shape: Sizes, strides: Sizes, pads: Sizes, dilations: Sizes) -> dict[str, Any]:
+    kernel = each(kernel_shape, x.spec.ndim - 2)
+    return {"kernel_shape": kernel, **spatial_attributes(x.spec, strides, pads, dilations)}
+
+
+def max_pool(
+    x: V,
+    kernel_shape: Sizes,
+    strides: Sizes = 1,
+    pads: Sizes = 0,
+    *,
+    dilations: Sizes = 1,
+    ceil_mode: bool = False,
+    auto_pad: str = "NOTSET",
+) -> V:
+    """The largest element of each window."""
+    window = _window(x, kernel_shape, strides, pads, dilations)
+    return apply1(MAX_POOL, x, **window, ceil_mode=ceil_mode, auto_pad=auto_pad)
+
+
+def max_pool_with_indices(
+    x: V,
+    kernel_shape: Sizes,
+    strides: Sizes = 1,
+    pads: Sizes = 0,
+    *,
+    dilations: Sizes = 1,
+    ceil_mode: bool = False,
+    auto_pad: str = "NOTSET",
+    storage_order: int = 0,
+) -> tuple[V, V]:
+    """The largest element of each window, and where it is in the whole of x (int64)."""
+    window = _window(x, kernel_shape, strides, pads, dilations)
+    more = {"ceil_mode": ceil_mode, "auto_pad": auto_pad, "storage_order": storage_order}
+    return cast(tuple[V, V], apply(MAX_POOL, (x,), **window, **more, with_indices=True))
+
+
+def average_pool(
+    x: V,
+    kernel_shape: Sizes,
+    strides: Sizes = 1,
+    pads: Sizes = 0,
+    *,
+    dilations: Sizes = 1,
+    ceil_mode: bool = False,
+    auto_pad: str = "NOTSET",
+    count_include_pad: bool = False,
+) -> V:
+    """The mean of each window; padding counts as zeros only with `count_include_pad`."""
+    window = _window(x, kernel_shape, strides, pads, dilations)
+    more = {"ceil_mode": ceil_mode, "auto_pad": auto_pad, "count_include_pad": count_include_pad}
+    return apply1(AVERAGE_POOL, x, **window, **more)
+
+
+def lp_pool(
+    x: V,
+    kernel_shape: Sizes,
+    strides: Sizes = 1,
+    pads: Sizes = 0,
+    *,
+    p: int = 2,
+    dilations: Sizes = 1,
+    ceil_mode: bool = False,
+    auto_pad: str = "NOTSET",
+) -> V:
+    """(sum of |x| ** p) ** (1 / p) of each window."""
+    window = _window(x, kernel_shape, strides, pads, dilations)
+    return apply1(LP_POOL, x, **window, p=p, ceil_mode=ceil_mode, auto_pad=auto_pad)

@@ -4,10 +4,12 @@ import math
 import string
 from collections.abc import Sequence
 from functools import partial
+from typing import cast
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from ops.common.apply import V, apply
 from ops.common.indices import element_strides
 from ops.common.thunks import in_turn
 from ops.products.einsum_equation import Equation, Labels, equation_text, read
@@ -178,3 +180,8 @@ EINSUM = OpSchema(
     gradient=_gradient,
 )
 OPS = (EINSUM,)
+
+
+def einsum(equation: str, *operands: V | Array) -> V:
+    """numpy.einsum: products of all operands, summed over the labels that the result of the equation does not have."""
+    return cast(V, apply(EINSUM, operands, equation=equation)[0])

@@ -1,10 +1,13 @@
 """alpha * A @ B + beta * C, where A and B may be transposed (ONNX Gemm-13)."""
 
+import math
 from functools import partial
 
 import numpy as np
 
+from ops.common.apply import Operand, V, apply1
 from ops.common.thunks import in_turn
+from ops.movement.reshape import reshape
 from ops.products.kernels import GEMM_KERNELS
 from ops.products.matmul import check_factors, is_half, single_bytes, single_copies
 from ops.products.onednn import PACKED
@@ -147,3 +150,27 @@ GEMM = OpSchema(
     gradient=_gradient,
 )
 OPS = (GEMM,)
+
+
+def gemm(
+    a: V,
+    b: Operand,
+    c: Operand | None = None,
+    *,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    trans_a: bool = False,
+    trans_b: bool = False,
+) -> V:
+    """alpha * a @ b + beta * c; `a` is (M, K) or, where transposed, (K, M), `b` likewise, `c` broadcasts to (M, N)."""
+    more = (b,) if c is None else (b, c)
+    return apply1(GEMM, a, *more, alpha=alpha, beta=beta, trans_a=trans_a, trans_b=trans_b)
+
+
+def linear(x: V, weight: Operand, bias: Operand | None = None) -> V:
+    """x @ weight.T + bias; `x` is (..., K), `weight` (N, K), `bias` (N,)."""
+    shape = x.spec.shape
+    if len(shape) == 2:
+        return gemm(x, weight, bias, trans_b=True)
+    rows = gemm(reshape(x, (math.prod(shape[:-1]), shape[-1])), weight, bias, trans_b=True)
+    return reshape(rows, (*shape[:-1], rows.spec.shape[1]))

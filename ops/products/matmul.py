@@ -6,9 +6,11 @@ transposes are never copied.
 
 import math
 from functools import partial
+from typing import cast
 
 import numpy as np
 
+from ops.common.apply import V, apply
 from ops.common.tiling import matmul_stripes
 from ops.products.kernels import MATMUL_KERNELS
 from ops.products.onednn import PACKED
@@ -18,7 +20,7 @@ from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature,
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.layout import Layout
-from ops.tensor.spec import NUMBERS, Shape, TensorSpec, broadcast_shapes
+from ops.tensor.spec import NUMBERS, Array, Shape, TensorSpec, broadcast_shapes
 
 HALF, SINGLE = np.dtype("float16"), np.dtype("float32")
 
@@ -148,3 +150,8 @@ MATMUL = OpSchema(
     stripes=matmul_stripes,
 )
 OPS = (MATMUL,)
+
+
+def matmul(a: V | Array, b: V | Array) -> V:
+    """numpy.matmul: products of the last two axes, leading axes broadcast, a vector is a single row or column."""
+    return cast(V, apply(MATMUL, (a, b))[0])

@@ -6,11 +6,20 @@ from typing import Any
 
 import numpy as np
 
+from ops.common.apply import Operand, V, apply1
 from ops.common.thunks import in_turn
-from ops.common.windows import WINDOW_ATTRIBUTES
+from ops.common.windows import WINDOW_ATTRIBUTES, Sizes, spatial_attributes
 from ops.convolution.shapes import ConvCase, conv_case
 from ops.quantised.conv_blocks import INT32, Blocks, Work, by_output
-from ops.quantised.params import BYTES, SINGLE, check_scale, quantised_type, to_quantised
+from ops.quantised.params import (
+    BYTES,
+    SINGLE,
+    check_scale,
+    quantised_type,
+    scale_and_zero_point,
+    to_quantised,
+    zero_point_operand,
+)
 from ops.schema.attributes import Attribute, integer, integers
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.schema.workspace import bytes_of, carve, prefix
@@ -153,3 +162,43 @@ QLINEAR_CONV = OpSchema(
     cost=_cost,
 )
 OPS = (CONV_INTEGER, QLINEAR_CONV)
+
+
+def conv_integer(
+    x: V,
+    w: Operand,
+    x_zero_point: Operand = 0,
+    w_zero_point: Operand = 0,
+    *,
+    strides: Sizes = 1,
+    pads: Sizes = 0,
+    dilations: Sizes = 1,
+    group: int = 1,
+) -> V:
+    """Convolution of x - x_zero_point with w - w_zero_point for int8 or uint8, exactly, in int32."""
+    zeros = (zero_point_operand(x_zero_point, x), zero_point_operand(w_zero_point, w))
+    return apply1(CONV_INTEGER, x, w, *zeros, **spatial_attributes(x.spec, strides, pads, dilations), group=group)
+
+
+def qlinear_conv(
+    x: V,
+    w: Operand,
+    bias: Operand | None = None,
+    *,
+    x_scale: Operand,
+    w_scale: Operand,
+    y_scale: Operand,
+    x_zero_point: Operand = 0,
+    w_zero_point: Operand = 0,
+    y_zero_point: Operand = 0,
+    strides: Sizes = 1,
+    pads: Sizes = 0,
+    dilations: Sizes = 1,
+    group: int = 1,
+) -> V:
+    """Convolution of quantised tensors, quantised again. The bias is int32, its scale x_scale * w_scale."""
+    left = scale_and_zero_point(x_scale, x_zero_point, x)
+    right = scale_and_zero_point(w_scale, w_zero_point, w)
+    out = scale_and_zero_point(y_scale, y_zero_point, x)
+    attrs = spatial_attributes(x.spec, strides, pads, dilations)
+    return apply1(QLINEAR_CONV, x, *left, w, *right, *out, *(() if bias is None else (bias,)), **attrs, group=group)

@@ -1,9 +1,11 @@
 """Quantisation with a scale and a zero point that are computed from the tensor (ONNX DynamicQuantizeLinear-11)."""
 
 from functools import partial
+from typing import cast
 
 import numpy as np
 
+from ops.common.apply import V, apply
 from ops.common.thunks import in_turn
 from ops.quantised.linear import quantising_cost
 from ops.quantised.params import PIECE, SINGLE, Grain, ends, pieces, to_quantised
@@ -69,3 +71,8 @@ DYNAMIC_QUANTIZE_LINEAR = OpSchema(
     cost=quantising_cost,
 )
 OPS = (DYNAMIC_QUANTIZE_LINEAR,)
+
+
+def dynamic_quantize_linear(x: V) -> tuple[V, V, V]:
+    """x as uint8, with the scale and the zero point that its range asks for."""
+    return cast(tuple[V, V, V], apply(DYNAMIC_QUANTIZE_LINEAR, (x,)))

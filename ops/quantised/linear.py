@@ -1,9 +1,11 @@
 """Quantisation and dequantisation with scales and zero points (ONNX QuantizeLinear-25, DequantizeLinear-25)."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
+from ops.common.apply import Operand, V, apply1
 from ops.common.thunks import in_turn
 from ops.quantised.linear_compiled import LINEAR
 from ops.quantised.params import (
@@ -16,7 +18,9 @@ from ops.quantised.params import (
     ends,
     pieces,
     quantised_type,
+    scale_operand,
     to_quantised,
+    zero_point_operand,
 )
 from ops.schema.attributes import Attribute, element_type, integer, optional
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
@@ -162,3 +166,32 @@ DEQUANTIZE_LINEAR = OpSchema(
     cost=quantising_cost,
 )
 OPS = (QUANTIZE_LINEAR, DEQUANTIZE_LINEAR)
+
+
+def quantize_linear(
+    x: V,
+    scale: Operand,
+    zero_point: Operand | None = None,
+    *,
+    axis: int = 1,
+    block_size: int = 0,
+    to: Any = None,
+    precision: Any = None,
+) -> V:
+    """saturate(round(x / scale) + zero_point), halves to even, as the type of the zero point (or `to`, else uint8).
+
+    A scale is one number, one for each place along `axis`, or one for each `block_size` places along it. Divides in the
+    type of the scale, or in `precision`.
+    """
+    more = () if zero_point is None else (zero_point_operand(zero_point, np.dtype(to or np.uint8)),)
+    return apply1(
+        QUANTIZE_LINEAR, x, scale_operand(scale), *more, axis=axis, block_size=block_size, to=to, precision=precision
+    )
+
+
+def dequantize_linear(
+    x: V, scale: Operand, zero_point: Operand | None = None, *, axis: int = 1, block_size: int = 0, to: Any = None
+) -> V:
+    """(x - zero_point) * scale, as the type of the scale (or `to`); scales as in quantize_linear."""
+    more = () if zero_point is None else (zero_point_operand(zero_point, x),)
+    return apply1(DEQUANTIZE_LINEAR, x, scale_operand(scale), *more, axis=axis, block_size=block_size, to=to)

@@ -4,9 +4,18 @@ from functools import partial
 
 import numpy as np
 
+from ops.common.apply import Operand, V, apply1
 from ops.common.thunks import in_turn
 from ops.quantised.matmul_compiled import TILED
-from ops.quantised.params import BYTES, SINGLE, check_scale, quantised_type, to_quantised
+from ops.quantised.params import (
+    BYTES,
+    SINGLE,
+    check_scale,
+    quantised_type,
+    scale_and_zero_point,
+    to_quantised,
+    zero_point_operand,
+)
 from ops.quantised.product import INT32, Product, Tiles, scratch_specs
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.schema.workspace import bytes_of, carve, prefix
@@ -123,3 +132,26 @@ QLINEAR_MATMUL = OpSchema(
     cost=_cost,
 )
 OPS = (MATMUL_INTEGER, QLINEAR_MATMUL)
+
+
+def matmul_integer(a: V, b: Operand, a_zero_point: Operand = 0, b_zero_point: Operand = 0) -> V:
+    """(a - a_zero_point) @ (b - b_zero_point) for int8 or uint8, exactly, in int32."""
+    return apply1(MATMUL_INTEGER, a, b, zero_point_operand(a_zero_point, a), zero_point_operand(b_zero_point, b))
+
+
+def qlinear_matmul(
+    a: V,
+    b: Operand,
+    *,
+    a_scale: Operand,
+    b_scale: Operand,
+    y_scale: Operand,
+    a_zero_point: Operand = 0,
+    b_zero_point: Operand = 0,
+    y_zero_point: Operand = 0,
+) -> V:
+    """The product of two quantised matrices, quantised again."""
+    left = scale_and_zero_point(a_scale, a_zero_point, a)
+    right = scale_and_zero_point(b_scale, b_zero_point, b)
+    out = scale_and_zero_point(y_scale, y_zero_point, a)
+    return apply1(QLINEAR_MATMUL, a, *left, b, *right, *out)

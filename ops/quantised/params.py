@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
+from ops.common.apply import Operand, is_var
 from ops.common.blocks import blocks
 from ops.schema.schema import Thunk
 from ops.schema.workspace import prefix
@@ -116,3 +117,20 @@ def quantised_type(zero: TensorSpec, allowed: frozenset[np.dtype[Any]] = QUANTIS
     if zero.dtype not in allowed:
         raise DtypeError(f"a zero point must be one of {', '.join(sorted(map(str, allowed)))}, not {zero.dtype}")
     return zero.dtype
+
+
+def scale_operand(value: Operand) -> Operand:
+    """Returns a plain number as float32, other operands as they are."""
+    return np.asarray(value, np.float32) if isinstance(value, (int, float)) else value
+
+
+def zero_point_operand(value: Operand, like: Operand) -> Operand:
+    """Returns a plain number in the element type of `like`, a tensor or an element type; others as they are."""
+    if not isinstance(value, int):
+        return value
+    return np.asarray(value, like.spec.dtype if is_var(like) else getattr(like, "dtype", like))
+
+
+def scale_and_zero_point(scale: Operand, zero_point: Operand, like: Operand) -> tuple[Operand, Operand]:
+    """Returns both parameters of one tensor as operands."""
+    return scale_operand(scale), zero_point_operand(zero_point, like)

@@ -1,10 +1,12 @@
 """Recurrent layers (ONNX LSTM-22, GRU-22, RNN-22): both directions, lengths of sequences, first states, peepholes."""
 
 import math
+from typing import Any, cast
 
+from ops.common.apply import Operand, V, apply
 from ops.recurrent.cells import Step, gru_step, lstm_step, rnn_step
 from ops.recurrent.run import recurrent_kernel
-from ops.recurrent.shapes import ATTRIBUTES, Family, inference
+from ops.recurrent.shapes import ATTRIBUTES, OPTIONAL, Family, inference
 from ops.schema.attributes import Attribute, flag
 from ops.schema.schema import Cost, OpSchema, Signature
 
@@ -51,3 +53,62 @@ LSTM = _schema(
     "Long short-term memory over time: all h (if `with_y`), the last h and the last cell.",
 )
 OPS = (RNN, GRU, LSTM)
+
+
+def _apply(schema: OpSchema, required: tuple[Operand, ...], optional: dict[str, Operand], attrs: dict[str, Any]) -> Any:
+    names = tuple(n for n in OPTIONAL if optional.get(n) is not None)
+    return apply(schema, (*required, *(optional[n] for n in names)), given=names, **attrs)
+
+
+def rnn(
+    x: V,
+    w: Operand,
+    r: Operand,
+    bias: Operand | None = None,
+    *,
+    lengths: Operand | None = None,
+    initial_h: Operand | None = None,
+    **options: Any,
+) -> tuple[V, V]:
+    """h = f(x w + h r + bias); y and the last h.
+
+    Options: direction, layout, clip, activations with activation_alpha and activation_beta.
+    """
+    more = {"bias": bias, "lengths": lengths, "initial_h": initial_h}
+    return cast(tuple[V, V], _apply(RNN, (x, w, r), more, options))
+
+
+def gru(
+    x: V,
+    w: Operand,
+    r: Operand,
+    bias: Operand | None = None,
+    *,
+    lengths: Operand | None = None,
+    initial_h: Operand | None = None,
+    **options: Any,
+) -> tuple[V, V]:
+    """Gated recurrent units, gates z, r, h; y and the last h. Options as in rnn, and linear_before_reset."""
+    more = {"bias": bias, "lengths": lengths, "initial_h": initial_h}
+    return cast(tuple[V, V], _apply(GRU, (x, w, r), more, options))
+
+
+def lstm(
+    x: V,
+    w: Operand,
+    r: Operand,
+    bias: Operand | None = None,
+    *,
+    lengths: Operand | None = None,
+    initial_h: Operand | None = None,
+    initial_c: Operand | None = None,
+    peepholes: Operand | None = None,
+    **options: Any,
+) -> tuple[V, V, V]:
+    """Long short-term memory, gates i, o, f, c; y, the last h, the last cell. Options as in rnn, and input_forget.
+
+    `peepholes` (directions, 3 * hidden) are of i, o and f.
+    """
+    states = {"initial_h": initial_h, "initial_c": initial_c}
+    more = {"bias": bias, "lengths": lengths, "peepholes": peepholes, **states}
+    return cast(tuple[V, V, V], _apply(LSTM, (x, w, r), more, options))

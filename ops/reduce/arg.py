@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 
+from ops.common.apply import V, apply1
 from ops.common.blocks import BLOCK_BYTES, blocks
 from ops.common.elementwise import require_dtype
 from ops.common.fold import fold_cost
@@ -107,3 +108,13 @@ def _arg(name: str, search: Search, summary: str) -> OpSchema:
 ARG_MAX = _arg("arg_max", _largest, "Position of the largest element; the first of equals, or the last.")
 ARG_MIN = _arg("arg_min", _smallest, "Position of the smallest element; the first of equals, or the last.")
 OPS = (ARG_MAX, ARG_MIN)
+
+
+def arg_max(x: V, axis: int = 0, keepdims: bool = True, select_last_index: bool = False) -> V:
+    """int64 position of the largest element along `axis`; the first of equals, or the last."""
+    return apply1(ARG_MAX, x, axis=axis, keepdims=keepdims, select_last_index=select_last_index)
+
+
+def arg_min(x: V, axis: int = 0, keepdims: bool = True, select_last_index: bool = False) -> V:
+    """int64 position of the smallest element along `axis`; the first of equals, or the last."""
+    return apply1(ARG_MIN, x, axis=axis, keepdims=keepdims, select_last_index=select_last_index)

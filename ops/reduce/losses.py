@@ -7,12 +7,15 @@ follow each other; and a loss that nobody differentiates would have written them
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any, cast
 
 import numpy as np
 
+from ops.common.apply import Operand, V, apply1
 from ops.common.indices import check_index_dtype
 from ops.common.thunks import in_turn
 from ops.reduce.loss_boxes import LossCase, LossPart, loss_parts
+from ops.reduce.reduce import reduce_mean
 from ops.schema.attributes import Attribute, integer, number, one_of
 from ops.schema.backward import Backward, Terms
 from ops.schema.schema import (
@@ -190,3 +193,21 @@ SOFTMAX_CROSS_ENTROPY_GRADIENT = OpSchema(
     cost=_cost(7),
 )
 OPS = (SOFTMAX_CROSS_ENTROPY, SOFTMAX_CROSS_ENTROPY_GRADIENT)
+
+
+def softmax_cross_entropy(
+    logits: V, labels: Operand, reduction: str = "mean", *, ignore_index: int = -100, label_smoothing: float = 0.0
+) -> V:
+    """-log(softmax(logits)) of the class that each label names; logits (N, C, ...), labels (N, ...) integers.
+
+    The mean over all labels but `ignore_index`, their sum, or ("none") one loss a label. With `label_smoothing` s, the
+    target is 1 - s at the label, and s spread over all classes. Raises IndexRangeError, as it runs, for other labels.
+    """
+    more = {"reduction": reduction, "ignore_index": ignore_index, "label_smoothing": label_smoothing}
+    return apply1(SOFTMAX_CROSS_ENTROPY, logits, labels, **more)
+
+
+def mse_loss(prediction: V, target: Operand) -> V:
+    """The mean of the squares of prediction - target, which has its shape."""
+    difference: Any = cast(Any, prediction) - target
+    return cast(V, reduce_mean(difference * difference, None, keepdims=False))

@@ -1,6 +1,6 @@
 """Reductions over axes (ONNX ReduceSum, ReduceMean, ReduceMax ... in their newest versions)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
+from ops.common.apply import V, apply1
 from ops.common.blocks import Index, working_dtype
 from ops.common.elementwise import Dtypes, require_dtype
 from ops.common.fold import (
@@ -289,3 +290,56 @@ OPS = (
     *(REDUCE_MAX, REDUCE_MIN, REDUCE_SUM, REDUCE_PROD, REDUCE_MEAN),
     *(REDUCE_L1, REDUCE_L2, REDUCE_SUM_SQUARE, REDUCE_LOG_SUM, REDUCE_LOG_SUM_EXP),
 )
+
+
+Axes = Sequence[int] | None
+
+
+def reduce_max(x: V, axes: Axes = None, keepdims: bool = True) -> V:
+    """Largest element over `axes`, which stay with length 1 where `keepdims` is set."""
+    return apply1(REDUCE_MAX, x, axes=axes, keepdims=keepdims)
+
+
+def reduce_min(x: V, axes: Axes = None, keepdims: bool = True) -> V:
+    """Smallest element over `axes`, which stay with length 1 where `keepdims` is set."""
+    return apply1(REDUCE_MIN, x, axes=axes, keepdims=keepdims)
+
+
+def reduce_sum(x: V, axes: Axes = None, keepdims: bool = True) -> V:
+    """Sum over `axes`, which stay with length 1 where `keepdims` is set."""
+    return apply1(REDUCE_SUM, x, axes=axes, keepdims=keepdims)
+
+
+def reduce_prod(x: V, axes: Axes = None, keepdims: bool = True) -> V:
+    """Product over `axes`, which stay with length 1 where `keepdims` is set."""
+    return apply1(REDUCE_PROD, x, axes=axes, keepdims=keepdims)
+
+
+def reduce_mean(x: V, axes: Axes = None, keepdims: bool = True) -> V:
+    """Mean over `axes`, which stay with length 1 where `keepdims` is set."""
+    return apply1(REDUCE_MEAN, x, axes=axes, keepdims=keepdims)
+
+
+def reduce_l1(x: V, axes: Axes = None, keepdims: bool = True) -> V:
+    """Sum of |x| over `axes`, which stay with length 1 where `keepdims` is set."""
+    return apply1(REDUCE_L1, x, axes=axes, keepdims=keepdims)
+
+
+def reduce_l2(x: V, axes: Axes = None, keepdims: bool = True) -> V:
+    """Root of the sum of x squared over `axes`, which stay with length 1 where `keepdims` is set."""
+    return apply1(REDUCE_L2, x, axes=axes, keepdims=keepdims)
+
+
+def reduce_sum_square(x: V, axes: Axes = None, keepdims: bool = True) -> V:
+    """Sum of x squared over `axes`, which stay with length 1 where `keepdims` is set."""
+    return apply1(REDUCE_SUM_SQUARE, x, axes=axes, keepdims=keepdims)
+
+
+def reduce_log_sum(x: V, axes: Axes = None, keepdims: bool = True) -> V:
+    """log(sum(x)) over `axes`, which stay with length 1 where `keepdims` is set."""
+    return apply1(REDUCE_LOG_SUM, x, axes=axes, keepdims=keepdims)
+
+
+def reduce_log_sum_exp(x: V, axes: Axes = None, keepdims: bool = True) -> V:
+    """log(sum(exp(x))) over `axes`, which stay with length 1 where `keepdims` is set."""
+    return apply1(REDUCE_LOG_SUM_EXP, x, axes=axes, keepdims=keepdims)

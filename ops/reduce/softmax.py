@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ops.common.apply import V, apply1
 from ops.common.thunks import nothing
 from ops.common.tiling import axis_stripes
 from ops.reduce.softmax_compiled import softmax_kernel
@@ -105,3 +106,13 @@ LOG_SOFTMAX = OpSchema(
     stripes=axis_stripes,
 )
 OPS = (SOFTMAX, LOG_SOFTMAX)
+
+
+def softmax(x: V, axis: int = -1) -> V:
+    """exp(x) / sum(exp(x)) along `axis`; same shape as x."""
+    return apply1(SOFTMAX, x, axis=axis)
+
+
+def log_softmax(x: V, axis: int = -1) -> V:
+    """log(softmax(x)) along `axis`; same shape as x."""
+    return apply1(LOG_SOFTMAX, x, axis=axis)

@@ -1,5 +1,6 @@
 """Channels moved into blocks of pixels and back (ONNX DepthToSpace, SpaceToDepth)."""
 
+from ops.common.apply import V, apply1
 from ops.movement.copies import Move
 from ops.movement.kernels import movement
 from ops.schema.attributes import Attribute, integer, one_of
@@ -76,3 +77,13 @@ SPACE_TO_DEPTH = OpSchema(
     bit_copies=True,
 )
 OPS = (DEPTH_TO_SPACE, SPACE_TO_DEPTH)
+
+
+def depth_to_space(x: V, blocksize: int, mode: str = "DCR") -> V:
+    """(N, C, H, W) to (N, C / b / b, H * b, W * b)."""
+    return apply1(DEPTH_TO_SPACE, x, blocksize=blocksize, mode=mode)
+
+
+def space_to_depth(x: V, blocksize: int, mode: str = "DCR") -> V:
+    """(N, C, H, W) to (N, C * b * b, H / b, W / b)."""
+    return apply1(SPACE_TO_DEPTH, x, blocksize=blocksize, mode=mode)

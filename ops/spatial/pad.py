@@ -1,12 +1,13 @@
 """A tensor with a border (ONNX Pad-21)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 from attrs import frozen
 
+from ops.common.apply import Operand, V, apply1
 from ops.common.view_rules import copy_cost
 from ops.index.gather_gradient import GATHER_GRADIENT
 from ops.movement.copies import Move
@@ -15,7 +16,7 @@ from ops.schema.attributes import Attribute, integers, one_of
 from ops.schema.backward import Backward, Tensor, Terms
 from ops.schema.schema import Attrs, Binding, OpSchema, Specs
 from ops.tensor.errors import DtypeError, ShapeError
-from ops.tensor.spec import Array
+from ops.tensor.spec import Array, normalize_axes
 
 _Indices = npt.NDArray[np.int64]
 _OUTSIDE = -1
@@ -174,3 +175,28 @@ PAD = OpSchema(
     bit_copies=True,
 )
 OPS = (PAD,)
+
+
+def pad(
+    x: V,
+    pads: Sequence[int],
+    mode: str = "constant",
+    value: Operand | None = None,
+    axes: Sequence[int] | None = None,
+) -> V:
+    """x with a border. `pads` are all numbers before, then all after, of `axes` (of every axis where none are given).
+
+    Negative pads take elements away. `mode` is constant (0 where no value is given), reflect, edge or wrap.
+    """
+    more = () if value is None else (value,)
+    return apply1(PAD, x, *more, pads=_all_pads(tuple(pads), axes, len(x.spec.shape)), mode=mode)
+
+
+def _all_pads(pads: tuple[int, ...], axes: Sequence[int] | None, ndim: int) -> tuple[int, ...]:
+    if axes is None:
+        return pads
+    if len(pads) != 2 * len(axes):
+        raise ShapeError(f"{len(pads)} pads for {len(axes)} axes; 2 an axis are wanted")
+    padded, half = normalize_axes(axes, ndim), len(axes)
+    before, after = (dict(zip(padded, part, strict=True)) for part in (pads[:half], pads[half:]))
+    return tuple(side.get(i, 0) for side in (before, after) for i in range(ndim))

@@ -1,16 +1,18 @@
 """Resizing by interpolation, one axis after the other (ONNX Resize-19)."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
+from ops.common.apply import V, apply1
 from ops.schema.attributes import Attribute, flag, integers, number, numbers, one_of
 from ops.schema.backward import Backward, Terms
 from ops.schema.schema import Attrs, Cost, OpSchema, Signature, Specs
 from ops.spatial.resize_compiled import RESIZE_NATIVE
 from ops.spatial.resize_passes import ADD_UP, INTERPOLATE, REPEATS
 from ops.spatial.resize_tables import COORDINATES, NEAREST
-from ops.tensor.errors import AttributeValueError, DtypeError, ShapeError
+from ops.tensor.errors import ArityError, AttributeValueError, DtypeError, ShapeError
 from ops.tensor.spec import FLOATS
 
 
@@ -87,3 +89,36 @@ RESIZE_GRADIENT = OpSchema(
     gradient=_gradient_again,
 )
 OPS = (RESIZE, RESIZE_GRADIENT)
+
+
+def resize(
+    x: V,
+    sizes: Sequence[int] = (),
+    scales: Sequence[float] = (),
+    *,
+    mode: str = "nearest",
+    coordinate_transformation_mode: str = "half_pixel",
+    nearest_mode: str = "round_prefer_floor",
+    cubic_coeff_a: float = -0.75,
+    exclude_outside: bool = False,
+    extrapolation_value: float = 0.0,
+    roi: Sequence[float] = (),
+    antialias: bool = False,
+) -> V:
+    """x brought to `sizes`, or to floor(shape * scales); one entry for each dimension. Raises ArityError."""
+    if not sizes and not scales:
+        raise ArityError("resize: sizes or scales must be given")
+    return apply1(
+        RESIZE,
+        x,
+        sizes=tuple(sizes),
+        scales=tuple(scales),
+        mode=mode,
+        coordinate_transformation_mode=coordinate_transformation_mode,
+        nearest_mode=nearest_mode,
+        cubic_coeff_a=cubic_coeff_a,
+        exclude_outside=exclude_outside,
+        extrapolation_value=extrapolation_value,
+        roi=tuple(roi),
+        antialias=antialias,
+    )

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from ops.common.apply import V, apply1
 from ops.common.thunks import in_turn
 from ops.common.widened import WIDE
 from ops.schema.attributes import Attribute, integer, number
@@ -115,3 +116,13 @@ DROPOUT = OpSchema(
     gradient=_gradient,
 )
 OPS = (DROPOUT,)
+
+
+def dropout_training(x: V, step: V, *, rate: float = 0.5, seed: int) -> V:
+    """x / (1 - rate), but 0 with probability `rate`; no bytes are kept for which.
+
+    They are a function of `seed`, of `step` (one int64) and of the place of an element: give each layer a seed of its
+    own, and let the step be an input, or a parameter that is counted up when the training step is complete:
+    graph.assign(step, step + 1).
+    """
+    return apply1(DROPOUT, x, step, rate=rate, seed=seed)

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 import engine
 import ops
+from ops.common.apply import apply
 from ops.common.indices import IndexRangeError
 from ops.convolution.conv import CONV
 from ops.convolution.gradient import CONV_INPUT_GRADIENT, CONV_WEIGHT_GRADIENT
 from ops.convolution.transpose import CONV_TRANSPOSE
-from ops.functional.apply import apply
 from ops.norm.batch_norm_training import BATCH_NORM_DATA_GRADIENT, BATCH_NORM_TRAINING, CHANNEL_SUMS
 from ops.norm.gradient import NORM_DATA_GRADIENT, NORM_SCALE_GRADIENT
 from ops.norm.lrn_gradient import LRN_GRADIENT

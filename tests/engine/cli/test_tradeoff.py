@@ -7,7 +7,7 @@ from threadpoolctl import ThreadpoolController
 from engine import Graph
 from engine.cli import tradeoff
 from engine.executor import parallel
-from ops.functional.apply import apply1
+from ops.common.apply import apply1
 from ops.schema.schema import Binding, Kernel, OpSchema, Thunk
 
 

@@ -1,25 +1,27 @@
-"""What stands between the brackets of x[...], as slices and a reshape."""
+"""Indexing with brackets, x[...], as slices and a reshape."""
 
 from collections.abc import Sequence
 from types import EllipsisType
 from typing import Any
 
-from ops.functional.apply import V
-from ops.functional.lengths import Length
-from ops.functional.views import identity, reshape
-from ops.functional.views import slice as slice_axes
+from ops.common.apply import V
+from ops.common.lengths import Length
+from ops.movement.reshape import reshape
+from ops.movement.slicing import slice as slice_axes
+from ops.movement.views import identity
 from ops.schema.attributes import integer
 from ops.tensor.dims import Dim
 from ops.tensor.errors import AttributeValueError, ShapeError
 
 Key = int | slice | EllipsisType | None
-"""One part of what stands between the brackets."""
+"""One part of the index between the brackets."""
+
 
 _BEFORE_THE_FIRST = -(2**63) + 1
 
 
 def getitem(x: V, key: Key | tuple[Key, ...]) -> V:
-    """x[key] for integers, slices, one ellipsis, and None for a new axis, as numpy has it.
+    """Returns x[key] for integers, slices, one ellipsis, and None for a new axis, as numpy does.
 
     Bounds of slices may be dimensions, or vars of one integer, which the run decides.
     """
@@ -30,16 +32,16 @@ def getitem(x: V, key: Key | tuple[Key, ...]) -> V:
     if cut:
         axes, starts, ends, steps = zip(*cut, strict=True)
         x = slice_axes(x, starts, ends, axes, steps)
-    kept = iter(x.spec.shape)
-    dims = [1 if k is None else next(kept) for k in keys]
-    wanted = [n for k, n in zip(keys, dims, strict=True) if k is None or isinstance(k, slice)]
-    if not _is_same(wanted, x.spec.shape):
-        return reshape(x, wanted)
+    lengths = iter(x.spec.shape)
+    dims = [1 if k is None else next(lengths) for k in keys]
+    shape_after = [n for k, n in zip(keys, dims, strict=True) if k is None or isinstance(k, slice)]
+    if not _is_same(shape_after, x.spec.shape):
+        return reshape(x, shape_after)
     return x if cut else identity(x)
 
 
 def _spelled_out(keys: tuple[Key, ...], ndim: int) -> list[int | slice | None]:
-    """The keys with the ellipsis replaced, so that all axes have one."""
+    """Returns the keys with the ellipsis replaced, so that all axes have one."""
     named = sum(1 for k in keys if k is not None and k is not ...)
     dots = sum(1 for k in keys if k is ...)
     if named > ndim or dots > 1:
@@ -62,7 +64,7 @@ def _number(key: int) -> int:
 
 
 def _part(key: int | slice, length: Dim | int) -> tuple[Length, Length, int]:
-    """Start, end and step of a slice operator."""
+    """Returns start, end and step of a slice operator."""
     if not isinstance(key, slice):
         start = _from_front(key, length)
         return start, start + 1, 1
@@ -70,23 +72,25 @@ def _part(key: int | slice, length: Dim | int) -> tuple[Length, Length, int]:
         raise ShapeError(f"{key} has the step 0")
     if not all(p is None or isinstance(p, int) for p in (length, key.start, key.stop)):
         return _open_part(key, length)
-    found = range(*key.indices(length))
-    if not found:
+    places = range(*key.indices(length))
+    if not places:
         return 0, 0, 1
-    return found.start, found.stop if found.stop >= 0 else _BEFORE_THE_FIRST, found.step
+    return places.start, places.stop if places.stop >= 0 else _BEFORE_THE_FIRST, places.step
 
 
 def _open_part(key: slice, length: Dim | int) -> tuple[Length, Length, int]:
-    """The same where the length has no number yet, or what stands in the key has none."""
+    """Returns start, end and step where the length or an entry of the key has no number yet."""
     step = 1 if key.step is None else _number(key.step)
     start, end = (0, length) if step > 0 else (-1, _BEFORE_THE_FIRST)
     if step < 0 and isinstance(key.start, int) and key.start < 0:
-        _from_front(key.start, length)  # from in front of the axis numpy goes nowhere, and the operator to the first
+        _from_front(
+            key.start, length
+        )  # numpy takes nothing from in front of the axis; the operator would take the first element
     return start if key.start is None else key.start, end if key.stop is None else key.stop, step
 
 
 def _is_whole(part: tuple[Length, Length, int], length: Dim | int) -> bool:
-    """Whether it is the axis as it is. Decides nothing about lengths."""
+    """Returns whether a part is the whole axis. Decides nothing about lengths."""
     start, end, step = part
     if not isinstance(start, int) or (start, step) != (0, 1):
         return False
@@ -94,14 +98,14 @@ def _is_whole(part: tuple[Length, Length, int], length: Dim | int) -> bool:
 
 
 def _is_same(one: Sequence[Dim | int], other: Sequence[Dim | int]) -> bool:
-    """Whether two shapes are the same. Decides nothing about lengths."""
+    """Returns whether two shapes are the same. Decides nothing about lengths."""
     return len(one) == len(other) and all(
         m is n or (isinstance(m, int) and isinstance(n, int) and m == n) for m, n in zip(one, other, strict=True)
     )
 
 
 def _from_front(index: int, length: Dim | int) -> Any:
-    """The index, counted from the front."""
+    """Returns the index, counted from the front. Raises ShapeError outside the axis."""
     if not (index < length if index >= 0 else -index <= length):
         raise ShapeError(f"index {index} is outside an axis of length {length}")
     return index if index >= 0 else length + index

@@ -1,4 +1,4 @@
-"""What gradient rules work with (ops/schema/backward.py), on the functions that a user calls."""
+"""The arithmetic of gradient rules (`ops.schema.backward`), by the functions that a user calls."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from ops.functional import cast, comparison, linalg, movement, reduce, unary, views, where
-from ops.functional.apply import GraphLike, apply
+import ops
+from ops.common.apply import GraphLike, apply
 from ops.schema.backward import Tensor, Term, Terms
 from ops.schema.schema import Attrs, OpSchema, Signature
 from ops.tensor.spec import Array, TensorSpec
@@ -15,7 +15,7 @@ from ops.tensor.spec import Array, TensorSpec
 
 @frozen(eq=False)
 class BackwardStep:
-    """One use of an operator, seen from behind; see `ops.schema.backward.Backward`, which it implements."""
+    """One use of an operator in the backward pass; implements `ops.schema.backward.Backward`."""
 
     graph: GraphLike
     signature: Signature
@@ -41,8 +41,8 @@ class BackwardStep:
         return self.grad(0)
 
     def grad(self, output: int) -> Tensor:
-        found = self.grads[output]
-        return self.zeros(self.signature.outputs[output]) if found is None else found
+        gradient = self.grads[output]
+        return self.zeros(self.signature.outputs[output]) if gradient is None else gradient
 
     def wants(self, position: int) -> bool:
         return position in self.wanted
@@ -51,8 +51,8 @@ class BackwardStep:
         return self.graph.constants.get(self.inputs[position])
 
     def terms(self, *makers: Callable[[], Tensor] | None) -> Terms:
-        made = (make() if make and self.wants(i) else None for i, make in enumerate(makers))
-        return (*made, *(None,) * (len(self.inputs) - len(makers)))
+        terms = (make() if make and self.wants(i) else None for i, make in enumerate(makers))
+        return (*terms, *(None,) * (len(self.inputs) - len(makers)))
 
     def apply(self, schema: OpSchema, *operands: Tensor, **attrs: Any) -> tuple[Tensor, ...]:
         return apply(schema, operands, **attrs)
@@ -68,64 +68,64 @@ class BackwardStep:
         return zeros(self.graph, spec)
 
     def sum(self, x: Tensor, axes: Sequence[int] | None = None, keepdims: bool = True) -> Tensor:
-        return reduce.reduce_sum(x, axes, keepdims)
+        return ops.reduce_sum(x, axes, keepdims)
 
     def sum_to(self, x: Tensor, shape: Sequence[int]) -> Tensor:
-        wanted, found = tuple(shape), x.spec.shape
-        if wanted == found:
+        target, source = tuple(shape), x.spec.shape
+        if target == source:
             return x
-        more = len(found) - len(wanted)
-        grown = (i for i, n in enumerate(wanted, more) if n == 1 and found[i] != 1)
-        axes = (*range(more), *grown)
-        return self.reshape(self.sum(x, axes) if axes else x, wanted)
+        leading = len(source) - len(target)
+        broadcast = (i for i, n in enumerate(target, leading) if n == 1 and source[i] != 1)
+        axes = (*range(leading), *broadcast)
+        return self.reshape(self.sum(x, axes) if axes else x, target)
 
     def reshape(self, x: Tensor, shape: Sequence[int]) -> Tensor:
-        return x if x.spec.shape == tuple(shape) else views.reshape(x, tuple(shape))
+        return x if x.spec.shape == tuple(shape) else ops.reshape(x, tuple(shape))
 
     def transpose(self, x: Tensor, perm: Sequence[int]) -> Tensor:
-        return x if tuple(perm) == tuple(range(len(perm))) else views.transpose(x, perm)
+        return x if tuple(perm) == tuple(range(len(perm))) else ops.transpose(x, perm)
 
     def expand(self, x: Tensor, shape: Sequence[int]) -> Tensor:
-        return x if x.spec.shape == tuple(shape) else views.expand(x, tuple(shape))
+        return x if x.spec.shape == tuple(shape) else ops.expand(x, tuple(shape))
 
     def slice(self, x: Tensor, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int]) -> Tensor:
-        return views.slice(x, starts, ends, axes)
+        return ops.slice(x, starts, ends, axes)
 
     def pad(self, x: Tensor, before: Sequence[int], after: Sequence[int]) -> Tensor:
-        return movement.pad(x, (*before, *after)) if any((*before, *after)) else x
+        return ops.pad(x, (*before, *after)) if any((*before, *after)) else x
 
     def concat(self, xs: Sequence[Tensor], axis: int) -> Tensor:
-        return movement.concat(xs, axis)
+        return ops.concat(xs, axis)
 
     def cast(self, x: Tensor, dtype: np.dtype[Any]) -> Tensor:
-        return x if x.spec.dtype == dtype else cast.cast(x, dtype)
+        return x if x.spec.dtype == dtype else ops.cast(x, dtype)
 
     def matmul(self, a: Tensor, b: Tensor) -> Tensor:
-        return linalg.matmul(a, b)
+        return ops.matmul(a, b)
 
     def where(self, condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
-        return where.where(condition, a, b)
+        return ops.where(condition, a, b)
 
     def equal(self, a: Tensor, b: Tensor) -> Tensor:
-        return comparison.equal(a, b)
+        return ops.equal(a, b)
 
     def exp(self, x: Tensor) -> Tensor:
-        return unary.exp(x)
+        return ops.exp(x)
 
     def log(self, x: Tensor) -> Tensor:
-        return unary.log(x)
+        return ops.log(x)
 
     def sqrt(self, x: Tensor) -> Tensor:
-        return unary.sqrt(x)
+        return ops.sqrt(x)
 
     def abs(self, x: Tensor) -> Tensor:
-        return unary.abs(x)
+        return ops.abs(x)
 
     def sign(self, x: Tensor) -> Tensor:
-        return unary.sign(x)
+        return ops.sign(x)
 
 
 def zeros(graph: GraphLike, spec: TensorSpec) -> Tensor:
-    """Zeros that need the bytes of one."""
+    """Returns zeros of that spec, which are views of one element."""
     one = graph.constant(np.zeros((), spec.dtype))
-    return views.expand(one, spec.shape) if spec.shape else one
+    return ops.expand(one, spec.shape) if spec.shape else one

@@ -1,9 +1,10 @@
-"""How a function on vars adds a node to their graph. A graph is known here by what it does, not by its class."""
+"""Adds operators to graphs, for the functions of all families. A graph is any object with the methods of GraphLike."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from ops.schema.schema import OpSchema
 from ops.tensor.dims import Dim
@@ -25,7 +26,7 @@ class GraphLike(Protocol):
         """Adds a constant."""
 
     def data_dim(self, var: Any, index: int = 0, samples: Sequence[int] = ()) -> Any:
-        """An element of an integer var as a dimension; `samples` are numbers that it might be."""
+        """Returns an element of an integer var as a dimension; `samples` are numbers that it might be."""
 
 
 class VarLike(Protocol):
@@ -43,15 +44,20 @@ class VarLike(Protocol):
 V = TypeVar("V", bound=VarLike)
 Operand = Any
 """A var, an array, or a plain number (which takes the dtype of the first var)."""
+Mixed: TypeAlias = V | Array | float
+"""The same as a type that checkers know: functions whose operands are all of it return the type of their vars."""
 
 
 def is_var(value: object) -> bool:
-    """Whether a value is a var of some graph."""
+    """Returns whether a value is a var of some graph."""
     return hasattr(value, "graph") and hasattr(value, "spec")
 
 
 def apply(schema: OpSchema, operands: Sequence[Operand], **attrs: Any) -> tuple[Any, ...]:
-    """Adds the operator to the graph of its first var; arrays and numbers become constants. Returns all outputs."""
+    """Adds the operator to the graph of its first var; arrays and numbers become constants. Returns all outputs.
+
+    Raises ArityError where no operand is a var.
+    """
     first = next((o for o in operands if is_var(o)), None)
     if first is None:
         raise ArityError(f"{schema.name}: at least one operand must be a var of a graph")
@@ -59,9 +65,19 @@ def apply(schema: OpSchema, operands: Sequence[Operand], **attrs: Any) -> tuple[
     return graph.add(schema, [o if is_var(o) else graph.constant(_array(o, first.spec)) for o in operands], attrs)
 
 
-def apply1(schema: OpSchema, like: V, *more: Operand, **attrs: Any) -> V:
-    """The same for operators of one output whose first operand is a var."""
-    return cast(V, apply(schema, (like, *more), **attrs)[0])
+def apply1(schema: OpSchema, first: V, *more: Operand, **attrs: Any) -> V:
+    """Adds an operator of one output whose first operand is a var. Returns the output."""
+    return cast(V, apply(schema, (first, *more), **attrs)[0])
+
+
+def combine(schema: OpSchema, *operands: Mixed[V], **attrs: Any) -> V:
+    """Adds an operator of one output of whose operands any may be the var. Returns the output; raises ArityError."""
+    return cast(V, apply(schema, operands, **attrs)[0])
+
+
+def typed(value: Operand, dtype: npt.DTypeLike) -> Operand:
+    """Returns a number as an array of an element type, and a var as it is."""
+    return value if is_var(value) else np.asarray(value, dtype)
 
 
 def _array(value: Any, spec: TensorSpec) -> Array | Dim:
