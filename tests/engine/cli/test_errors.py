@@ -13,20 +13,6 @@ import pytest
 
 from engine.text.errors import FeedError, JudgeError
 from tests.helpers.cli.cli_checks import BUFFERS, Capture, error
-from tests.helpers.onnx.saved_models import save_perceptron
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(save_perceptron(tmp_path_factory.mktemp("models") / "perceptron.onnx"))
-
-
-@pytest.fixture
-def buffers(tmp_path: Path) -> str:
-    path = tmp_path / "buffers.csv"
-    path.write_text(BUFFERS)
-    return str(path)
-
 
 USAGE: tuple[list[str], ...] = (
     [],

@@ -16,7 +16,7 @@ from engine.cli.main import main
 from engine.planning import planner
 from engine.planning.options import Options
 from engine.planning.solving import solve_problem
-from tests.helpers.cli.cli_checks import BUFFERS, SOLVED, Capture, data, error
+from tests.helpers.cli.cli_checks import SOLVED, Capture, data, error
 from tests.helpers.onnx.saved_models import save_perceptron, save_reshape
 
 REPORTED = {
@@ -24,18 +24,6 @@ REPORTED = {
     *("constants_bytes", "workspace_bytes", "strategy", "status", "peak_tensors"),
 }
 MEASURED = {"outputs_equal", "static_seconds", "dynamic_seconds"}
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(save_perceptron(tmp_path_factory.mktemp("models") / "perceptron.onnx"))
-
-
-@pytest.fixture
-def buffers(tmp_path: Path) -> str:
-    path = tmp_path / "buffers.csv"
-    path.write_text(BUFFERS)
-    return str(path)
 
 
 def test_plan_prints_a_page(model: str, capsys: Capture) -> None:

@@ -17,15 +17,10 @@ from allocator.solvers.base import NO_NODES, Traits
 from engine.cli import strategies as comparing
 from engine.cli.main import main
 from engine.cli.options.common import duration
-from tests.helpers.cli.cli_checks import BUFFERS, PLACED, SOLVED, Capture, data, error, save
+from tests.helpers.cli.cli_checks import PLACED, SOLVED, Capture, data, error, save
 
 GAPS = "id,lower,upper,size,gaps\na,0,9,4,2-5\nb,2,5,4,\n"
 OVERWRITING = "2\n0 3 20\n2 5 10\n1\n1 0 6\n"
-
-
-@pytest.fixture
-def buffers(tmp_path: Path) -> str:
-    return save(tmp_path, BUFFERS)
 
 
 def test_solve_json_tells_how_far_the_arena_is_from_the_bound(buffers: str, capsys: Capture) -> None:

@@ -10,11 +10,6 @@ from tests.helpers.cli.cli_checks import BUFFERS, PLACED, SOLVED, Capture, data,
 OVERWRITING = "2\n0 3 20\n2 5 10\n1\n1 0 6\n"
 
 
-@pytest.fixture
-def buffers(tmp_path: Path) -> str:
-    return save(tmp_path, BUFFERS)
-
-
 @pytest.mark.parametrize("file", ["p.csv", "p.json", "p.plc", "p.bin"])
 def test_plans_of_every_format_are_validated(file: str, buffers: str, tmp_path: Path, capsys: Capture) -> None:
     plan = str(tmp_path / file)

@@ -14,9 +14,9 @@ from engine.lower.order import GIVEN, MEMORY, ORDERS, arrange
 from engine.planning.options import Options
 from engine.planning.planner import plan_graph
 from engine.stages.length_ranges import LengthRangePlanner
-from engine.stages.run import StagedExecutor
 from engine.text.errors import OptionError
 from tests.helpers.graphs.random_graphs import build, graphs, seeded
+from tests.helpers.graphs.staged_executors import staged
 from tests.helpers.graphs.unplanned_run import assert_same, check_modes, random_feeds, run_unplanned
 
 OTHERS = st.sampled_from([name for name in ORDERS if name != GIVEN])
@@ -129,8 +129,8 @@ def test_graphs_with_open_lengths_are_ordered_when_they_are_planned(order: str) 
         assert_same(ordered.run(feeds), wanted)
         assert_same(bounded.run(feeds), wanted)
         assert ordered.plan.arena_bytes < plain.plan.arena_bytes
-    assert isinstance(bounded.executor, StagedExecutor) and isinstance(bounded.executor.plan_first, LengthRangePlanner)
-    assert not bounded.executor.plan_first.replanned
+    planner = staged(bounded).plan_first
+    assert isinstance(planner, LengthRangePlanner) and not planner.replanned
 
 
 _SCRIPT = """

@@ -12,11 +12,11 @@ import engine
 import ops
 from engine import Graph
 from engine.stages.cache import CacheStatistics
-from engine.stages.run import StagedExecutor
 from engine.text.errors import EngineError, FeedError, GraphError, OptionError
 from ops.tensor.errors import OpError, ShapeError
 from ops.tensor.spec import Array
 from tests.helpers.graphs.random_graphs import Choose, seeded
+from tests.helpers.graphs.staged_executors import staged
 from tests.helpers.graphs.symbolic_graphs import LENGTHS, NAMES, build, feeds_of, symbolic
 from tests.helpers.graphs.unplanned_run import assert_same, run_unplanned
 
@@ -121,8 +121,7 @@ def test_cached_stage_runners_go_with_their_plans() -> None:
     exe = engine.compile(net(), plan_cache_size=3)
     for length in range(1, 12):
         exe.run(rows(length))
-    assert isinstance(exe.executor, StagedExecutor)
-    assert len(exe.executor._runners) <= 4
+    assert len(staged(exe)._runners) <= 4
 
 
 def test_lengths_that_do_not_fit_leave_the_cache_as_it_was() -> None:
@@ -139,12 +138,12 @@ def test_lengths_that_do_not_fit_leave_the_cache_as_it_was() -> None:
 
 def test_outputs_are_copies_unless_told() -> None:
     exe = engine.compile(net())
-    assert isinstance(exe.executor, StagedExecutor)
+    memory = staged(exe).memory
     one = exe.run(rows(3))["y"]
     kept = one.copy()
-    assert not exe.executor.memory.contains(one)
+    assert not memory.contains(one)
     lent = exe.run(rows(3), copy=False)["y"]
-    assert exe.executor.memory.contains(lent)
+    assert memory.contains(lent)
     exe.run(rows(5))
     assert one.tobytes() == kept.tobytes()
 

@@ -13,9 +13,9 @@ from engine import Executable, Graph, Var
 from engine.planning.options import Options
 from engine.planning.planner import plan_graph
 from engine.stages.partial_graph import whole_graph
-from engine.stages.run import StagedExecutor
 from engine.text.errors import BudgetError
 from ops.tensor.spec import Array
+from tests.helpers.graphs.staged_executors import staged
 
 MODES: Any = st.sampled_from([{}, {"mode": "dynamic"}, {"debug": "poison"}])
 
@@ -27,8 +27,7 @@ def rows(count: int, seed: int = 0) -> Array:
 
 def known_bytes(exe: Executable) -> int:
     """The arena of one plan of the whole run, in which all that was read had been known."""
-    executor = exe.executor
-    assert isinstance(executor, StagedExecutor)
+    executor = staged(exe)
     whole = whole_graph(executor.template, exe.stages[0].before, "whole", executor.history)
     return plan_graph(whole, Options()).arena_bytes
 

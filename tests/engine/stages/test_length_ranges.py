@@ -12,13 +12,13 @@ import engine
 import ops
 from engine import Executable, Graph
 from engine.stages.length_ranges import LengthRangePlanner
-from engine.stages.run import StagedExecutor
 from engine.text.errors import BudgetError, EngineError, FeedError, OptionError
 from engine.zoo.encoder import EncoderSize, encoder
 from ops.tensor.errors import OpError
 from ops.tensor.spec import Array
 from tests.helpers.allocations import check_allocates_nothing
 from tests.helpers.graphs.random_graphs import seeded
+from tests.helpers.graphs.staged_executors import staged
 from tests.helpers.graphs.symbolic_graphs import NAMES, feeds_of, symbolic
 from tests.helpers.graphs.unplanned_run import assert_same
 
@@ -41,8 +41,9 @@ def images() -> Graph:
 
 
 def planner(exe: Executable) -> LengthRangePlanner:
-    assert isinstance(exe.executor, StagedExecutor) and isinstance(exe.executor.plan_first, LengthRangePlanner)
-    return exe.executor.plan_first
+    planned_first = staged(exe).plan_first
+    assert isinstance(planned_first, LengthRangePlanner)
+    return planned_first
 
 
 def feeds(graph: Graph, lengths: dict[str, int], seed: int = 0) -> dict[str, Array]:
@@ -64,7 +65,7 @@ def test_every_smaller_shape_runs_in_the_arena_of_the_greatest(graph: Graph, len
             np.testing.assert_allclose(outputs[name], array, rtol=2e-6, atol=2e-6)
         assert exe.plan.arena_bytes == arena == exe.arena_bytes
     assert planner(exe).replanned == []
-    assert isinstance(exe.executor, StagedExecutor) and exe.executor.memory.relocations == 0
+    assert staged(exe).memory.relocations == 0
     greatest = feeds(graph, {n: high for n, (_, high) in length_ranges.items()})
     assert_same(exe.run(greatest), exact.run(greatest))
 

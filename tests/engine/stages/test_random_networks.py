@@ -9,30 +9,15 @@ from hypothesis import strategies as st
 
 import engine
 from engine import Executable
-from engine.stages.run import StagedExecutor
-from engine.stages.segments import Segments
-from engine.stages.stage import Terms
 from engine.stages.stage_runner import StageRunner
 from engine.system.arrays import address
 from ops.tensor.spec import Array
 from tests.helpers.graphs.random_graphs import seeded
+from tests.helpers.graphs.staged_executors import in_segments, staged
 from tests.helpers.graphs.staged_networks import Net, build_net, feeds_for, nets
 
 SEEDS = st.integers(0, 10**6)
 MODES: tuple[dict[str, Any], ...] = ({}, {"mode": "dynamic"}, {"debug": "poison"}, {"budget": "1 MiB"})
-
-
-def executor(exe: Executable) -> StagedExecutor:
-    assert isinstance(exe.executor, StagedExecutor)
-    return exe.executor
-
-
-def in_segments(exe: Executable) -> Executable:
-    """The same where the system gives no addresses ahead."""
-    in_block = executor(exe)
-    exe_terms = Terms(in_block.terms.options, in_block.terms.capacity, in_one_block=False)
-    again = StagedExecutor(in_block.template, exe_terms, Segments(in_block.terms.options.alignment), in_block.cache)
-    return Executable(exe.graph, again)
 
 
 def check(exe: Executable, net: Net, seed: int) -> None:
@@ -46,7 +31,7 @@ def check(exe: Executable, net: Net, seed: int) -> None:
 def check_addresses(exe: Executable) -> None:
     """What a stage takes over is where the stage before left it, which the judge was told too."""
     left: dict[str, Array] = {}
-    runners = {entry.stage: runner for entry, runner in executor(exe)._runners.items()}
+    runners = {entry.stage: runner for entry, runner in staged(exe)._runners.items()}
     for stage in exe.stages:
         runner = runners[stage]
         assert isinstance(runner, StageRunner)

@@ -14,13 +14,13 @@ from engine import Executable, Graph, Var
 from engine.check import check_handover
 from engine.lower.calls import Storage
 from engine.planning.placed import PlacedPlan
-from engine.stages.run import StagedExecutor
-from engine.stages.segments import ReservedMemory, Segments
+from engine.stages.segments import ReservedMemory
 from engine.stages.stage import next_stage
 from engine.text.errors import BudgetError, EngineError, FeedError, HandoverError, KernelError
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk
 from ops.tensor.layout import Layout
 from ops.tensor.spec import Array
+from tests.helpers.graphs.staged_executors import in_segments, staged
 
 SEEN: list[str] = []
 
@@ -174,7 +174,7 @@ def test_a_budget_that_is_just_enough_is_enough() -> None:
     needed = max(stage.plan.arena_bytes for stage in exe.stages)
     fitting, outputs = ran(large, signs(1, 2, -1), budget=needed)
     np.testing.assert_array_equal(outputs["y"], wanted["y"])
-    assert isinstance(fitting.executor, StagedExecutor) and isinstance(fitting.executor.memory, ReservedMemory)
+    assert isinstance(staged(fitting).memory, ReservedMemory)
     with pytest.raises(BudgetError):
         ran(large, signs(1, 2, -1), budget=needed - 1)
 
@@ -326,8 +326,7 @@ def test_threads_take_turns_in_a_staged_run() -> None:
 
 def test_the_judge_sees_what_every_stage_takes_over() -> None:
     exe, _ = ran(large, signs(1, 2, -1))
-    first, executor = exe.stages[0], exe.executor
-    assert isinstance(executor, StagedExecutor)
+    first, executor = exe.stages[0], staged(exe)
     moved = {var: evolve(held, offset=held.offset + 64) for var, held in first.after.alive.items()}
     wrong = evolve(first, after=evolve(first.after, alive=moved, top=first.after.top + 64))
     with pytest.raises(HandoverError, match="is alive at"):
@@ -336,10 +335,7 @@ def test_the_judge_sees_what_every_stage_takes_over() -> None:
 
 def test_runs_in_segments_use_those_that_there_are() -> None:
     exe, _ = ran(large)
-    in_block = exe.executor
-    assert isinstance(in_block, StagedExecutor)
-    memory = Segments(64)
-    again = StagedExecutor(in_block.template, evolve(in_block.terms, in_one_block=False), memory, in_block.cache)
+    executor = staged(in_segments(exe))
     for x in (signs(1, -1), signs(*range(1, 9)), signs(1, -1)):
-        (lent,) = again.run({"x": x}, {}, False).values()
-        assert memory.contains(lent) and len(lent) == (x[:, 0] > 0).sum()
+        (lent,) = executor.run({"x": x}, {}, False).values()
+        assert executor.memory.contains(lent) and len(lent) == (x[:, 0] > 0).sum()

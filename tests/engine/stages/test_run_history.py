@@ -5,17 +5,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import engine
 import ops
 from engine import Executable, Graph
-from engine.stages.run import StagedExecutor
-from engine.stages.segments import Segments
 from engine.text.errors import BudgetError, EngineError, FeedError, KernelError
 from ops.tensor.spec import Array
+from tests.helpers.graphs.staged_executors import in_segments, staged
 
 
 def counting(**options: Any) -> Executable:
@@ -37,52 +35,40 @@ def count(exe: Executable, turns: int) -> None:
     assert y.tolist() == list(range(turns + 1))
 
 
-def executor(exe: Executable) -> StagedExecutor:
-    assert isinstance(exe.executor, StagedExecutor)
-    return exe.executor
-
-
-def in_segments(exe: Executable) -> Executable:
-    """The same where the system gives no addresses ahead; plans are shared."""
-    in_block = executor(exe)
-    terms = evolve(in_block.terms, in_one_block=False)
-    return Executable(exe.graph, StagedExecutor(in_block.template, terms, Segments(64), in_block.cache))
-
-
 @settings(max_examples=10, deadline=None)
 @given(st.integers(1, 12), st.lists(st.integers(0, 12), min_size=1, max_size=5))
 def test_a_run_that_is_repeated_finds_as_many_stages_as_are_kept(size: int, turns: list[int]) -> None:
     exe = counting(plan_cache_size=size)
     for number in turns:
         count(exe, number)
-        before = executor(exe).cache.statistics
+        before = staged(exe).cache.statistics
         count(exe, number)
-        after, asked = executor(exe).cache.statistics, len(exe.stages)
+        after, asked = staged(exe).cache.statistics, len(exe.stages)
         assert after.hits - before.hits == min(size, asked)
         assert after.misses - before.misses == max(0, asked - size)
         assert after.plans <= size
-        assert len(executor(exe)._runners) <= size + 1
+        assert len(staged(exe)._runners) <= size + 1
 
 
 def test_a_longer_run_goes_on_where_a_shorter_one_ended() -> None:
     exe = counting()
     count(exe, 5)
-    misses = executor(exe).cache.misses
+    misses = staged(exe).cache.misses
     count(exe, 8)
-    assert executor(exe).cache.hits == 5 + 1  # not the stage in which the shorter one ended
-    assert executor(exe).cache.misses == misses + 3 + 1
+    assert staged(exe).cache.hits == 5 + 1  # not the stage in which the shorter one ended
+    assert staged(exe).cache.misses == misses + 3 + 1
 
 
 def test_runners_go_when_the_arena_moves() -> None:
     exe = in_segments(counting())
     for turns in (2, 12):
         count(exe, turns)
-    plans, runners = executor(exe).cache.statistics.plans, len(executor(exe)._runners)
+    plans, runners = staged(exe).cache.statistics.plans, len(staged(exe)._runners)
     assert runners > 12
-    executor(exe).memory.start(1 << 20)
+    staged(exe).memory.start(1 << 20)
     count(exe, 2)
-    assert len(executor(exe)._runners) == len(exe.stages) < runners
-    assert executor(exe).cache.statistics.plans == plans
+    assert len(staged(exe)._runners) == len(exe.stages) < runners
+    assert staged(exe).cache.statistics.plans == plans
 
 
 def test_executors_that_share_plans_have_arenas_of_their_own() -> None:
@@ -90,10 +76,10 @@ def test_executors_that_share_plans_have_arenas_of_their_own() -> None:
     other = in_segments(one)
     for turns in (3, 5, 3):
         count(one, turns)
-        misses = executor(one).cache.misses
+        misses = staged(one).cache.misses
         count(other, turns)
-        assert executor(other).cache.misses == misses
-    assert executor(one).memory is not executor(other).memory
+        assert staged(other).cache.misses == misses
+    assert staged(one).memory is not staged(other).memory
 
 
 def halves() -> Executable:

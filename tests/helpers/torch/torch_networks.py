@@ -119,19 +119,18 @@ def disturb(module: nn.Module) -> None:
             held[name] *= torch.rand(held[name].shape, generator=generator) * 0.6 + 0.7
 
 
-def exported(module: nn.Module, image: int) -> Any:
-    """An onnx.ModelProto by the TorchScript exporter, in which convolutions and normalizations are kept apart."""
+def exported(module: nn.Module, shape: Sequence[int], **options: Any) -> Any:
+    """Returns the `onnx.ModelProto` that the TorchScript exporter makes of a module with one input "x" of a shape."""
     file: Any = io.BytesIO()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the exporter is going to be replaced, and says so
         torch.onnx.export(
             module,
-            (torch.zeros(1, 3, image, image),),
+            (torch.zeros(*shape),),
             file,
-            training=torch.onnx.TrainingMode.PRESERVE,
-            do_constant_folding=False,
             dynamo=False,
             input_names=["x"],
             output_names=["y"],
+            **options,
         )
     return onnx.load_from_string(file.getvalue())

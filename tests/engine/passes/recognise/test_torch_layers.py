@@ -1,13 +1,10 @@
 """What PyTorch's exporter writes for a layer becomes that layer again. Needs torch, which is in the test extra."""
 
-import io
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
 import torch
 from torch import nn
@@ -19,6 +16,7 @@ from engine.passes.pipeline import CLEANUP, RECOGNITION, until_unchanged
 from engine.passes.recognise.activations import ACTIVATIONS
 from engine.passes.recognise.layer_norms import LAYER_NORMS
 from engine.passes.recognise.softmaxes import SOFTMAXES
+from tests.helpers.torch.torch_networks import exported
 
 _X = (2, 6, 16)
 
@@ -87,15 +85,7 @@ LAYERS: dict[str, tuple[nn.Module, Sequence[str]]] = {
 
 
 def _exported(module: nn.Module, opset: int) -> Graph:
-    """Imported from what the TorchScript exporter wrote."""
-    file: Any = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the exporter is going to be replaced, and says so
-        torch.onnx.export(
-            module.eval(), (torch.zeros(_X),), file, opset_version=opset, dynamo=False, input_names=["x"],
-            output_names=["y"],
-        )  # fmt: skip
-    return engine.load_onnx(onnx.load_from_string(file.getvalue()))
+    return engine.load_onnx(exported(module.eval(), _X, opset_version=opset))
 
 
 def _seed(module: nn.Module) -> None:
