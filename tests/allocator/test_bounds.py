@@ -107,7 +107,7 @@ def test_a_slot_between_pinned_chunks_is_filled_by_some_chunks_only() -> None:
     assert lower_bound(problem) == minimal_peak(problem) == 16 + 3
 
 
-def test_a_slot_between_pinned_chunks_is_lost_to_what_meets_others_there() -> None:
+def test_a_slot_between_pinned_chunks_is_lost_to_a_chunk_that_conflicts_with_others_there() -> None:
     """Chunk 0 would fit below chunk 1, but later chunk 2 lies there."""
     problem = Problem([0, 0, 1], [2, 1, 2], [4, 4, 1], [1] * 3, [FREE, 5, 3])
     assert lower_bound(problem) == minimal_peak(problem) == 9 + 4
@@ -168,12 +168,12 @@ def test_lower_bound_of_no_chunks_is_zero() -> None:
         (free([0], [1], [0], [1]), 0, "no chunk has bytes"),
     ],
 )
-def test_a_bound_says_what_proves_it(problem: Problem, nbytes: int, reason: str) -> None:
+def test_a_bound_names_its_proof(problem: Problem, nbytes: int, reason: str) -> None:
     assert proved_bound(problem) == Bound(nbytes, reason)
     assert solve(problem).bound_reason == reason
 
 
 @given(problems(max_chunks=7, max_size=5, horizon=5, pins=True, conflicts=True))
-def test_a_bound_that_a_search_proved_says_so(problem: Problem) -> None:
+def test_a_bound_that_a_search_proved_names_the_search(problem: Problem) -> None:
     plan = solve(problem, "exact", nodes=2_000)
     assert (plan.bound_reason == EXHAUSTED) == (plan.lower_bound > lower_bound(problem))

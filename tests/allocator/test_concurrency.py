@@ -112,7 +112,7 @@ def test_two_paths_that_cross_have_the_colours_of_the_longest_and_the_rest() -> 
 
 
 @given(dependences(least=1), st.integers(1, 4), st.data())
-def test_a_clock_never_lies_and_knows_all_of_its_own_path(deps: Dependences, most: int, data: st.DataObject) -> None:
+def test_a_path_clock_is_sound_and_complete_on_its_own_path(deps: Dependences, most: int, data: st.DataObject) -> None:
     colour, order = (
         colours(deps, np.ones(deps.count, np.int64), most),
         closure(deps),

@@ -69,7 +69,7 @@ def test_planning_progress_names_its_phase(graph: Graph) -> None:
         assert reported.bound <= plan.orderings[0].bound <= reported.best <= plan.orderings[0].given_bytes
 
 
-def test_a_sweep_tells_number_and_name_of_each_item() -> None:
+def test_a_sweep_reports_number_and_name_of_each_item() -> None:
     notes, seen = Notes(), []
     with watched_by(notes):
         for item in each("network", [3, 1, 2], lambda item: f"net{item}"):
@@ -89,7 +89,7 @@ def test_a_sweep_that_is_left_ends() -> None:
     assert len(notes.ended) == 2 and not notes.open
 
 
-def test_progress_of_other_threads_is_not_told() -> None:
+def test_progress_of_other_threads_is_not_reported() -> None:
     notes = Notes()
     with watched_by(notes), aside():
         pass

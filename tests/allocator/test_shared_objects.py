@@ -229,7 +229,7 @@ def test_by_breadth_lets_the_largest_free_object_grow() -> None:
     assert shared.size.tolist() == [5, 6, 3]
 
 
-def test_by_size_improved_follows_whoever_has_just_ended() -> None:
+def test_by_size_improved_follows_the_chunk_that_has_just_ended() -> None:
     """8, 9 and 2 bytes meet in tick 1. In the last stage, of 2 bytes, chunk 3 finds 9 just free and 8 for 3 ticks."""
     problem = chunks((0, 2, 8), (1, 5, 9), (1, 2, 2), (5, 6, 2))
     assert held(assign(problem, "shared_by_size_improved")) == [[1, 3], [0], [2]]

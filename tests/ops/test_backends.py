@@ -1,4 +1,4 @@
-"""A back-end is what it says: with numpy alone, no kernel imports numba or calls what it compiled."""
+"""Back-ends are separate: with numpy alone, no kernel imports numba or calls compiled code."""
 
 import functools
 import subprocess
@@ -21,13 +21,13 @@ LEAST_OPERATORS = 120
 
 
 def is_compiled(module: str) -> bool:
-    """Whether a module compiles code, or is the door to what does."""
+    """Returns whether a module compiles code, or loads the compiler."""
     last = module.rpartition(".")[2]
     return module.startswith(COMPILED) or last.startswith("jit_") or last.endswith(("_code", "_emit", "_door"))
 
 
 def reached(function: Any) -> set[str]:
-    """Modules of ours that a function refers to, itself or through functions that it refers to."""
+    """Returns the modules of this project that a function refers to, itself or through functions that it refers to."""
     seen: set[int] = set()
     modules: set[str] = set()
     waiting = [function]
@@ -82,7 +82,7 @@ def test_no_kernel_of_numpy_reaches_compiled_code() -> None:
 
 
 def test_kernels_of_other_back_ends_reach_compiled_code() -> None:
-    """Else the test above would see nothing."""
+    """Without this, the test above might see nothing."""
     compiled = [k for _, k in KERNELS if k.backend != NUMPY and any(map(is_compiled, reached(k.bind)))]
     assert len(compiled) > 100
 

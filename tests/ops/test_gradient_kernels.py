@@ -208,7 +208,7 @@ def test_gather_gradient_refuses_rows_of_another_shape(
 
 
 def _inputs(schema: OpSchema, dtype: str) -> tuple[list[Array], dict[str, Any]]:
-    """Large ones."""
+    """Returns large inputs."""
     rng = np.random.default_rng(0)
     dy, x = (rng.normal(size=(256, 512)).astype(dtype) for _ in range(2))
     rows = {"shape": (300, 512)}

@@ -84,7 +84,7 @@ def test_every_gradient_rule_is_tried() -> None:
 
 
 def _twice(function: Callable[..., Any]) -> Callable[..., Var]:
-    """The gradient of the sum of squares of a function."""
+    """Returns the gradient of the sum of squares of a function."""
 
     def build(*inputs: Var) -> Var:
         y = function(*inputs)
@@ -199,7 +199,7 @@ def test_other_element_types_agree_with_float64(function: Callable[[Var], Var], 
     np.testing.assert_allclose(gradient, wanted, rtol=4 * eps, atol=8 * eps)
 
 
-def test_of_several_outputs_those_that_nobody_reads_give_zeros() -> None:
+def test_unread_outputs_of_several_have_gradients_of_zeros() -> None:
     graph = Graph()
     x = graph.input("x", (2, 3), "float64")
     _, right = ops.split(x, (1, 2), axis=1)
@@ -209,7 +209,7 @@ def test_of_several_outputs_those_that_nobody_reads_give_zeros() -> None:
     assert gradient.tolist() == [[0.0, 1.0, 1.0], [0.0, 1.0, 1.0]]
 
 
-def test_an_embedding_adds_the_rows_of_words_that_stand_twice() -> None:
+def test_the_gradient_of_an_embedding_adds_rows_of_repeated_indices() -> None:
     graph = Graph()
     table = graph.input("table", (4, 2), "float64")
     words = graph.constant(np.array([3, 1, 3, -1]))

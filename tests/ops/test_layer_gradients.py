@@ -47,7 +47,7 @@ SIDES = st.integers(1, 4)
 
 
 def labels(seed: int, shape: tuple[int, ...], classes: int, ignored: int = 0) -> Array:
-    """Labels of which every `ignored`-th is -100."""
+    """Returns labels of which every `ignored`-th is -100."""
     drawn = np.random.default_rng(seed).integers(0, classes, shape)
     if ignored:
         drawn.reshape(-1)[::ignored] = -100
@@ -146,7 +146,7 @@ def test_statistics_of_the_batch_are_differentiated_too(which: int) -> None:
 
 
 def pools(n: int) -> st.SearchStrategy[dict[str, Any]]:
-    """Attributes of windows over n dimensions; pads are smaller than the kernel, as pooling wants them."""
+    """Draws attributes of windows over n dimensions; pads are smaller than the kernel, as pooling requires."""
 
     def attrs(kernel: tuple[int, ...]) -> st.SearchStrategy[dict[str, Any]]:
         pads = st.tuples(*(st.integers(0, k - 1) for k in (*kernel, *kernel)))
@@ -207,7 +207,7 @@ def arrays_of(seed: int, *shapes: tuple[int, ...]) -> list[Array]:
 
 
 def small_calls() -> list[Any]:
-    """Operators of the backward pass (and of training) with small inputs."""
+    """Returns operators of the backward pass (and of training) with small inputs."""
     x, dy, scale, mean = arrays_of(0, (3, 4, 5, 2), (3, 4, 5, 2), (4,), (4,))
     targets, variance = labels(0, (3, 5, 2), 4, 5), np.abs(scale) + 1
     windows = {"kernel_shape": (3, 2), "strides": (2, 1), "pads": (1, 0, 1, 1)}
@@ -255,7 +255,7 @@ ONLY_WIDE = (BATCH_NORM_TRAINING, CHANNEL_SUMS, BATCH_NORM_DATA_GRADIENT, MAX_PO
 
 
 def large_calls() -> list[Any]:
-    """The same with tensors of more than 128 KiB."""
+    """Returns the same with tensors of more than 128 KiB."""
     x, dy, scale, mean = arrays_of(0, (4, 16, 32, 32), (4, 16, 32, 32), (16,), (16,))
     variance, targets = np.abs(scale) + 1, labels(0, (4, 32, 32), 16, 7)
     (w,) = arrays_of(1, (16, 16, 3, 3))

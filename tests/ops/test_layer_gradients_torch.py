@@ -20,7 +20,7 @@ _SPATIAL = {1: "1d", 2: "2d", 3: "3d"}
 
 
 def check(ours: Callable[..., Any], theirs: Callable[..., Any], arrays: Sequence[Array]) -> None:
-    """Each gradient is torch's."""
+    """Checks each gradient against torch's."""
     graph, feeds = backward(ours, arrays, float_positions(arrays))
     outputs = engine.compile(graph).run(feeds)
     tensors = [torch.tensor(a, requires_grad=a.dtype.kind == "f") for a in arrays]

@@ -49,7 +49,7 @@ LEAST_CASES = 140
 
 
 def _resize_scales(x: Array, shape: tuple[int, ...], factors: Iterable[float], attrs: dict[str, Any]) -> None:
-    """Scales for all axes where they were given; with a policy the ratio that it kept."""
+    """Sets the scales of all axes: those that the case has, else the ratio that its policy keeps."""
     axes = [a % x.ndim for a in attrs.pop("axes", range(x.ndim))]
     policy, sizes = attrs.pop("keep_aspect_ratio_policy", b"stretch"), attrs.pop("given_sizes", None)
     roi = attrs.pop("roi", [])

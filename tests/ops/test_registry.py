@@ -7,7 +7,7 @@ from ops.registry import REGISTRY, find, index
 from ops.tensor.errors import DuplicateOperatorError, UnknownOperatorError
 
 
-def test_every_operator_stands_under_its_own_name() -> None:
+def test_every_operator_is_registered_under_its_own_name() -> None:
     assert REGISTRY
     assert all(name == schema.name for name, schema in REGISTRY.items())
 
@@ -32,5 +32,5 @@ def test_the_registry_cannot_be_changed() -> None:
         REGISTRY["mine"] = SOFTMAX  # type: ignore[index]
 
 
-def test_every_operator_says_what_it_does_and_has_a_kernel() -> None:
+def test_every_operator_has_a_description_and_a_kernel() -> None:
     assert all(schema.summary and schema.kernels for schema in REGISTRY.values())

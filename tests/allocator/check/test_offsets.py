@@ -122,7 +122,7 @@ def test_a_solver_that_packs_one_byte_too_tight_is_caught(problem: Problem) -> N
 
 
 @given(problems(alignments=(1,)))
-def test_a_solver_that_thinks_lifetimes_end_one_tick_early_is_caught(problem: Problem) -> None:
+def test_a_solver_that_ends_lifetimes_one_tick_early_is_caught(problem: Problem) -> None:
     """Chunk n begins in the last tick of chunk n - 1 and overwrites nothing; all are put at 0."""
     count = int((problem.size > 0).sum())
     assume(count > 1)
@@ -160,7 +160,7 @@ def test_a_compiled_verdict_names_the_same_two_chunks(drawn: tuple[Problem, Colu
 
 
 @given(problems(max_chunks=20), st.data())
-def test_a_compiled_verdict_knows_overwriters(problem: Problem, data: st.DataObject) -> None:
+def test_a_compiled_check_permits_overwriters(problem: Problem, data: st.DataObject) -> None:
     offset = solve(problem, "greedy_by_size").offset.copy()
     assert compiled_fault(problem, offset) is None
     assume(len(problem))

@@ -63,7 +63,7 @@ def test_check_objects_names_each_fault(
     assert check_objects(problem, column([0, 1, 1]), column([8, 4])) is None
 
 
-def test_an_overwriter_is_where_its_target_is_and_meets_nobody_else() -> None:
+def test_an_overwriter_shares_the_object_of_its_target_alone() -> None:
     """Chunk 1 overwrites chunk 0 in tick 2; chunk 2 lives in tick 3."""
     problem = chunks((0, 3, 8), (2, 4, 4), (3, 5, 4), src=[1], dest=[0], overwrite_offset=[4])
     assert check_objects(problem, column([0, 0, 1]), column([8, 4])) is None
@@ -75,7 +75,7 @@ def test_an_overwriter_is_where_its_target_is_and_meets_nobody_else() -> None:
     assert (meeting.kind, meeting.chunks) == (ObjectFaultKind.CONFLICT, (1, 2))
 
 
-def test_conflicts_are_believed_in_place_of_lifetimes_and_empty_chunks_not_looked_at() -> None:
+def test_conflicts_replace_lifetimes_and_empty_chunks_are_ignored() -> None:
     problem = chunks((0, 9, 8), (0, 9, 8), (0, 9, 0), conflicts=Conflicts([2], [0]))
     assert check_objects(problem, column([0, 0, 7]), column([8])) is None
     conflict = check_objects(chunks((0, 1, 8), (1, 2, 8), conflicts=Conflicts([1], [0])), np.zeros(2, int), column([8]))

@@ -35,7 +35,7 @@ def test_chunks_agree_with_their_derivation_by_hand(program: Program) -> None:
 
 
 @given(programs())
-def test_an_overwrite_is_taken_only_where_nobody_needs_the_bytes_any_more(program: Program) -> None:
+def test_an_overwrite_is_taken_only_where_the_bytes_are_needed_no_more(program: Program) -> None:
     chunks = derive(program)
     owners = {owner_of(program, v)[0]: int(chunks.chunk_of[v]) for v in range(len(program.sizes))}
     value_of = {chunk: owner for owner, chunk in owners.items()}

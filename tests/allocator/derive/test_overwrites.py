@@ -62,7 +62,7 @@ def test_every_overwrite_refusal_states_a_fact_and_all_others_are_taken(program:
 
 
 @given(programs(), st.data())
-def test_overwrite_refusals_tell_protected_unsafe_and_needed_values_apart(
+def test_overwrite_refusals_distinguish_protected_unsafe_and_needed_values(
     program: Program, data: st.DataObject
 ) -> None:
     values = st.lists(st.integers(0, len(program.sizes) - 1), max_size=2)

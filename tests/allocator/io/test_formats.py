@@ -72,7 +72,7 @@ def test_every_format_can_be_asked_for_by_name(name: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize("name", ["minimalloc", "megengine-json", "idealloc-plc", "tflm"])
 @given(problem=problems(max_chunks=6).map(plain))
 @settings(max_examples=20)
-def test_plans_in_every_format_speak_of_the_same_buffers(
+def test_plans_in_every_format_refer_to_the_same_buffers(
     name: str, problem: Problem, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path_factory.mktemp("plans") / "plan"

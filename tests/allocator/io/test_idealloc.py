@@ -48,7 +48,7 @@ def test_idealloc_csv_writes_one_lifetime_in_three_ways() -> None:
     assert texts == {Kind.OPEN: "42,6,10,8", Kind.HALF_OPEN: "42,3,5,8", Kind.INCLUSIVE: "42,3,4,8"}
 
 
-def test_open_lifetimes_meet_where_each_begins_before_the_other_ends() -> None:
+def test_open_lifetimes_conflict_where_each_begins_before_the_other_ends() -> None:
     problem = idealloc_csv.parse(b"id,lower,upper,size\n0,0,2,4\n1,1,3,4\n2,2,4,4\n", Kind.OPEN).problem
     assert (problem.begin.tolist(), problem.end.tolist()) == ([0, 1, 2], [2, 3, 4])
 

@@ -122,7 +122,7 @@ def test_overwrites_of_a_record_are_found_from_the_root_of_their_chain() -> None
     assert shape(instance.problem)[3] == [(1, 2, 0), (2, 0, 6)]
 
 
-def test_a_record_says_what_megengine_says() -> None:
+def test_a_record_equals_that_of_megengine() -> None:
     record = json.loads(megengine_record.render(megengine_record.parse(json.dumps(RECORD).encode())))
     assert record["chunk"] == {name: chunk for name, chunk in RECORD["chunk"].items() if name != "10"}
     assert record["opr"]["5"] == {"id": "5", "name": "opr5"} and len(record["opr"]) == 6

@@ -83,7 +83,7 @@ class FreeList:
         assert {self.blocks[b + OWNER]: b for b in ring if b not in free} == self.held
 
 
-def test_without_free_blocks_a_newcomer_goes_to_the_end() -> None:
+def test_without_free_blocks_a_new_block_goes_to_the_end() -> None:
     blocks = FreeList(8, 4)
     assert blocks.alloc(2, 6) == (1, NO_CHUNK)
     assert blocks.memory() == [(0, 8), (1, 4), (2, 6)]

@@ -196,7 +196,7 @@ def _wide(branches: int) -> Program:
 
 
 @pytest.mark.parametrize("looks", [0, 100_000, 2_000_000])
-def test_a_wide_network_is_given_up_after_so_many_looks(looks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_search_of_a_wide_network_ends_at_its_limit(looks: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each node that is tried enables runs in all branches, so that the count of those tried says little."""
     monkeypatch.setattr(limits, "LOOKS", looks)
     monkeypatch.setattr(search, "LEAST_LOOKS", 0)

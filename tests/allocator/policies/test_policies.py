@@ -192,7 +192,7 @@ def test_in_sequence_the_second_branch_takes_what_the_first_is_done_with() -> No
     assert waits == {(1, 3), (2, 3), (1, 4)}
 
 
-def test_exact_shares_only_where_all_who_use_the_old_value_are_done() -> None:
+def test_exact_shares_only_where_all_users_of_the_old_value_are_done() -> None:
     """Nothing says that 1 is done when 4 writes e, nor that 3 is when 2 writes c: no chunk takes the bytes of a."""
     outcome = run("exact", _diamond())
     assert outcome.plan.arena_bytes == 20

@@ -91,7 +91,7 @@ def check_runnable(work: RecomputeProblem, sequence: Sequence[int]) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(works(), st.integers(0, 100), st.sampled_from(MANNERS))
-def test_walks_and_what_is_kept_can_run_and_need_what_the_planner_says(
+def test_recompute_schedules_can_run_and_need_the_bytes_that_the_planner_computes(
     given_work: tuple[RecomputeProblem, Program], percent: int, manner: Manner
 ) -> None:
     work, program = given_work
@@ -111,7 +111,7 @@ def test_walks_and_what_is_kept_can_run_and_need_what_the_planner_says(
 
 @settings(max_examples=60, deadline=None)
 @given(works(), st.integers(0, 100))
-def test_recompute_search_is_deterministic_and_keeps_a_budget_or_says_how_far_it_got(
+def test_recompute_search_is_deterministic_and_keeps_a_budget_or_reports_its_best_peak(
     given_work: tuple[RecomputeProblem, Program], percent: int
 ) -> None:
     work, _ = given_work
@@ -152,7 +152,7 @@ def test_segments_alone_need_bytes_as_the_square_root_and_run_no_step_thrice() -
     assert all(extra_cost(work, s) <= 10 * 100 and max(map(s.count, set(s))) <= 2 for s in sequences)
 
 
-def test_recompute_leaves_out_values_nobody_reads_until_they_run_again() -> None:
+def test_recompute_leaves_out_runs_whose_values_are_unread_until_they_run_again() -> None:
     program = Program((Step(writes=(0,)), Step((0,), (1,)), Step((0,), (2,)), Step(reads=(1, 2))), [64] * 3)
     work = work_of(program, [0, 1, 1, 0], ())
     assert without_useless(work, [0, 1, 2, 1, 3]) == [0, 2, 1, 3]

@@ -205,7 +205,7 @@ def limits_of(gaps: PairGaps, pair: int) -> list[tuple[int, int]]:
 
 @given(tiny)
 @quickly
-def test_gaps_are_the_distances_at_which_no_two_pieces_meet(problem: Problem) -> None:
+def test_gaps_are_the_distances_at_which_no_two_pieces_overlap(problem: Problem) -> None:
     for part in all_parts(problem):
         made_of = pieces(problem, part)
         gaps = pair_gaps(part, made_of)

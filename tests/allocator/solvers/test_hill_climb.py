@@ -138,7 +138,7 @@ def moved(m: Move, is_plain: bool = True, by_life: bool = True) -> tuple[int, li
 
 
 @given(moves(), st.booleans())
-def test_a_move_takes_the_last_one_placed_before_one_that_it_meets(move: Move, by_life: bool) -> None:
+def test_a_move_takes_the_last_chunk_placed_before_one_that_it_conflicts_with(move: Move, by_life: bool) -> None:
     begin, end, order = move.begin, move.end, move.order
     to, new, _ = moved(move, by_life=by_life)
     at = int((move.offset != NO_PLACE).sum()) - 1

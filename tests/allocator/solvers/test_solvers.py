@@ -197,7 +197,7 @@ def test_greedy_takes_the_smallest_gap_that_fits() -> None:
     assert solve(Problem(begin, end, size, [1] * 6, pinned), "greedy_by_size").offset[5] == 23
 
 
-def test_push_down_lets_a_newcomer_below_an_overwriter_push_the_whole_chain() -> None:
+def test_push_down_moves_the_whole_chain_above_a_chunk_below_an_overwriter() -> None:
     """Chunk 1 overwrites the upper bytes of chunk 0; chunk 2 does not fit below it, so the chain moves up."""
     problem = Problem([0, 1, 2], [2, 4, 4], [10, 4, 8], [1] * 3, [FREE] * 3, [1], [0], [6])
     plan = solve(problem, "pushdown")

@@ -37,7 +37,7 @@ def _drawn(*shape: int) -> Array:
 
 
 def apart(array: Array) -> Array:
-    """The same batch with images that lie apart."""
+    """Returns the same batch with gaps between its images."""
     count, image = len(array), array.size // max(len(array), 1)
     buffer = np.full((count, image + _GAP), np.nan, array.dtype)
     images = buffer[:, _GAP:].reshape(array.shape)
@@ -84,7 +84,7 @@ NAMES = [f"{schema.name}-{i}" for i, (schema, _, _) in enumerate(CASES)]
 
 
 def _signed(schema: OpSchema, arrays: Sequence[Array], attrs: dict[str, Any]) -> list[Signature]:
-    """With constants and without: kernels that pack them may be others."""
+    """Returns the signature without constants and, where there may be some, with them: other kernels pack these."""
     constants = frozenset(i for i in CONSTANT.get(schema, ()) if i < len(arrays))
     specs = [spec_of(a) for a in arrays]
     return [
@@ -94,7 +94,7 @@ def _signed(schema: OpSchema, arrays: Sequence[Array], attrs: dict[str, Any]) ->
 
 
 def _output(kernel: Kernel, array: Array) -> Array:
-    """Where an output is written: apart where the kernel says that it can do that."""
+    """Returns an output array, with gaps between its images where the kernel declares that it can write so."""
     spread = apart(array) if array.ndim > 1 else array
     return spread if kernel.writes(Layout.of(spread)) else garbage(spec_of(array))
 
@@ -119,7 +119,7 @@ def test_images_that_lie_apart_are_read_and_written(
 def test_batches_with_holes_are_overwritten_element_by_element(
     schema: OpSchema, arrays: tuple[Array, ...], attrs: dict[str, Any]
 ) -> None:
-    """Where an overwrite of a dense input is declared, and the kernel writes such layouts."""
+    """Checks each declared overwrite of a dense input that the kernel can write into such layouts."""
     for signature in _signed(schema, arrays, attrs):
         ways = [w for w in schema.forwards(signature) if signature.inputs[w.input] == signature.outputs[w.output]]
         for kernel in kernels(schema, signature):
@@ -148,7 +148,7 @@ def test_images_begin_at_multiples_of_their_distance(array: Array) -> None:
         assert spread[n:].ctypes.data == spread.ctypes.data + n * image_bytes(spread)
 
 
-def test_dense_images_are_told_from_others() -> None:
+def test_dense_images_are_recognised() -> None:
     x = Layout.of(np.zeros((4, 6, 2), np.float32))
     assert dense_images(x) and dense_images(x.slice(1, 2, 3)) and dense_images(x.slice(0, 1, 2))
     assert not dense_images(x.slice(2, 0, 1)) and not dense_images(x.slice(1, 0, 3, 2))

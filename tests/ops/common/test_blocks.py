@@ -39,7 +39,7 @@ def test_steps_run_in_turn() -> None:
 
 
 def _mean_square(block: Block) -> tuple[Callable[[], object], ...]:
-    """(a * a + b * b) / 2"""
+    """Returns (a * a + b * b) / 2."""
     (a, b), (left, right) = block.inputs, block.temporaries
     return (
         partial(np.multiply, a, a, left),

@@ -25,7 +25,7 @@ A, B, C = (np.arange(6, dtype=np.float32).reshape(2, 3) + 10 * k for k in range(
 
 
 def _turn(i: Array, a: Array, b: Array, captured: Array) -> tuple[Array, Array, Array]:
-    """Swaps what it carries, and gives a row."""
+    """Swaps the values that it carries, and returns a row."""
     return b + i, a * 2 + captured, a[0] + b[1]
 
 
@@ -34,7 +34,7 @@ def _going_on(until: int, *arrays: Array) -> tuple[Array, ...]:
 
 
 def _looped(turns: int, most: int) -> tuple[Array, ...]:
-    """What the loop over `_turn` gives."""
+    """Returns what the loop over `_turn` computes."""
     a, b, rows = A, B, np.zeros((most, 3), np.float32)
     for i in range(turns):
         a, b, rows[i] = _turn(np.asarray(i), a, b, C)
@@ -240,7 +240,7 @@ def test_control_operators_allocate_nothing() -> None:
 
 
 class _Still(FunctionBody):
-    """Allocates nothing."""
+    """A body that allocates nothing."""
 
     def __init__(self, inputs: Specs, outputs: Specs) -> None:
         super().__init__(inputs, outputs, lambda *_: (), 0)

@@ -33,7 +33,7 @@ needs_avx512 = pytest.mark.skipif(not has_avx512(), reason="the kernel is compil
 
 
 def _parts(arrays: list[Array], attrs: dict[str, Any], finish: dict[str, Any]) -> Array:
-    """Operator after operator."""
+    """Computes the convolution, the addition and the activation one after the other."""
     (y,) = evaluate(CONV, *arrays[:3], **attrs)
     if len(arrays) > 3:
         y += arrays[3]
@@ -45,7 +45,7 @@ def _parts(arrays: list[Array], attrs: dict[str, Any], finish: dict[str, Any]) -
 
 
 def _sign(arrays: list[Array], attrs: dict[str, Any]) -> Signature:
-    """Weights and bias are constants, as in a network."""
+    """Returns the signature with constant weights and bias, as in a network."""
     return FUSED_CONV.sign([spec_of(a) for a in arrays], attrs, frozenset({1, 2} & set(range(len(arrays)))))
 
 
@@ -59,7 +59,7 @@ def _run_over_residual(kernel: Kernel, signature: Signature, arrays: list[Array]
 
 @st.composite
 def fused(draw: Any) -> Case:
-    """Convolutions of one or two dimensions, in groups or not, that any of the kernels may take."""
+    """Draws convolutions of one or two dimensions, in groups or not, that any of the kernels may take."""
     ndim, group = draw(st.integers(1, 2)), draw(st.sampled_from([1, 1, 1, 2, 5]))
     channels, out = (group * draw(st.integers(1, n)) for n in (1 if group == 5 else 6, 40 // group))
     kernel, attrs = lengths(draw, ndim, 3), window_attrs(draw, ndim, 2, 1, 2) | {"group": group}

@@ -33,12 +33,12 @@ Case = tuple[list[Array], dict[str, Any], dict[str, Any]]
 
 
 def to_first(array: Array) -> Array:
-    """(N, C, spatial...) of (N, spatial..., C), dense."""
+    """Returns a dense (N, C, spatial...) copy of (N, spatial..., C)."""
     return np.ascontiguousarray(np.moveaxis(array, -1, 1))
 
 
 def reference(arrays: list[Array], attrs: dict[str, Any]) -> Array:
-    """What the channels-first kernel in plain numpy gives."""
+    """Computes with the channels-first kernel in plain numpy."""
     first = [to_first(a) if i in (0, 3) else a for i, a in enumerate(arrays)]
     signature = FUSED_CONV.sign([spec_of(a) for a in first], attrs)
     (y,) = run(FUSED_BLOCKS, signature, first)
@@ -47,7 +47,7 @@ def reference(arrays: list[Array], attrs: dict[str, Any]) -> Array:
 
 @st.composite
 def convolutions(draw: Any) -> Case:
-    """One to three dimensions, groups, depthwise with multipliers, empty batches and single pixels."""
+    """Draws one to three dimensions, groups, depthwise with multipliers, empty batches and single pixels."""
     ndim, group = draw(st.integers(1, 3)), draw(st.sampled_from([1, 1, 1, 2, 5]))
     channels, out = (group * draw(st.integers(1, n)) for n in (1 if group == 5 else 6, 20 // group))
     most = 3 if ndim < 3 else 2
@@ -63,13 +63,13 @@ def convolutions(draw: Any) -> Case:
 
 
 def sign(arrays: list[Array], attrs: dict[str, Any], constant: bool = True) -> Signature:
-    """Weights and bias are constants, as in a network, or not."""
+    """Returns the signature; weights and bias are constants, as in a network, or not."""
     constants = frozenset({1, 2} & set(range(len(arrays)))) if constant else frozenset()
     return NHWC_CONV.sign([spec_of(a) for a in arrays], attrs, constants)
 
 
 def in_wider(array: Array, before: int, behind: int) -> Array:
-    """A copy that lies in some channels of a wider tensor."""
+    """Returns a copy that lies in some channels of a wider tensor."""
     wide = garbage(TensorSpec((*array.shape[:-1], before + array.shape[-1] + behind), array.dtype))
     part = wide[..., before : before + array.shape[-1]]
     part[...] = array
@@ -77,13 +77,13 @@ def in_wider(array: Array, before: int, behind: int) -> Array:
 
 
 def placed(kernel: Kernel, array: Array, before: int, behind: int) -> Array:
-    """The same, or a dense copy where the kernel writes into nothing else."""
+    """Returns such a copy, or a dense one where the kernel writes dense tensors only."""
     part = in_wider(array, before, behind)
     return part if kernel.writes(Layout.of(part)) else np.array(array, order="C")
 
 
 def over_residual(kernel: Kernel, signature: Signature, arrays: list[Array]) -> Array:
-    """y written over what is added, in a wider tensor if the kernel can."""
+    """Returns y written over the added tensor, in a wider tensor if the kernel can."""
     shared = placed(kernel, arrays[3], 1, 2)
     bind(kernel, signature, [*arrays[:3], shared], [shared])()
     return shared

@@ -1,4 +1,4 @@
-"""Blocks of convolutions: each output is in one, its inputs are those that it reads, and copies have room."""
+"""Blocks of convolutions: each output is in one block, with the inputs that it reads, and copies fit their buffer."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ FLOAT = np.dtype("float32")
 
 
 def case(batch: int, sizes: tuple[int, ...], window: int, stride: int, pad: int) -> ConvCase:
-    """Three channels, one stride, pad and length of window for all dimensions."""
+    """Returns a case of three channels, with one stride, pad and window length for all dimensions."""
     x, w = TensorSpec((batch, *sizes, 3), FLOAT), TensorSpec((4, 3, *(window,) * len(sizes)), FLOAT)
     attrs = {"strides": (stride,) * len(sizes), "pads": (pad,) * 2 * len(sizes)}
     return case_of(NHWC_CONV.sign([x, w], attrs))

@@ -43,7 +43,7 @@ def _sign(arrays: list[Array], attrs: dict[str, Any], constant: bool = True) -> 
 
 @st.composite
 def _cases(draw: Any) -> Case:
-    """One to three dimensions, groups, steps, pads, and what is left over at the end."""
+    """Draws one to three dimensions, groups, strides, pads and output paddings."""
     ndim, group = draw(st.integers(1, 3)), draw(st.sampled_from([1, 1, 2, 3]))
     most = 3 if ndim < 3 else 2
     channels, out = (group * draw(st.integers(1, 4)) for _ in range(2))

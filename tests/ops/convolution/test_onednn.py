@@ -30,27 +30,27 @@ ACTIVATIONS = [*PIECEWISE_LINEAR, {"activation": "leaky_relu", "slope": 0.0}]
 
 @pytest.fixture(autouse=True)
 def _all_sizes() -> Iterator[None]:
-    """Few pixels are computed though compiled kernels are faster."""
+    """Makes the library take few pixels too, which it leaves to faster compiled kernels otherwise."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(onednn, "_is_thin", lambda _: False)
         yield
 
 
 def sign(arrays: list[Array], attrs: dict[str, Any], threads: int = 1) -> Signature:
-    """Weights and bias are constants."""
+    """Returns the signature with constant weights and bias."""
     constants = frozenset({1, 2} & set(range(len(arrays))))
     return evolve(NHWC_CONV.sign([spec_of(a) for a in arrays], attrs, constants), threads=threads)
 
 
 def reference(arrays: list[Array], attrs: dict[str, Any]) -> Array:
-    """What a kernel in plain numpy gives."""
+    """Computes with a kernel in plain numpy."""
     signature = NHWC_CONV.sign([spec_of(a) for a in arrays], attrs)
     return run(NHWC_CONV.kernel(signature, (NUMPY,)), signature, arrays)[0]
 
 
 @st.composite
 def convolutions(draw: Any) -> Case:
-    """One to three dimensions, groups, depthwise, windows in the padding, single pixels, several images."""
+    """Draws one to three dimensions, groups, depthwise, windows in the padding, single pixels, several images."""
     ndim, group = draw(st.integers(1, 3)), draw(st.sampled_from([1, 1, 1, 2, 8]))
     channels, out = (group * draw(st.integers(1, n)) for n in (40 // group, 40 // group))
     kernel, attrs = lengths(draw, ndim, 3), window_attrs(draw, ndim, 2, 2, 2) | {"group": group}

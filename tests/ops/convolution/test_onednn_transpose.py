@@ -23,13 +23,13 @@ Case = tuple[list[Array], dict[str, Any]]
 
 
 def sign(arrays: list[Array], attrs: dict[str, Any], threads: int = 1) -> Signature:
-    """Weights and bias are constants."""
+    """Returns the signature with constant weights and bias."""
     constants = frozenset({1, 2} & set(range(len(arrays))))
     return evolve(CONV_TRANSPOSE.sign([spec_of(a) for a in arrays], attrs, constants), threads=threads)
 
 
 def check(arrays: list[Array], attrs: dict[str, Any], threads: int = 1) -> bool:
-    """Against numpy's kernel; whether the library took it."""
+    """Checks the result against numpy's kernel; returns whether the library took the case."""
     signature = sign(arrays, attrs, threads)
     if not DECONVOLUTION.supports(signature):
         return False
@@ -47,7 +47,7 @@ def check(arrays: list[Array], attrs: dict[str, Any], threads: int = 1) -> bool:
 
 @st.composite
 def deconvolutions(draw: Any) -> Case:
-    """One to three dimensions, groups, larger outputs, windows with and without gaps between them."""
+    """Draws one to three dimensions, groups, output paddings, windows with and without gaps between them."""
     ndim, group = draw(st.integers(1, 3)), draw(st.sampled_from([1, 1, 1, 2, 4]))
     channels, width = (draw(st.sampled_from([1, 2, 5, 8, 16, 24])) for _ in range(2))
     kernel, strides, dilations = (

@@ -24,12 +24,12 @@ FLOAT = np.dtype("float32")
 
 
 def _sign(arrays: list[Array], **attrs: Any) -> Signature:
-    """Weights and bias are constants, as in a network."""
+    """Returns the signature with constant weights and bias, as in a network."""
     return CONV.sign([spec_of(a) for a in arrays], attrs, frozenset(range(1, len(arrays))))
 
 
 def _check(arrays: list[Array], **attrs: Any) -> None:
-    """The packed kernel and that of BLAS both give what onnxruntime gives."""
+    """Checks the packed kernel and that of BLAS against onnxruntime."""
     signature = _sign(arrays, **attrs)
     (wanted,) = onnxruntime_node("Conv", arrays, **attrs)
     for kernel in (PACKED, COLUMNS):

@@ -25,12 +25,12 @@ ints = st.integers(-128, 127)
 
 
 def ramp(shape: tuple[int, ...], dtype: str, start: int = 1) -> Array:
-    """Small numbers that differ."""
+    """Returns small numbers that differ."""
     return (np.arange(math.prod(shape)).reshape(shape) + start).astype(dtype)
 
 
 def elementwise(function: object, a: Array, b: Array) -> Array:
-    """A Python function applied to each pair of broadcast elements."""
+    """Applies a Python function to each pair of broadcast elements."""
     pairs = np.broadcast(a, b)
     values = [function(x.item(), y.item()) for x, y in pairs]  # type: ignore[operator]
     return np.array(values, a.dtype).reshape(pairs.shape)

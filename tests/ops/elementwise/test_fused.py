@@ -1,4 +1,4 @@
-"""Chains as one loop: the bits of the steps one after the other, whatever the blocks, places and overwrites."""
+"""Fused elementwise programs: the bits of their steps one after the other, for any blocks, layouts and overwrites."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -90,7 +90,7 @@ def _step(name: str, *operands: int, **attrs: Any) -> Step:
 
 
 def test_squares_of_a_constant_exponent_are_squares() -> None:
-    """What a step packs reaches it: the shortcut has other bits than a power."""
+    """Checks that a step reads what it packed: a square has other bits than a power."""
     x = normal(0, (1000,))[0]
     program, two = (_step("pow", 0, 1), _step("neg", 2)), np.asarray(2, np.float32)
     signature = FUSED_ELEMENTWISE.sign([spec_of(x), spec_of(two)], {"program": program}, frozenset({1}))
@@ -120,7 +120,7 @@ def _forwards(specs: list[TensorSpec], *program: Step, apart: bool) -> set[int]:
 
 
 @pytest.mark.parametrize("apart", [False, True])
-def test_an_output_goes_over_what_its_first_writer_may_overwrite_or_nobody_reads_any_more(apart: bool) -> None:
+def test_an_output_overwrites_what_its_first_writer_may_or_what_is_read_no_more(apart: bool) -> None:
     specs = [TensorSpec((8, 8), np.dtype(d)) for d in ("bool", "float32", "float32", "float32")]
     chosen = _step("neg", 3), _step("where", 0, 1, 4)
     assert _forwards(specs, *chosen, apart=apart) == ({1, 2, 3} if apart else {2, 3})
@@ -129,7 +129,7 @@ def test_an_output_goes_over_what_its_first_writer_may_overwrite_or_nobody_reads
     assert _forwards(floats, _step("neg", 0), _step("add", 2, 1), apart=apart) == ({0, 1} if apart else {0})
 
 
-def test_a_chain_needs_no_room_unless_it_shall() -> None:
+def test_a_chain_needs_no_scratch_unless_its_output_is_apart() -> None:
     specs, program = [TensorSpec((8, 8), np.dtype("float32"))] * 2, (_step("neg", 0), _step("add", 2, 1))
     kernel = _NUMPY
     assert kernel.workspace(FUSED_ELEMENTWISE.sign(specs, {"program": program})) == 0

@@ -19,17 +19,17 @@ ALPHA, GAMMA = 1.67326319217681884765625, 1.05070102214813232421875
 
 
 def logistic(v: float) -> float:
-    """1 / (1 + exp(-v)) without overflow."""
+    """Returns 1 / (1 + exp(-v)) without overflow."""
     return 1 / (1 + math.exp(-v)) if v >= 0 else math.exp(v) / (1 + math.exp(v))
 
 
 def softplus(v: float) -> float:
-    """log(1 + exp(v)) without overflow."""
+    """Returns log(1 + exp(v)) without overflow."""
     return max(v, 0.0) + math.log1p(math.exp(-abs(v)))
 
 
 def gelu_tanh(v: float) -> float:
-    """The approximation of gelu."""
+    """Returns the approximation of gelu by tanh."""
     return 0.5 * v * (1 + math.tanh(math.sqrt(2 / math.pi) * (v + 0.044715 * v**3)))
 
 

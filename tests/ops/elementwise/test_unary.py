@@ -31,7 +31,7 @@ BY_NAME = {s.name: s for s in OPS}
 
 
 def in_domain(function: Callable[[float], float], values: list[float]) -> list[tuple[float, float]]:
-    """Points where Python's own function is defined and finite."""
+    """Returns points where Python's own function is defined and finite."""
     points = []
     for value in values:
         try:

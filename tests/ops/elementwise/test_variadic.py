@@ -15,7 +15,7 @@ SHAPES = ((3, 4), (4,), (3, 1), (), (1, 4))
 
 
 def column(arrays: list[Array]) -> Array:
-    """All arrays, broadcast, in float64, one behind the other."""
+    """Returns all arrays, broadcast, in float64, stacked."""
     shape = broadcast_shapes(*(a.shape for a in arrays))
     return np.stack([np.broadcast_to(a, shape).astype(np.float64) for a in arrays])
 

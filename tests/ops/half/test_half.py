@@ -1,4 +1,4 @@
-"""Operators on tensors stored in 16 bits: conversions to the bit, stripes as parts of the whole, bounded rooms."""
+"""Operators on tensors stored in 16 bits: conversions to the bit, parts equal the whole, bounded scratch."""
 
 from typing import Any
 
@@ -95,7 +95,7 @@ def test_half_rounding_equals_numpy_in_any_place(seed: int, dtype: np.dtype[Any]
 
 
 def _case(seed: int) -> tuple[OpSchema, list[tuple[int, ...]], dict[str, Any]]:
-    """An operator with the shapes of its inputs, and attributes."""
+    """Returns an operator with the shapes of its inputs, and attributes."""
     rng = np.random.default_rng(seed)
     n, c, o, h, w, k = (int(v) for v in rng.integers(1, (3, 6, 6, 30, 30, 4)))
     stride, dilation, *pads = (int(v) for v in rng.integers((1, 1, 0, 0, 0, 0), (4, 3, 3, 3, 3, 3)))

@@ -1,4 +1,4 @@
-"""Slices that a condition chooses, against numpy and onnxruntime."""
+"""Slices chosen by a condition, against numpy and onnxruntime."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ DTYPES = st.sampled_from(["bool", "int8", "int64", "float16", "float32", "float6
 
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[Array, Array, int | None]:
-    """A tensor, a condition that may be too short, an axis or none."""
+    """Draws a tensor, a condition that may be too short, and an axis or none."""
     shape, dtype = draw(SHAPES), draw(DTYPES)
     x = np.random.default_rng(draw(SEEDS)).integers(0, 100, shape).astype(dtype)
     axis = draw(st.none() | st.integers(-x.ndim, x.ndim - 1))

@@ -1,4 +1,4 @@
-"""Functions whose sizes data decide, on a graph that runs in stages, against numpy."""
+"""Functions whose output sizes depend on data, on a graph that runs in stages, against numpy."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Compiled gather and scatter against numpy's: any places of any operand, any parts, indices that are refused."""
+"""Compiled gather and scatter against numpy's: any layout of any operand, any parts, indices that are refused."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ SIDES = st.integers(0, 5)
 
 @st.composite
 def stored(draw: Any, array: Array) -> Array:
-    """The same elements: axes in another order in memory, every second one, backwards, not at the start of a line."""
+    """Returns the same elements stored with permuted axes, gaps, or backwards, and not at the start of a cache line."""
     if not array.ndim:
         return array
     order = draw(st.permutations(range(array.ndim)))
@@ -42,7 +42,7 @@ def stored(draw: Any, array: Array) -> Array:
 
 
 def numbers(draw: Any, shape: tuple[int, ...], dtype: str) -> Array:
-    """Some of them NaN or infinite, where the type has such."""
+    """Draws numbers, some of them NaN or infinite where the type has such."""
     rng = np.random.default_rng(draw(st.integers(0, 99)))
     array = rng.integers(0, 200, shape).astype(dtype)
     if np.dtype(dtype).kind == "f" and array.size:
@@ -57,7 +57,7 @@ def places(draw: Any, shape: tuple[int, ...], dim: int, ints: str) -> Array:
 
 
 def check(schema: OpSchema, arrays: list[Array], parts: int, draw: Any, **attrs: Any) -> None:
-    """The bits of numpy's kernel, however all lies; an error where that has one."""
+    """Checks for the bits of numpy's kernel in any layout, and for an error where numpy's kernel has one."""
     signature = sign(schema, arrays, attrs)
     native, plain = schema.kernels
     assert plain.backend == NUMPY
@@ -145,7 +145,7 @@ def test_compiled_scatter_may_overwrite_its_data() -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("mode", ["static", "dynamic"])
-def test_a_program_stops_at_an_index_that_is_outside_and_tells_it(threads: int, mode: str) -> None:
+def test_a_program_stops_at_an_index_out_of_range_and_names_it(threads: int, mode: str) -> None:
     graph = Graph("words")
     ids, table = graph.input("ids", (8, 50), "int64"), graph.input("table", (30, 400))
     rows = ops.relu(ops.gather(ops.neg(table), ids))

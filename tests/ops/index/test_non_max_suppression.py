@@ -1,4 +1,4 @@
-"""Boxes without those that overlap a better one, against onnxruntime, whose sums and thresholds are met bit for bit."""
+"""Non-maximum suppression against onnxruntime: thresholds are compared with the same bits."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ Case = tuple[Array, Array, dict[str, Any]]
 
 
 def shared(p: Array, q: Array) -> float:
-    """Intersection over union of two boxes given by corners."""
+    """Returns intersection over union of two boxes given by corners."""
     (a, b), (c, d) = (np.sort(box.reshape(2, 2), 0) for box in (p, q))
     inside = np.prod(np.maximum(np.minimum(b, d) - np.maximum(a, c), 0), dtype=np.float32)
     union = np.prod(b - a, dtype=np.float32) + np.prod(d - c, dtype=np.float32) - inside
@@ -28,7 +28,7 @@ def shared(p: Array, q: Array) -> float:
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """Boxes on a grid (swapped corners, empty ones, ties) or anywhere; thresholds that are met exactly."""
+    """Draws boxes on a grid (swapped corners, empty ones, ties) or anywhere, and thresholds that some pairs equal."""
     batch, classes, n = draw(st.integers(1, 2)), draw(st.integers(1, 3)), draw(st.integers(1, 25))
     random = np.random.default_rng(draw(SEEDS))
     boxes = random.integers(0, 9, (batch, n, 4)) / 8 if draw(st.booleans()) else random.random((batch, n, 4))
@@ -49,7 +49,7 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 def oracle(boxes: Array, scores: Array, attrs: dict[str, Any], rows: int) -> list[Array]:
-    """What onnxruntime chooses, with zeros behind it."""
+    """Returns onnxruntime's boxes, padded by zeros, and their number."""
     least = attrs["score_threshold"]
     limits = [np.array([attrs["max_output"]]), np.array([attrs["iou_threshold"]], np.float32)]
     limits += [] if least is None else [np.array([least], np.float32)]

@@ -1,4 +1,4 @@
-"""Elements that are not zero: how many, and where, against numpy and onnxruntime."""
+"""Positions of elements that are not zero, and their number, against numpy and onnxruntime."""
 
 import numpy as np
 import pytest

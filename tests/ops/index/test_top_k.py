@@ -1,4 +1,4 @@
-"""The best k of many, against a stable sort."""
+"""The k best elements, against a stable sort."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from tests.helpers.ops.random_arrays import SEEDS
 
 
 def sorted_out(x: Array, k: int, axis: int, largest: bool) -> list[Array]:
-    """A stable sort, best first."""
+    """Returns a stable sort, best first."""
     keys = x.astype(np.float64) * (-1 if largest else 1)
     order = np.argsort(keys, axis, kind="stable").take(np.arange(k), axis)
     return [np.take_along_axis(x, order, axis), order]

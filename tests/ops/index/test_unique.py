@@ -20,7 +20,7 @@ DTYPES = st.sampled_from(["bool", "int8", "int64", "uint64", "float16", "float32
 
 @st.composite
 def tensors(draw: st.DrawFn, dtypes: st.SearchStrategy[str] = DTYPES) -> tuple[Array, int | None]:
-    """A tensor of few different elements, and an axis or none."""
+    """Draws a tensor of few different elements, and an axis or none."""
     shape = tuple(draw(st.lists(st.integers(1, 5), max_size=3)))
     random = np.random.default_rng(draw(SEEDS))
     x = np.array(random.integers(0, draw(st.integers(1, 4)), shape)).astype(draw(dtypes))
@@ -28,18 +28,18 @@ def tensors(draw: st.DrawFn, dtypes: st.SearchStrategy[str] = DTYPES) -> tuple[A
 
 
 def key(row: Array) -> tuple[tuple[bool, float], ...]:
-    """What rows are compared by: NaN behind all numbers."""
+    """Returns the key that rows are compared by: NaN behind all numbers."""
     return tuple((math.isnan(v), 0.0 if math.isnan(v) else v) for v in row.reshape(-1).tolist())
 
 
 def padded(x: Array, axis: int, length: int) -> Array:
-    """Zeros behind the slices that are there."""
+    """Pads an axis with zeros behind the elements."""
     missing = [(0, length - n if i == axis % x.ndim else 0) for i, n in enumerate(x.shape)]
     return np.pad(x, missing)
 
 
 def distinct(x: Array, axis: int | None, in_order: bool) -> list[Array]:
-    """All five outputs."""
+    """Computes all five outputs."""
     x, along = (x.reshape(-1), 0) if axis is None else (x, axis)
     n = x.shape[along]
     keys = [key(x.take(i, along)) for i in range(n)]

@@ -50,7 +50,7 @@ def test_arange_of_fractions_follows_the_formula(start: float, limit: float, del
     st.sampled_from(["int16", "int32", "int64", "float32", "float64"]),
 )
 def test_arange_equals_onnxruntime(start: float, limit: float, delta: float, sign: int, dtype: str) -> None:
-    """It adds up where ONNX multiplies, so that floats drift apart a little."""
+    """onnxruntime adds up where ONNX multiplies, so that floats drift apart a little."""
     operands = bounds(dtype, start, limit, sign * (delta if dtype.startswith("float") else math.ceil(delta)))
     (wanted,) = onnxruntime_node("Range", operands)
     check_results(ARANGE_COUNT, operands, [np.array(wanted.size)])

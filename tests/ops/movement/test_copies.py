@@ -16,7 +16,7 @@ DTYPES = ["int8", "float16", "float32", "float64", "bool"]
 
 @st.composite
 def views(draw: Any, shape: tuple[int, ...], dtype: str) -> Array:
-    """An array of that shape: axes in any order in memory, every second element, backwards, not at a line's start."""
+    """Draws an array of that shape with permuted axes, gaps, or backwards, not at the start of a cache line."""
     order = draw(st.permutations(range(len(shape))))
     steps = [draw(st.sampled_from([1, 1, 1, 2, -1, -2])) for _ in shape]
     lengths = [shape[a] * abs(steps[a]) + draw(st.integers(0, 2)) for a in order]
@@ -31,7 +31,7 @@ def views(draw: Any, shape: tuple[int, ...], dtype: str) -> Array:
 
 @st.composite
 def moves(draw: Any, longest: int = 40) -> tuple[Array, Array]:
-    """A source, perhaps to be broadcast, and a target."""
+    """Draws a source, perhaps to be broadcast, and a target."""
     ndim = draw(st.integers(0, 4))
     most = (1, longest, longest, 8, 5)[ndim]
     shape = tuple(draw(st.lists(st.integers(0 if draw(st.booleans()) else 1, most), min_size=ndim, max_size=ndim)))
@@ -41,7 +41,7 @@ def moves(draw: Any, longest: int = 40) -> tuple[Array, Array]:
 
 
 def check_moves(pairs: list[tuple[Array, Array]], parts: int) -> None:
-    """Targets hold what numpy writes; what lies between their elements stays."""
+    """Checks that targets hold what numpy writes, and that bytes between their elements keep their values."""
     bases = [target.base if target.base is not None else target for _, target in pairs]
     before = [np.copy(base) for base in bases]
     after = [target.copy() for _, target in pairs]

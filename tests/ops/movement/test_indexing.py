@@ -1,4 +1,4 @@
-"""What stands between brackets where lengths have no number yet: numpy's answer for all lengths, or an error."""
+"""Indexing by brackets along lengths without a number: numpy's result for all lengths, or an error."""
 
 from typing import Any
 

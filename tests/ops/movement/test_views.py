@@ -27,7 +27,7 @@ def numbered(shape: tuple[int, ...], dtype: str = "float32") -> Array:
 
 
 def check(schema: OpSchema, x: Array, wanted: list[Array], **attrs: Any) -> None:
-    """The copying kernels, and the views where there are any, of a dense and of a transposed x."""
+    """Checks the copying kernels and, where there are any, the views, of a dense and of a transposed x."""
     check_kernels(schema, [x], wanted, **attrs)
     for stored in (x, np.array(x.T, order="C").T):
         layouts = schema.views(Layout.of(stored), sign(schema, [stored], attrs))
@@ -44,7 +44,7 @@ def test_transpose_permutes_axes(shape: tuple[int, ...], dtype: str, data: st.Da
     check(TRANSPOSE, x, [x.transpose(perm)], perm=perm)
 
 
-def test_transpose_reverses_axes_where_nothing_is_said() -> None:
+def test_transpose_reverses_axes_by_default() -> None:
     x = numbered((2, 3, 4))
     check(TRANSPOSE, x, [x.T])
 
@@ -68,11 +68,11 @@ def test_slice_takes_what_python_takes_from_inside_the_axis_on(shape: tuple[int,
 
 
 def test_slice_begins_at_the_first_element_where_the_start_is_in_front_of_it() -> None:
-    """As onnxruntime and the text of ONNX have it; python finds nothing when it goes backwards from there."""
+    """onnxruntime and the text of ONNX say so; a slice of Python that goes backwards from there is empty."""
     check(SLICE, numbered((3,)), [numbered((3,))[:1]], starts=[-9], ends=[-9], steps=[-1])
 
 
-def test_slice_takes_leading_axes_and_steps_of_one_where_nothing_is_said() -> None:
+def test_slice_takes_leading_axes_and_steps_of_one_by_default() -> None:
     x = numbered((4, 3))
     check(SLICE, x, [x[1:3, :2]], starts=[1, 0], ends=[3, 2])
     check(SLICE, x, [x[:, -2:]], starts=[-2], ends=[9], axes=[-1])

@@ -1,4 +1,4 @@
-"""Compiled code is made anew where any file has changed that it is made of, and only then."""
+"""Compiled code is compiled anew where a file that it depends on has changed, and only then."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""Compiled calls as data: words, steps, programs, and threads that do them in parts."""
+"""Compiled calls as data: arguments, steps, programs, and threads that run them in parts."""
 
 import ctypes
 import threading
@@ -126,7 +126,7 @@ def test_an_empty_native_program_ends() -> None:
     assert ALONE.run(empty, False) == Team(2).run(empty, False) == (-1, 0)
 
 
-def test_a_foreign_call_that_fails_stops_the_rest_and_is_told() -> None:
+def test_a_foreign_call_that_fails_stops_the_rest_and_is_reported() -> None:
     x, y = np.ones(3, np.float32), np.zeros(3, np.float32)
     absolute = _function_of_c("labs")
     good, bad = Step(absolute, (0, 0, 0, 0), FOREIGN), Step(absolute, (-7, 0, 0, 0), FOREIGN)

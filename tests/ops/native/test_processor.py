@@ -1,4 +1,4 @@
-"""Kernels are chosen for what numba compiles for, which users may change."""
+"""Kernels are chosen for the processor that numba compiles for, which users may set."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Batch normalization in one pass: right, in place or not, for any length of a row."""
+"""Batch normalization in one pass: results, in place or not, for any length of a row."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def _operands(seed: int, shape: tuple[int, ...], dtype: str) -> list[Array]:
 
 
 def _wanted(arrays: list[Array], epsilon: float) -> Array:
-    """The definition, in float64."""
+    """Computes the definition in float64."""
     x, *numbers = (a.astype("float64") for a in arrays)
     scale, bias, mean, var = (n.reshape((-1,) + (1,) * (x.ndim - 2)) for n in numbers)
     output: Array = (x - mean) / np.sqrt(var + epsilon) * scale + bias

@@ -19,7 +19,7 @@ SHAPES = st.one_of(
 
 
 def check_lrn(x: Array, size: int, beta: float, parts: int, extra: int) -> None:
-    """Results into an output of its own, and over x."""
+    """Checks results in an output of its own, and over x."""
     attrs = {"size": size, "alpha": 0.5, "beta": beta, "bias": 1.5}
     signature = sign(NHWC_LRN, [x], attrs)
     (wanted,) = run(LRN_PIECES, signature, [x])

@@ -111,7 +111,7 @@ def test_lrn_of_any_size_is_that_of_onnxruntime(channels: int, half: int, seed: 
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_layer_norm_tells_its_statistics(dtype: str) -> None:
+def test_layer_norm_returns_its_statistics(dtype: str) -> None:
     arrays = _data(3, dtype, (3, 4, 5), (5,))
     x, scale = (a.astype("float64") for a in arrays)
     mean, var = x.mean(axis=-1, keepdims=True), x.var(axis=-1, keepdims=True)

@@ -1,4 +1,4 @@
-"""The door to oneDNN: what it objects to, and that all it makes is destroyed."""
+"""The door to oneDNN: why it refuses a library, and that it destroys all objects that it creates."""
 
 import logging
 from pathlib import Path
@@ -27,10 +27,10 @@ class FakeFfi:
         self.major, self.runtime, self.error = major, runtime, error
 
     def cdef(self, _: str) -> None:
-        """Declarations."""
+        """Takes declarations."""
 
     def dlopen(self, _: str) -> Any:
-        """The library."""
+        """Returns the library."""
         if self.error:
             raise OSError(self.error)
         return SimpleNamespace(
@@ -39,7 +39,7 @@ class FakeFfi:
 
 
 @pytest.mark.parametrize(
-    ("ffi", "said"),
+    ("ffi", "message"),
     [
         (FakeFfi(major=2), "it is version 2.7, not 3.x"),
         (FakeFfi(major=4), "it is version 4.7, not 3.x"),
@@ -51,8 +51,8 @@ class FakeFfi:
         ),
     ],
 )
-def test_an_onednn_library_that_cannot_be_used_is_named(ffi: FakeFfi, said: str) -> None:
-    with pytest.raises(LibraryError, match=said):
+def test_an_onednn_library_that_cannot_be_used_is_named(ffi: FakeFfi, message: str) -> None:
+    with pytest.raises(LibraryError, match=message):
         open_library([Path("lib/libdnnl.so.3")], lambda: ffi)
 
 
@@ -89,7 +89,7 @@ def test_the_onednn_library_is_that_of_the_wheel() -> None:
 
 
 def _bound(channels: int) -> None:
-    """A convolution of its own, made and run once."""
+    """Binds a convolution and runs it once."""
     rng = np.random.default_rng(0)
     shapes = (1, 9, 9, channels), (8, channels, 1, 1), (8,)
     inputs = tuple(rng.standard_normal(s).astype(np.float32) for s in shapes)

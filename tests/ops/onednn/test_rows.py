@@ -24,7 +24,7 @@ THREADS = st.integers(1, 3)
 
 
 def _wide(x: Array) -> Array:
-    """Small numbers and large ones."""
+    """Returns small numbers and large ones."""
     large: Array = x * np.exp(8 * numbers(9, *x.shape))
     return large
 

@@ -28,7 +28,7 @@ ALL: dict[str, tuple[OpSchema, Kernel]] = {
 
 @st.composite
 def pools(draw: Any) -> Case:
-    """One to three dimensions, paddings wider than windows, windows that leave the tensor, empty batches."""
+    """Draws one to three dimensions, paddings wider than windows, windows that leave the tensor, empty batches."""
     ndim = draw(st.integers(1, 3))
     kernel, attrs = lengths(draw, ndim, 3), window_attrs(draw, ndim, 3, 3, 3) | {"ceil_mode": draw(st.booleans())}
     most = [7] * (ndim - 1) + [70 if ndim < 3 else 7]
@@ -38,14 +38,14 @@ def pools(draw: Any) -> Case:
 
 
 def plain(schema: OpSchema, x: Array, attrs: dict[str, Any]) -> Array:
-    """What numpy gives."""
+    """Computes with numpy's kernel."""
     signature = schema.sign([spec_of(x)], attrs)
     (y,) = run(schema.kernel(signature, ("numpy",)), signature, [x])
     return y
 
 
 def check_pool(name: str, case: Case, parts: int, apart: bool, **more: bool) -> None:
-    """Results of one case; images may lie apart."""
+    """Checks the results of one case, in which images may have gaps between them."""
     schema, native = POOLS[name]
     x, attrs = case
     wide = placed(np.concatenate([x, x], 1))[:, : x.shape[1]] if apart else placed(x)

@@ -32,13 +32,13 @@ PAIRS = {NHWC_MAX_POOL: MAX_POOL, NHWC_AVERAGE_POOL: AVERAGE_POOL, NHWC_LRN: LRN
 
 
 def reference(schema: OpSchema, x: Array, attrs: dict[str, Any]) -> Array:
-    """What the channels-first operator gives."""
+    """Computes with the channels-first operator."""
     (y,) = evaluate(PAIRS[schema], np.ascontiguousarray(np.moveaxis(x, -1, 1)), **attrs)
     return np.moveaxis(y, 1, -1)
 
 
 def data(seed: int, *shape: int, dtype: str = "float32", spoilt: bool = False) -> Array:
-    """Numbers, some of them NaN or infinite."""
+    """Returns normal numbers, some of them NaN or infinite where `spoilt`."""
     x = np.random.default_rng(seed).standard_normal(shape) * 4
     if spoilt:
         flat = x.reshape(-1)
@@ -48,7 +48,7 @@ def data(seed: int, *shape: int, dtype: str = "float32", spoilt: bool = False) -
 
 @st.composite
 def pools(draw: Any) -> tuple[OpSchema, Array, dict[str, Any]]:
-    """Windows in one to three dimensions."""
+    """Draws windows in one to three dimensions."""
     schema, ndim = draw(st.sampled_from([NHWC_MAX_POOL, NHWC_AVERAGE_POOL])), draw(st.integers(1, 3))
     kernel, attrs = lengths(draw, ndim, 3), window_attrs(draw, ndim, 3, 2, 2)
     sizes = [draw(st.integers(n, n + (9 if ndim < 3 else 2))) for n in extents(kernel, attrs["dilations"])]

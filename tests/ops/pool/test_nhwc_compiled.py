@@ -25,7 +25,7 @@ POOLS: dict[str, tuple[OpSchema, Kernel, Kernel]] = {
 
 @st.composite
 def pools(draw: Any, most_channels: int = 40) -> Case:
-    """One to three dimensions, paddings wider than windows, windows that leave the tensor, empty batches."""
+    """Draws one to three dimensions, paddings wider than windows, windows that leave the tensor, empty batches."""
     ndim = draw(st.integers(1, 3))
     kernel, attrs = lengths(draw, ndim, 3), window_attrs(draw, ndim, 3, 3, 3) | {"ceil_mode": draw(st.booleans())}
     sizes = [draw(st.integers(n, 14 if ndim < 3 else 7)) for n in least_sizes(kernel, attrs)]
@@ -35,7 +35,7 @@ def pools(draw: Any, most_channels: int = 40) -> Case:
 
 
 def check_pool(name: str, case: Case, parts: int, extra: int, **more: bool) -> None:
-    """Results of one case."""
+    """Checks the results of one case."""
     schema, native, plain = POOLS[name]
     signature = schema.sign([spec_of(case[0])], case[1] | more)
     (wanted,) = run(plain, signature, [case[0]])

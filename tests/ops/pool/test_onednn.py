@@ -24,7 +24,7 @@ RTOL = 1e-6
 
 @st.composite
 def pools(draw: Any) -> tuple[Array, dict[str, Any]]:
-    """One to three dimensions, windows in the padding, behind it, and none at all."""
+    """Draws one to three dimensions, with windows that lie in the padding or reach beyond it, dilated or not."""
     ndim = draw(st.integers(1, 3))
 
     def some(low: int, high: int, count: int = ndim) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Compiled products: in any number of parts, out of and into rows that lie apart, at addresses barely aligned."""
+"""Compiled products: in any number of parts, from and into rows with gaps, at addresses that are barely aligned."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def _compiled(schema: OpSchema, signature: Signature) -> list[Kernel]:
 
 
 def _near(arrays: list[Array], attrs: dict[str, Any], constants: frozenset[int], extra: int) -> None:
-    """One, two and three parts give the same bits, near what the parts of the formula give."""
+    """Checks that one, two and three parts give the same bits, near the result of the operators one by one."""
     signature, wanted = signed(arrays, attrs, constants), parts(arrays, attrs)
     most = float(np.abs(wanted[np.isfinite(wanted)]).max(initial=1))
     for kernel in _compiled(FUSED_MATMUL, signature):
@@ -56,7 +56,7 @@ def test_compiled_matmul_sums_long_rows_in_chunks(m: int, k: int, n: int, turned
         _near(arrays, {"transpose_b": turned, "alpha": 0.5, **finish}, constants, 0)
 
 
-def test_compiled_matmul_of_many_rows_meets_panels_block_by_block() -> None:
+def test_compiled_matmul_of_many_rows_reads_panels_block_by_block() -> None:
     arrays = normal(0, (700, 1100), (1100, 50), (50,), (700, 50))
     for constants in (frozenset[int](), frozenset({1})):
         _near(arrays, {"activation": "silu"}, constants, 1)
@@ -114,7 +114,7 @@ def test_compiled_matmul_takes_vectors_as_rows_or_columns(left: tuple[int, ...],
     same(np.array(run(kernel, signature, arrays)[0]), np.asarray(np.matmul(*arrays)), rtol=1e-5, atol=1e-5)
 
 
-def test_compiled_matmul_knows_near_rows_and_columns() -> None:
+def test_near_rows_and_columns_are_recognised() -> None:
     dense = np.zeros((3, 4, 5), np.float32)
     turned = dense.transpose(0, 2, 1)
     assert has_near_rows(Layout.of(dense)) and not has_near_columns(Layout.of(dense))

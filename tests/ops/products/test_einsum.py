@@ -27,7 +27,7 @@ LENGTHS = SIZES | {".1": 3, ".2": 2}
 
 
 def written_out(terms: list[list[str]], result: list[str], arrays: list[Array], sizes: dict[str, int]) -> Array:
-    """Every product of elements is added where it belongs. An axis of length 1 serves all values of its label."""
+    """Adds every product of elements where it belongs; an axis of length 1 serves all values of its label."""
     labels = list(sizes)
     y = np.zeros([sizes[n] for n in result], np.float64 if arrays[0].dtype.kind == "f" else np.int64)
     for values in product(*(range(sizes[n]) for n in labels)):
@@ -39,7 +39,7 @@ def written_out(terms: list[list[str]], result: list[str], arrays: list[Array], 
 
 @st.composite
 def equations(draw: Any) -> Case:
-    """Terms of some labels, some with an ellipsis of up to two axes; some axes of length 1 broadcast."""
+    """Draws terms of some labels, some with an ellipsis of up to two axes; some axes of length 1 broadcast."""
     dtype, rng = draw(st.sampled_from(list(CLOSE))), np.random.default_rng(draw(st.integers(0, 99)))
     texts, terms, arrays = [], [], []
     for _ in range(draw(st.integers(1, 3))):

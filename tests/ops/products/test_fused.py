@@ -37,7 +37,7 @@ _SMOOTH: dict[str, Any] = {
 
 
 def parts(arrays: list[Array], attrs: dict[str, Any]) -> Array:
-    """Operator after operator."""
+    """Computes the product, the additions and the activation one after the other."""
     a, b, *added = arrays
     sums = np.matmul(a, b.swapaxes(-1, -2) if attrs.get("transpose_b") else b) * a.dtype.type(attrs.get("alpha", 1.0))
     for each in added:
@@ -53,7 +53,7 @@ def parts(arrays: list[Array], attrs: dict[str, Any]) -> Array:
 
 
 def signed(arrays: list[Array], attrs: dict[str, Any], constants: frozenset[int] = frozenset()) -> Signature:
-    """The signature; b and the bias may be constants."""
+    """Returns the signature; b and the bias may be constants."""
     return FUSED_MATMUL.sign([spec_of(a) for a in arrays], attrs, constants & set(range(len(arrays))))
 
 
@@ -62,7 +62,7 @@ SIZES = st.sampled_from([0, 1, 2, 3, 5, 13, 14, 16, 29, 33])
 
 @st.composite
 def cases(draw: Any) -> Case:
-    """One b for all, one for each, or some that broadcast; tensors that are added in full, or broadcast."""
+    """Draws one b for all, one for each, or some that broadcast; tensors to add in full, or broadcast."""
     m, k, n = draw(SIZES), draw(SIZES), draw(SIZES)
     batch = draw(st.sampled_from([(), (), (2,), (3, 2), (0,), (1, 2)]))
     shared = draw(st.booleans())
@@ -79,7 +79,7 @@ def cases(draw: Any) -> Case:
 
 
 def check(arrays: list[Array], attrs: dict[str, Any], constants: frozenset[int] = frozenset()) -> None:
-    """Every kernel gives what the parts give, also over what is added."""
+    """Checks every kernel against the operators one by one, also over the added tensor."""
     signature, wanted = signed(arrays, attrs, constants), parts(arrays, attrs)
     for kernel in kernels(FUSED_MATMUL, signature):
         (got,) = run(kernel, signature, arrays)

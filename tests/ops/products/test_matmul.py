@@ -24,7 +24,7 @@ def drawn(shape: tuple[int, ...], dtype: str, seed: int = 0) -> Array:
 
 
 def product(a: Array, b: Array) -> Array:
-    """Rows times columns, summed by hand."""
+    """Sums rows times columns by hand."""
     wide: Any = np.float64 if a.dtype.kind == "f" else np.int64
     left = a[None] if a.ndim == 1 else a
     right = b[:, None] if b.ndim == 1 else b

@@ -31,7 +31,7 @@ ACTIVATIONS = [*activations.ACTIVATIONS, {"activation": "leaky_relu", "slope": 0
 
 @pytest.fixture(autouse=True)
 def _all_sizes() -> Iterator[None]:
-    """Products are computed though compiled kernels are faster."""
+    """Makes the library take all products, also those that it leaves to faster compiled kernels otherwise."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (onednn, onednn_strided):
             patch.setattr(module, "_slower", lambda _: False)
@@ -39,7 +39,7 @@ def _all_sizes() -> Iterator[None]:
 
 
 def check(schema: OpSchema, arrays: list[Array], attrs: dict[str, Any], constants: set[int], threads: int = 1) -> int:
-    """Both kernels, as far as they take it, against numpy's; how many took it."""
+    """Checks each of both kernels that takes the case against numpy's; returns how many took it."""
     signature = evolve(schema.sign([spec_of(a) for a in arrays], attrs, frozenset(constants)), threads=threads)
     plain = schema.sign([spec_of(a) for a in arrays], attrs)
     (wanted,) = run(schema.kernel(plain, (NUMPY,)), plain, arrays)
@@ -54,14 +54,14 @@ def check(schema: OpSchema, arrays: list[Array], attrs: dict[str, Any], constant
 
 
 def _over(kernel: Kernel, signature: Signature, arrays: list[Array], position: int) -> Array:
-    """y written over an input."""
+    """Returns y written over an input."""
     shared = arrays[position].copy()
     bind(kernel, signature, [shared if i == position else a for i, a in enumerate(arrays)], [shared])()
     return shared
 
 
-def _lying(draw: Any, array: Array) -> Array:
-    """The same elements in one of some orders of memory."""
+def _in_some_layout(draw: Any, array: Array) -> Array:
+    """Draws a layout of the same elements."""
     orders = [array, array.swapaxes(-1, -2).copy().swapaxes(-1, -2), array[..., ::-1].copy()[..., ::-1]]
     if array.ndim > 2:
         orders.append(array.swapaxes(-2, -3).copy().swapaxes(-2, -3))
@@ -70,7 +70,7 @@ def _lying(draw: Any, array: Array) -> Array:
 
 @st.composite
 def products(draw: Any) -> tuple[list[Array], dict[str, Any], set[int]]:
-    """Batches that are broadcast, single rows, scale, bias, addition; b constant or not, exchanged or not."""
+    """Draws batches that broadcast, single rows, scale, bias, addition; b constant or not, transposed or not."""
     rows, depth, width = (draw(st.integers(1, 40)) for _ in range(3))
     batch = tuple(draw(st.lists(st.integers(1, 3), max_size=3)))
     ones = tuple(draw(st.sampled_from([1, n])) for n in batch)
@@ -78,7 +78,7 @@ def products(draw: Any) -> tuple[list[Array], dict[str, Any], set[int]]:
     b = (width, depth) if exchanged else (depth, width)
     lead = draw(st.sampled_from([(), ones, batch]))
     a, w, bias = normal(draw(st.integers(0, 99)), (*batch, rows, depth), (*lead, *b), (width,))
-    arrays = [_lying(draw, a), _lying(draw, w), bias][: draw(st.integers(2, 3))]
+    arrays = [_in_some_layout(draw, a), _in_some_layout(draw, w), bias][: draw(st.integers(2, 3))]
     attrs = {"transpose_b": exchanged, "alpha": draw(st.sampled_from([1.0, 0.5]))} | draw(st.sampled_from(ACTIVATIONS))
     if len(arrays) > 2 and draw(st.booleans()):
         (y,) = FUSED_MATMUL.sign([spec_of(v) for v in arrays], attrs).outputs

@@ -1,4 +1,4 @@
-"""Convolutions of bytes, against convolution in float64, which is exact for them, and against onnxruntime."""
+"""Convolutions of bytes, against exact sums in int64, convolution in float64, and onnxruntime."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A quantised network built with functions on vars: what it computes, and that the poison run finds nothing wrong."""
+"""A quantised network built with functions on vars: its results, and that a run with poisoned bytes equals them."""
 
 import numpy as np
 from hypothesis import given, settings
@@ -11,7 +11,7 @@ from ops.tensor.spec import Array
 
 
 def built(weights: Array, matrix: Array) -> engine.Graph:
-    """Quantise, convolve, pick, multiply, dequantise; beside it, the same with scales found as it runs."""
+    """Returns a network of quantised operators, with constant scales and with scales computed from its data."""
     graph = engine.Graph("quantised")
     x: Var = graph.input("x", (2, 3, 6, 5))
     codes = ops.quantize_linear(x, 0.05, 128)

@@ -1,4 +1,4 @@
-"""Quantising and back, against the formulas of ONNX written element by element, and against onnxruntime."""
+"""Quantising and dequantising, against the formulas of ONNX written element by element, and against onnxruntime."""
 
 import math
 from typing import Any
@@ -21,7 +21,7 @@ QUANTISED_TYPES = ["uint8", "int8", "uint16", "int16"]
 
 
 def spread(parameter: Array, shape: tuple[int, ...], axis: int, block: int) -> Array:
-    """The parameter of each element."""
+    """Returns the parameter of each element."""
     if block:
         return np.repeat(parameter, block, axis)[tuple(slice(0, n) for n in shape)]
     if parameter.ndim == 0:
@@ -31,7 +31,7 @@ def spread(parameter: Array, shape: tuple[int, ...], axis: int, block: int) -> A
 
 
 def quantised(x: Array, scale: Array, zero: Array) -> Array:
-    """The formula, one number after the other; Python rounds halves to even."""
+    """Computes the formula, one number after the other; Python rounds halves to even."""
     ends, result = np.iinfo(zero.dtype), np.empty(x.shape, zero.dtype)
     for i in np.ndindex(x.shape):
         code = round(float(np.divide(x[i].astype(scale.dtype), scale[i]))) + int(zero[i])
@@ -46,7 +46,7 @@ def dequantised(x: Array, scale: Array, zero: Array) -> Array:
 
 @st.composite
 def grains(draw: Any) -> tuple[tuple[int, ...], tuple[int, ...], dict[str, int]]:
-    """The shape of a tensor, that of its scale, and the attributes that say so."""
+    """Draws the shape of a tensor, that of its scale, and the attributes that go with them."""
     shape = tuple(draw(st.lists(st.integers(0, 5), min_size=1, max_size=4)))
     axis = draw(st.integers(-len(shape), len(shape) - 1))
     kind = draw(st.sampled_from(["tensor", "axis", "blocks"]))

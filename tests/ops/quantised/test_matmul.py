@@ -19,17 +19,17 @@ Shape = tuple[int, ...]
 
 
 def row(a: Array, parameter: Array) -> Array:
-    """What belongs to a: a vector stands for its rows."""
+    """Returns the parameter of a so that it broadcasts: a vector has one number for each row."""
     return parameter[:, None] if parameter.ndim == 1 and a.ndim > 1 else parameter
 
 
 def shaped(a: Array, b: Array, matrices: Array) -> Array:
-    """Matrices without the rows and columns that vectors stood for."""
+    """Returns matrices without the rows and columns that were added to vectors."""
     return matrices.reshape(np.matmul(np.ones(a.shape), np.ones(b.shape)).shape)
 
 
 def exact(a: Array, b: Array, a_zero: Array, b_zero: Array) -> Array:
-    """The sums as matrices in int64."""
+    """Computes the sums as matrices in int64."""
     left, right = a.astype(np.int64) - row(a, a_zero), b.astype(np.int64)
     right = (right[:, None] if b.ndim == 1 else right) - b_zero
     return np.asarray((left[None] if a.ndim == 1 else left) @ right)
@@ -48,7 +48,7 @@ BYTE = st.sampled_from(["uint8", "int8"])
 
 
 def parameters(draw: Any, a: Shape, b: Shape) -> tuple[Shape, Shape]:
-    """Shapes of what belongs to a and to b: one number, a vector, or an axis of length one."""
+    """Draws the shapes of the parameters of a and of b: one number, a vector, or an axis of length one."""
     rows = [(), (1,)] + ([(a[-2],), (*a[:-1], 1)] if len(a) > 1 else [])
     columns = [(), (1,)] + ([(b[-1],), (*b[:-2], 1, b[-1])] if len(b) > 1 else [])
     return draw(st.sampled_from(rows)), draw(st.sampled_from(columns))

@@ -14,7 +14,7 @@ from tests.ops.pool.test_nhwc_compiled import Case, pools
 
 
 def check(case: Case, dtype: str, parts: int, extra: int) -> None:
-    """Codes of the same shape."""
+    """Checks one case with bytes in place of its floats."""
     rng, ends = np.random.default_rng(case[0].size), np.iinfo(dtype)
     x = rng.integers(ends.min, ends.max + 1, case[0].shape).astype(dtype)
     signature = NHWC_MAX_POOL.sign([spec_of(x)], case[1])

@@ -1,4 +1,4 @@
-"""Channels-last convolutions of codes, against those of ONNX, channel by channel first, and sums in float64."""
+"""Quantised channels-last convolutions, against those of ONNX, which are channels-first, and sums in float64."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ class Case:
 
     @property
     def signature(self) -> Signature:
-        """With constant weights, factors and biases."""
+        """Returns the signature with constant weights, factors and biases."""
         signed = sign(NHWC_QUANTISED_CONV, self.arrays, self.attrs)
         return Signature(signed.inputs, signed.outputs, signed.attrs, frozenset((1, 2, 3)))
 
@@ -49,7 +49,7 @@ class Case:
 def case_of(  # noqa: PLR0917
     rng: np.random.Generator, x: Array, w: Array, windows: Attrs, to: str, residual: bool, strange: bool = False
 ) -> Case:
-    """The rest of a case, drawn; factors are such that most results are inside of the codes."""
+    """Draws the rest of a case; with these factors most results lie inside the range of the type."""
     taps, out = int(np.prod(w.shape[1:])), len(w)
     factor = (rng.random(out) / (40 * max(taps, 1) ** 0.5)).astype(np.float32)
     if strange:
@@ -74,7 +74,7 @@ def case_of(  # noqa: PLR0917
 
 @st.composite
 def depthwise(draw: Any) -> Case:
-    """One channel a group."""
+    """Draws convolutions with one channel a group."""
     rng, channels = np.random.default_rng(draw(st.integers(0, 999))), draw(st.sampled_from([1, 3, 15, 16, 17, 40, 96]))
     windows = window_attrs(draw, 2, 2, 2, 2) | {"group": channels}
     sizes = draw(st.tuples(st.integers(0, 2), st.integers(5, 9), st.integers(5, 9)))
@@ -100,13 +100,13 @@ def cases(draw: Any, deep: bool = False) -> Case:
 
 
 def rounded(real: Array, zero: int, low: float, high: float) -> Array:
-    """As codes, in float32 still."""
+    """Returns quantised values, still as float32."""
     with np.errstate(all="ignore"):
         return np.fmin(np.fmax(np.rint(real) + np.float32(zero), np.float32(low)), np.float32(high))
 
 
 def wanted(case: Case) -> Array:
-    """By way of ONNX's integer convolution and numpy."""
+    """Computes the result with ONNX's integer convolution and numpy."""
     x, w, factor, bias, *rest = case.arrays
     attrs = case.attrs
     windows = {k: attrs[k] for k in ("strides", "dilations", "pads", "group")}
@@ -152,7 +152,7 @@ def test_nhwc_quantised_conv_equals_integer_sums_in_many_cases(case: Case) -> No
 
 
 def check_native(case: Case, parts: int, extra: int) -> None:
-    """In parts, between guards, into an output of its own and over what is added."""
+    """Checks each compiled kernel that takes the case."""
     signature, answer = case.signature, wanted(case)
     for kernel in (TILED, DEPTHWISE):
         if kernel.supports(signature):
@@ -160,7 +160,7 @@ def check_native(case: Case, parts: int, extra: int) -> None:
 
 
 def check_parts(kernel: Kernel, case: Case, answer: Array, parts: int, extra: int) -> None:
-    """One kernel."""
+    """Checks one kernel in parts, between guards, into an output of its own and over the residual."""
     signature = case.signature
     x, *constants = case.arrays[:4]
     inputs = [placed(x, extra), *constants, *(placed(r, extra) for r in case.arrays[4:])]

@@ -1,4 +1,4 @@
-"""Sums, means and tables of codes, against the same in float32 of numpy."""
+"""Quantised sums, means and look-up tables, against the same in float32 of numpy."""
 
 from typing import Any
 

@@ -30,7 +30,7 @@ CLOSE = {"float16": 3e-2, "float32": 1e-4, "float64": 1e-11}
 
 
 def operands(kind: str, seed: int, sizes: tuple[int, int, int, int], directions: int, dtype: str) -> dict[str, Array]:
-    """All operands by name, layout 0; sizes are time, batch, inputs and hidden."""
+    """Returns all operands by name, in layout 0; sizes are time, batch, inputs and hidden."""
     rng, (time, batch, inputs, hidden) = np.random.default_rng(seed), sizes
     width = GATES[kind] * hidden
     shapes = {
@@ -48,7 +48,7 @@ def operands(kind: str, seed: int, sizes: tuple[int, int, int, int], directions:
 
 @st.composite
 def chosen(draw: Any, kind: str, directions: int) -> tuple[dict[str, Any], list[plain_recurrent_layers.Function]]:
-    """Activations, with fewer alphas and betas than could be given, and what they mean."""
+    """Draws activations, perhaps with fewer alphas and betas than they take, and returns what they compute."""
     count = len(DEFAULTS[kind]) * directions
     if draw(st.booleans()):
         names = DEFAULTS[kind] * directions

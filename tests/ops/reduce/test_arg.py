@@ -17,13 +17,13 @@ SHAPES = hnp.array_shapes(min_dims=1, max_dims=4, min_side=1, max_side=5)
 
 
 def position(row: list[int], schema: OpSchema, last: bool) -> int:
-    """The position that the operator should find in one row."""
+    """Returns the position that the operator should return for one row."""
     best = max(row) if schema is ARG_MAX else min(row)
     return len(row) - 1 - row[::-1].index(best) if last else row.index(best)
 
 
 def reference(x: Array, axis: int, schema: OpSchema, last: bool) -> Array:
-    """Row by row, in plain Python."""
+    """Computes row by row, in plain Python."""
     rows = np.moveaxis(x, axis, -1)
     positions = [position(rows[index].tolist(), schema, last) for index in np.ndindex(*rows.shape[:-1])]
     return np.array(positions, np.int64).reshape(rows.shape[:-1])

@@ -44,7 +44,7 @@ by_name = pytest.mark.parametrize(("schema", "formula"), FORMULAS, ids=lambda v:
 
 
 def reference(x: Array, axes: tuple[int, ...] | None, formula: Callable[[Row], float], keepdims: bool) -> Array:
-    """The formula on each group of elements, group by group, in Python's floats."""
+    """Computes the formula on each group of elements, group by group, in Python's floats."""
     chosen = set(range(x.ndim)) if axes is None else {a % x.ndim for a in axes}
     kept = [i for i in range(x.ndim) if i not in chosen]
     rows = x.transpose(*kept, *sorted(chosen)).reshape(*(x.shape[i] for i in kept), -1)

@@ -1,4 +1,4 @@
-"""Readers of attributes: what they take, what they give, what they refuse."""
+"""Readers of attributes: what they accept, what they return, what they refuse."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Kernels that say that they write strided outputs: the same numbers as dense ones, whatever the strides."""
+"""Kernels that declare that they write strided outputs compute the same as for dense ones, whatever the strides."""
 
 from collections.abc import Sequence
 
@@ -25,11 +25,11 @@ _DTYPES = ("float32", "float64", "float16", "int8", "uint8", "int32", "int64", "
 
 
 _MIXED = {"clip", "cast", "and", "or", "xor", "not", "pow", "where", "look_up", "quantised_add"}
-"""Compiled, they take other types, or a constant: test_ops_vector_elementwise.py; or codes: test_ops_quantised_*.py."""
+"""Compiled, they take other types, a constant, or quantised values: tests in `vector` and `quantised` cover them."""
 
 
 def _with_kernels(schemas: Sequence[OpSchema]) -> list[tuple[OpSchema, Kernel]]:
-    """But oneDNN's, which leave what is strided to the compiled ones: test_ops_onednn_rows.py."""
+    """Returns operators with such kernels, without oneDNN's, which `tests/ops/onednn/test_rows.py` covers."""
     pairs = [(s, k) for s in schemas for k in s.kernels if k.writes is not dense_only and k.backend != ONEDNN]
     return [(s, k) for s, k in pairs if k.backend == NUMPY or s.name not in _MIXED]
 
@@ -38,7 +38,7 @@ ELEMENTWISE = _with_kernels([s for s in (*REGISTRY.values(), COPY) if s.elementw
 
 
 def _drawn(shape: tuple[int, ...], dtype: str, seed: int) -> Array:
-    """Numbers of both signs, some of them special, and no zeros: integers are divided by them."""
+    """Draws numbers of both signs, some of them special, and no zeros: integers are divided by them."""
     rng = np.random.default_rng(seed)
     array = rng.normal(size=shape) * 3
     array = array + np.copysign(1, array)
@@ -48,14 +48,14 @@ def _drawn(shape: tuple[int, ...], dtype: str, seed: int) -> Array:
 
 
 def strided(array: Array, step: int) -> Array:
-    """The same elements, those along the last axis so many apart."""
-    room = np.zeros((*array.shape[:-1], array.shape[-1] * step), array.dtype)
-    room[..., ::step] = array
-    return room[..., ::step]
+    """Returns the same elements, those along the last axis `step` elements apart."""
+    gaps = np.zeros((*array.shape[:-1], array.shape[-1] * step), array.dtype)
+    gaps[..., ::step] = array
+    return gaps[..., ::step]
 
 
 def _signature(schema: OpSchema, kernel: Kernel, arrays: Sequence[Array]) -> Signature | tuple[()]:
-    """() for what the operator or the kernel does not take."""
+    """Returns the signature, or () where the operator or the kernel does not take the arrays."""
     try:
         signature = schema.sign([spec_of(a) for a in arrays], {})
     except OpError:
@@ -64,14 +64,14 @@ def _signature(schema: OpSchema, kernel: Kernel, arrays: Sequence[Array]) -> Sig
 
 
 def _operands(schema: OpSchema, dtype: str, length: int) -> list[list[Array]]:
-    """Tensors of one shape; the last of several also of one element."""
+    """Returns tensors of one shape; the last of several also of one element."""
     count = schema.arity[0]
     arrays = [_drawn((length,), dtype, seed) for seed in range(count)]
     return [arrays, [*arrays[:-1], arrays[-1][:1]]] if count > 1 else [arrays]
 
 
 def _check_steps(kernel: Kernel, signature: Signature, arrays: Sequence[Array]) -> int:
-    """The number of pairs of strides that the kernel was run with."""
+    """Checks pairs of strides, and returns how many the kernel ran with."""
     (wanted,), count = run(kernel, signature, arrays), 0
     for step in _STEPS:
         inputs = [strided(a, step) for a in arrays]
@@ -105,7 +105,7 @@ def test_operators_that_numpy_computes_wrongly_on_strides_are_written_densely(sc
 
 
 @pytest.mark.parametrize("columns", [3, 4, 5])
-def test_parts_of_rows_are_negated_and_asked_for_nan_in_what_they_are_joined_to(columns: int) -> None:
+def test_parts_of_rows_are_computed_inside_their_concatenation(columns: int) -> None:
     graph = Graph("columns")
     a, b = ops.split(graph.input("x", (64, columns)), [1, columns - 1], axis=1)
     graph.output(ops.concat([ops.neg(a), ops.tanh(a)], axis=1), "y")

@@ -1,4 +1,4 @@
-"""Kernels that let their constants go when they are packed: right on every layout that they read, without these."""
+"""Kernels that do not read their constants after they packed them: right on every layout that they accept."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -57,7 +57,7 @@ def _numbers(seed: int, shape: tuple[int, ...], code: str) -> Array:
 
 
 def _cases() -> Iterator[Any]:
-    """(operator, its inputs, its attributes)."""
+    """Returns (operator, its inputs, its attributes) of each case."""
     for name, floats in FLOATS.items():
         for i, (shapes, attrs) in enumerate(floats):
             yield pytest.param(find(name), [_numbers(i, s, "f") for i, s in enumerate(shapes)], attrs, id=f"{name}-{i}")
@@ -75,7 +75,7 @@ CASES = list(_cases())
 
 
 def _signed(schema: OpSchema, arrays: list[Array], attrs: dict[str, Any]) -> Signature:
-    """With constant weights and biases; what has the shape of y is no constant."""
+    """Returns the signature with constant weights and biases; what has the shape of y is no constant."""
     specs = [spec_of(a) for a in arrays]
     y = schema.sign(specs, attrs).y
     return schema.sign(specs, attrs, frozenset(i for i, s in enumerate(specs) if i and s.shape != y.shape))
@@ -87,7 +87,7 @@ def _replacing(schema: OpSchema, signature: Signature) -> list[Kernel]:
 
 
 def _stored(array: Array) -> Iterator[Array]:
-    """The same elements however they may lie."""
+    """Yields the same elements in every layout."""
     yield array
     yield from strided_copies(array)
     if array.ndim:
@@ -98,7 +98,7 @@ def _stored(array: Array) -> Iterator[Array]:
 
 
 def _turned(signature: Signature, arrays: list[Array]) -> Iterator[list[Array]]:
-    """One input after the other that is no constant, stored in every way."""
+    """Yields the inputs, of which one that is no constant is stored in every way."""
     for i, array in enumerate(arrays):
         if i not in signature.constants:
             yield from ([*arrays[:i], stored, *arrays[i + 1 :]] for stored in _stored(array))
@@ -120,7 +120,7 @@ def test_constants_dropped_after_packing_are_never_read(
 
 
 def test_every_kernel_that_drops_constants_is_among_the_cases() -> None:
-    """But for those of the library, which take what they compute faster: the tests of their kernels."""
+    """The library's kernels have their own tests: they leave what compiled kernels compute faster."""
     seen = {id(k) for p in CASES for k in _replacing(p.values[0], _signed(*p.values))}
     dropping = [
         (s.name, k) for s in REGISTRY.values() for k in s.kernels if k.unread_after_pack is not every_input_read

@@ -1,4 +1,4 @@
-"""Borders, against numpy.pad; negative pads against slices."""
+"""Padding, against numpy.pad; negative pads against slices."""
 
 from typing import Any, cast
 
@@ -23,7 +23,7 @@ def numbered(shape: tuple[int, ...], dtype: str = "float32") -> Array:
 
 
 def padded(x: Array, pads: list[int], mode: str, value: Array | None = None) -> Array:
-    """Cut first, then padded by numpy."""
+    """Cuts first, then pads with numpy."""
     pairs = list(zip(pads[: x.ndim], pads[x.ndim :], strict=True))
     kept = x[tuple(slice(max(-b, 0), n - max(-a, 0)) for n, (b, a) in zip(x.shape, pairs, strict=True))]
     more: dict[str, Any] = {"constant_values": 0 if value is None else value} if mode == "constant" else {}

@@ -33,7 +33,7 @@ def resized(draw: Any) -> tuple[Array, dict[str, Any]]:
 
 
 def _on_a_border(x: Array, attrs: dict[str, Any]) -> bool:
-    """Whether float32, in which onnxruntime computes places, may well round to another nearest element."""
+    """Returns whether float32, in which onnxruntime computes places, may round to another nearest element."""
     if attrs["mode"] != "nearest":
         return False
     wanted = attrs["sizes"]

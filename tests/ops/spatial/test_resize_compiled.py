@@ -19,7 +19,7 @@ Case = tuple[Array, dict[str, Any]]
 
 @st.composite
 def resizes(draw: Any) -> Case:
-    """One or two axes of up to four; all modes and coordinates, parts of a tensor, NaN and infinities."""
+    """Draws one or two axes of up to four; all modes and coordinates, parts of a tensor, NaN and infinities."""
     ndim = draw(st.integers(2, 4))
     shape = tuple(draw(st.lists(st.integers(1, 9), min_size=ndim, max_size=ndim)))
     axes = draw(st.sets(st.integers(0, ndim - 1), min_size=1, max_size=2))
@@ -39,7 +39,7 @@ def resizes(draw: Any) -> Case:
 
 
 def check_resize(case: Case, parts: int, extra: int) -> bool:
-    """Whether the compiled kernel takes the case, and that it then gives what numpy gives."""
+    """Checks the compiled kernel against numpy's; returns whether it takes the case."""
     signature = RESIZE.sign([spec_of(case[0])], case[1])
     if not RESIZE_NATIVE.supports(signature):
         return False

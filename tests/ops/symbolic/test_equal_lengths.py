@@ -16,7 +16,7 @@ from ops.tensor.errors import ShapeError
 
 
 def _equations(schema: OpSchema, *shapes: tuple[Any, ...], **attrs: Any) -> dict[str, str]:
-    """What is found for operands of these shapes, as text."""
+    """Returns the equal lengths that are derived for operands of these shapes, as text."""
     graph = engine.Graph()
     inputs = [graph.input(f"i{k}", shape) for k, shape in enumerate(shapes)]
     with pytest.raises(LengthsError) as caught:
@@ -27,14 +27,14 @@ def _equations(schema: OpSchema, *shapes: tuple[Any, ...], **attrs: Any) -> dict
 ADD, CONV = find("add"), find("conv")
 
 
-def test_names_that_meet_are_equal() -> None:
+def test_names_of_aligned_axes_are_equal() -> None:
     assert _equations(ADD, ("a", 3), ("b", 3)) == {"b": "a"}
     assert _equations(ADD, ("a", "b"), ("c",)) == {"c": "b"}
     assert _equations(MATMUL, ("n", "k"), ("l", "m")) == {"l": "k"}
     assert _equations(ADD, ("a", "b"), ("c", "d")) == {"c": "a", "d": "b"}
 
 
-def test_a_name_that_meets_a_number_is_that_number() -> None:
+def test_a_name_aligned_with_a_number_is_that_number() -> None:
     assert _equations(MATMUL, ("n", "k"), (7, 3)) == {"k": "7"}
     assert _equations(CONV, ("n", "c", "h", "w"), (8, 3, 5, 5)) == {"c": "3"}
     assert _equations(CONCAT, ("n", "m", 4), ("i", "j", "k"), axis=1) == {"i": "n", "k": "4"}
@@ -77,7 +77,7 @@ def test_found_equal_lengths_make_the_operator_valid(one: list[int | str], data:
         assert y.ndim == len(one)
 
 
-def test_a_refusal_of_open_lengths_tells_what_was_tried() -> None:
+def test_a_refusal_of_open_lengths_names_the_lengths_that_were_tried() -> None:
     graph = engine.Graph()
     with pytest.raises(ShapeError, match=r"no choice of lengths for the names fits; tried: add\(float32\[192,3\]"):
         ops.add(graph.input("x", ("n", 3)), graph.input("z", ("n", 2)))

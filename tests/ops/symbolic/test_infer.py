@@ -1,4 +1,4 @@
-"""Operators on shapes without numbers: inferred in every sample, told by formulas, refused where nothing fits."""
+"""Operators on symbolic shapes: inferred in every sample, expressed by formulas, refused where nothing fits."""
 
 from collections.abc import Hashable
 from types import MappingProxyType
@@ -24,7 +24,7 @@ def key(output: int, axis: int) -> tuple[str, Hashable]:
 
 
 def shape_of(schema: str, table: Samples, *shapes: tuple[Any, ...], **attrs: Any) -> tuple[Any, ...]:
-    """The shape of the first output, told by dimensions."""
+    """Returns the symbolic shape of the first output."""
     specs = [TensorSpec(s, np.float32) for s in shapes]
     drafted = draft(find(schema), specs, MappingProxyType(attrs), NO_CONSTANTS, table)
     return drafted.signed(key).outputs[0].shape
@@ -63,7 +63,7 @@ def test_sums_and_products_of_two_dimensions_are_recognised(one: str, other: str
         assert isinstance(result, Dim) and result.samples == combined.samples
 
 
-def test_shapes_are_told_by_the_names_of_the_inputs() -> None:
+def test_shapes_are_formulas_of_the_names_of_the_inputs() -> None:
     a, b, c = names(table := Samples()).values()
     assert [str(d) for d in shape_of("relu", table, (a, 3, b))] == ["a", "3", "b"]
     assert [str(d) for d in shape_of("matmul", table, (a, b, 5), (5, 7))] == ["a", "b", "7"]
@@ -75,7 +75,7 @@ def test_shapes_are_told_by_the_names_of_the_inputs() -> None:
     assert len(table.alive) == SAMPLES and not table.guards
 
 
-def test_windows_that_round_are_told_by_division() -> None:
+def test_windows_that_round_are_formulas_with_a_division() -> None:
     a, *_ = names(table := Samples()).values()
     window = {"kernel_shape": (2, 2), "strides": (2, 2)}
     assert str(shape_of("max_pool", table, (1, 3, a, a), **window)[2]) in {"a//2", "(a-1)//2", "(a+0)//2"}

@@ -1,4 +1,4 @@
-"""Dimensions without numbers: their arithmetic is that of ints, and what was decided about them is watched."""
+"""Symbolic dimensions: their arithmetic is that of ints, and guards check what was decided about them."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -36,14 +36,14 @@ _APPLY: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def names(table: Samples) -> dict[str, Dim]:
-    """Dimensions of these names, as a graph makes them."""
+    """Returns dimensions of these names, as a graph creates them."""
     dims = {n: leaf(n, table.invent(), table, n) for n in NAMES}
     table.named.extend(dims.values())
     return dims
 
 
 def compute(tree: Tree, of: Mapping[str, Any]) -> Any:
-    """What a tree is worth, in dimensions or in ints."""
+    """Evaluates a tree, in dimensions or in ints."""
     if isinstance(tree, tuple):
         sign, left, right = tree
         return _APPLY[sign](compute(left, of), compute(right, of))
@@ -55,7 +55,7 @@ def lookup(numbers: Mapping[str, int]) -> Callable[[Dim], int]:
 
 
 def in_ints(tree: Tree, numbers: Mapping[str, int]) -> int | str:
-    """The number, or the text "none" where something is divided by nought."""
+    """Returns the number, or the text "none" where a divisor is nought."""
     try:
         return int(compute(tree, numbers))
     except ZeroDivisionError:
@@ -63,7 +63,7 @@ def in_ints(tree: Tree, numbers: Mapping[str, int]) -> int | str:
 
 
 def of_dims(tree: Tree, dims: Mapping[str, Dim]) -> Dim:
-    """The tree in dimensions, where it is one."""
+    """Evaluates the tree in dimensions; rejects the example where the result is a plain number."""
     try:
         result = compute(tree, dims)
     except ZeroDivisionError:  # two plain numbers
@@ -112,7 +112,7 @@ def test_leaves_are_all_that_a_number_depends_on(tree: Tree, numbers: dict[str, 
 
 
 def choose(decisions: list[tuple[str, Tree, Tree, Tree, Tree]], of: Mapping[str, Any]) -> Any:
-    """A function with ifs: the sum of what each decision gives."""
+    """Evaluates a function with ifs: the sum of what each decision gives."""
     total: Any = of["a"]
     for relation, left, right, one, other in decisions:
         is_so = _APPLY[relation](compute(left, of), compute(right, of))
@@ -162,7 +162,7 @@ def test_dimension_decisions_hold_in_the_samples_that_are_left(decisions: Any) -
         assert value_of(chosen, lookup(numbers)) == wanted
 
 
-def test_a_guard_tells_what_was_decided_and_what_is_true() -> None:
+def test_the_error_of_a_guard_names_the_decision_and_the_length() -> None:
     table = Samples()
     a, b, _ = names(table).values()
     assert a * 2 != b and a > 1

@@ -27,13 +27,13 @@ def numbered(shape: tuple[int, ...], dtype: str = "float32") -> Array:
 
 
 def seen(layout: Layout, base: Array) -> Array:
-    """The elements that a layout shows of a dense array."""
+    """Returns the elements that a layout selects of a dense array."""
     return np.ndarray(layout.shape, base.dtype, base.tobytes() or b"\0" * 8, layout.offset, layout.strides)
 
 
 @st.composite
 def views(draw: st.DrawFn, shapes: st.SearchStrategy[tuple[int, ...]] = SHAPES) -> tuple[Array, Array, Layout]:
-    """A dense array, some view of it that numpy made, and the layout that our methods made of the same steps."""
+    """Draws a dense array, a view of it by numpy, and the layout that our methods derive by the same steps."""
     base = numbered(draw(shapes), draw(DTYPES))
     view, layout = base, Layout.dense(TensorSpec(base.shape, base.dtype))
     for axis, n in enumerate(base.shape):
@@ -112,7 +112,9 @@ def test_dense_strides_are_those_of_a_new_array(shape: tuple[int, ...], dtype: s
 
 
 @given(views(POSITIVE), st.data())
-def test_reshape_says_none_exactly_where_numpy_copies(drawn: tuple[Array, Array, Layout], data: st.DataObject) -> None:
+def test_reshape_returns_none_exactly_where_numpy_copies(
+    drawn: tuple[Array, Array, Layout], data: st.DataObject
+) -> None:
     base, view, layout = drawn
     shape = data.draw(factorings(view.size))
     reshaped, new_layout = view.reshape(shape), layout.reshape(shape)
@@ -124,7 +126,7 @@ def test_reshape_says_none_exactly_where_numpy_copies(drawn: tuple[Array, Array,
 
 @st.composite
 def factorings(draw: st.DrawFn, size: int) -> tuple[int, ...]:
-    """A shape of that many elements."""
+    """Draws a shape of that many elements."""
     dims: list[int] = []
     while size > 1 and len(dims) < 5:
         dims.append(draw(st.sampled_from([d for d in range(1, size + 1) if size % d == 0])))

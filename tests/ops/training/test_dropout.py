@@ -1,4 +1,4 @@
-"""Dropout: the generator that its authors describe, one mask forward and backward, another in each step and layer."""
+"""Dropout: Philox as published, one mask forward and backward, another in each step and layer."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ _LOW = 2**32 - 1
 
 
 def philox(counter: tuple[int, ...], key: tuple[int, ...]) -> tuple[int, ...]:
-    """Philox4x32-10, in plain integers."""
+    """Computes Philox4x32-10 in plain integers."""
     (a, b, c, d), (k, m) = counter, key
     for _ in range(10):
         p, q = 0xD2511F53 * a, 0xCD9E8D57 * c
@@ -31,7 +31,7 @@ def philox(counter: tuple[int, ...], key: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def word(element: int, step: int, seed: int) -> int:
-    """The random bits of an element."""
+    """Returns the random bits of an element."""
     lane, i = divmod(element % _WORDS, _WORDS // 4)
     index = element // _WORDS * (_WORDS // 4) + i
     counter = (index & _LOW, index >> 32, step & _LOW, step >> 32)

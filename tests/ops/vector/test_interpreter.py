@@ -1,4 +1,4 @@
-"""The interpreter of elementwise programs: what numpy gives, wherever arrays lie, in however many parts."""
+"""The interpreter of elementwise programs equals numpy, for any layout and number of parts."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ def _step(name: str, *operands: int) -> Step:
 
 @st.composite
 def _chains(draw: st.DrawFn) -> tuple[list[Array], tuple[Step, ...]]:
-    """Arrays, the first two of the whole shape, and steps that all have it; a comparison and a choice may be there."""
+    """Draws arrays, the first two of the whole shape, and steps of that shape; some compare or choose."""
     rng = np.random.default_rng(draw(st.integers(0, 999)))
     shape = draw(st.sampled_from(_SHAPES))
     arrays = [_numbers(rng, shape), _numbers(rng, shape)]
@@ -72,7 +72,7 @@ def _chains(draw: st.DrawFn) -> tuple[list[Array], tuple[Step, ...]]:
 
 
 def _laid(array: Array, way: int) -> Array:
-    """The same elements elsewhere: dense, with gaps between pixels, axes reversed, backwards."""
+    """Returns the same elements in another layout: dense, with gaps between pixels, axes reversed, backwards."""
     if not array.ndim or way == 0:
         return array
     if way == 1:
@@ -114,14 +114,16 @@ def test_interpreted_chains_equal_their_steps(
 
 @settings(max_examples=40)
 @given(_chains(), st.booleans())
-def test_an_output_may_lie_over_what_its_chain_says(case: tuple[list[Array], tuple[Step, ...]], apart: bool) -> None:
+def test_an_output_may_overwrite_the_inputs_that_its_chain_declares(
+    case: tuple[list[Array], tuple[Step, ...]], apart: bool
+) -> None:
     arrays, program = case
     with np.errstate(all="ignore"):
         check_overwrites(FUSED_ELEMENTWISE, arrays, program=program, apart=apart)
 
 
-def _said() -> list[OpSchema]:
-    """All operators that are instructions, but for those of bool alone."""
+def _interpreted() -> list[OpSchema]:
+    """Returns all operators that are instructions, without those of bool alone."""
     schemas = [s for s in REGISTRY.values() if any(isinstance(k.bind, Vector) for k in s.kernels)]
     return [s for s in schemas if s.name not in {"not", "and", "or", "xor", "pow", "cast"}]
 
@@ -135,9 +137,9 @@ def _operands(schema: OpSchema, rng: np.random.Generator) -> list[Array]:
     return [_numbers(rng, shape), *(_numbers(rng, shape) for _ in range(min(schema.arity[1], 3) - 1))]
 
 
-@pytest.mark.parametrize("schema", _said(), ids=lambda s: s.name)
+@pytest.mark.parametrize("schema", _interpreted(), ids=lambda s: s.name)
 def test_interpreted_operators_equal_numpy(schema: OpSchema) -> None:
-    """Within few units in the last place, also at the edges of float32."""
+    """Results differ by few units in the last place, also at the limits of float32."""
     arrays = _operands(schema, np.random.default_rng(1))
     signature = schema.sign([spec_of(a) for a in arrays], {})
     (wanted,) = run(schema.kernel(signature, (NUMPY,)), signature, arrays)
@@ -188,7 +190,7 @@ def test_programs_without_instructions_are_left_to_numpy() -> None:
 
 
 def test_a_program_of_many_values_has_small_blocks() -> None:
-    """All results of the first half are read in the second."""
+    """The second half reads all results of the first."""
     x = np.linspace(-1, 1, 5000, dtype=np.float32)
     ups = tuple(_step("add", i, 0) for i in range(14))
     downs = tuple(_step("add", 14 + i, 14 - i) for i in range(14))

@@ -1,4 +1,4 @@
-"""Softmax, normalizations and reductions in compiled code: what numpy gives, wherever rows lie, in any parts."""
+"""Softmax, normalizations and reductions in compiled code equal numpy, for any layout of rows and number of parts."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ REDUCTIONS = ("sum", "mean", "max", "min", "l1", "l2", "sum_square")
 
 
 def _numbers(seed: int, shape: Shape, odd: float = 0.0) -> Array:
-    """Some of them NaN or infinite."""
+    """Returns normal numbers, some of them NaN or infinite."""
     rng = np.random.default_rng(seed)
     x = 3 * rng.standard_normal(shape)
     return np.asarray(np.where(rng.random(shape) < odd, rng.choice([np.nan, np.inf, -np.inf], shape), x), np.float32)
@@ -38,7 +38,7 @@ def _laid(x: Array, extra: int) -> Array:
 
 
 def _check(schema: OpSchema, arrays: list[Array], parts: int, extra: int = 0, rtol: float = 1e-5, **attrs: Any) -> None:
-    """As numpy's kernel; `extra` elements lie between the pixels of the first input, and of outputs of its shape."""
+    """Checks against numpy's kernel; the first input and outputs of its shape have `extra` elements between pixels."""
     signature = schema.sign([spec_of(a) for a in arrays], attrs)
     kernel = schema.kernel(signature, (NUMBA,))
     assert kernel.backend == NUMBA

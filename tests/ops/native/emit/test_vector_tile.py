@@ -8,7 +8,7 @@ from ops.native.emit.vector_tile import tile_function
 
 
 def assembly(shape: TileShape, triple: str, processor: str, features: str = "") -> str:
-    """Of the largest tile of a shape."""
+    """Returns the assembly of the largest tile of a shape."""
     binding.initialize_all_targets()
     binding.initialize_all_asmprinters()
     module = ir.Module()
@@ -36,7 +36,7 @@ def test_products_are_vector_instructions_of_each_processor(
     assert "fmaf" not in code, "a product is a call of the mathematical library"
 
 
-def test_the_tile_of_this_processor_is_one_of_those_that_packing_knows() -> None:
+def test_the_tile_of_this_processor_is_one_that_packing_supports() -> None:
     assert tile_shape() in SHAPES
     assert [len(shape.tag) for shape in SHAPES] == [1, 2, 3]
 
