@@ -1,4 +1,4 @@
-"""Kernels in machine code: the same numbers, loaded late, and a cache on disk that may be missing without harm."""
+"""Kernels in machine code: equal numbers, loaded when first used, and a cache on disk that may be missing."""
 
 import errno
 import os
@@ -22,7 +22,7 @@ ENDS, SIZES = [3, 2, 3, 4], [9, 7, 5, 1]
 
 
 def maximums(kernel: Any) -> list[int]:
-    """Of units [0, 3), [1, 2), [2, 3) and [3, 4), the largest first: two of them are alive at once."""
+    """Computes the maximums of units [0, 3), [1, 2), [2, 3) and [3, 4), the largest first: two live at once."""
     columns = [np.array(c, np.int64) for c in (range(4), ENDS, SIZES, [0] * 16, [0] * 16, [0] * 4)]
     count: int = kernel(*columns)
     kept: list[int] = columns[-1][:count].tolist()
@@ -31,7 +31,7 @@ def maximums(kernel: Any) -> list[int]:
 
 @pytest.fixture
 def forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """As if no kernel had been asked for yet, and with an empty cache in a folder of the test's own."""
+    """Starts as if no kernel had been used yet, with an empty cache, whose folder it yields."""
     monkeypatch.setattr(import_module("numba").config, "CACHE_DIR", str(tmp_path))
     for memo in (compiled._twin, compiled._module):
         memo.cache_clear()

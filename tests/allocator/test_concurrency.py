@@ -1,4 +1,4 @@
-"""What may happen at once, against tables of all pairs; compiled kernels against plain ones."""
+"""Steps that may run at once, against tables of all pairs; compiled kernels against plain ones."""
 
 from collections.abc import Iterator
 
@@ -25,7 +25,7 @@ Matrix = npt.NDArray[np.bool_]
 
 
 def random_dependences(seed: int, count: int) -> Dependences:
-    """Any number of edges; some stand there twice."""
+    """Draws any number of edges; some stand there twice."""
     rng = np.random.default_rng(seed)
     rows = np.argwhere(np.triu(rng.random((count, count)) < rng.random() ** 2, 1))
     rows = np.concatenate((rows, rows[rng.random(len(rows)) < 0.2]))
@@ -39,7 +39,7 @@ def dependences(draw: st.DrawFn, least: int = 0, most: int = 24) -> Dependences:
 
 
 def closure(dependences: Dependences) -> Matrix:
-    """[a, b]: step a is done before step b begins. Warshall's algorithm."""
+    """Returns [a, b]: step a is done before step b begins. Warshall's algorithm."""
     closed = np.zeros((dependences.count, dependences.count), bool)
     closed[dependences.before, dependences.after] = True
     for middle in range(dependences.count):
@@ -48,7 +48,7 @@ def closure(dependences: Dependences) -> Matrix:
 
 
 def heaviest_chain(order: Matrix, weight: list[int]) -> list[int]:
-    """By step: the weight of the heaviest chain that ends there."""
+    """Returns, by step, the weight of the heaviest chain that ends there."""
     heaviest = list[int]()
     for step, own in enumerate(weight):
         heaviest.append(own + max((heaviest[b] for b in range(step) if order[b, step]), default=0))
@@ -132,7 +132,7 @@ def test_a_path_clock_is_sound_and_complete_on_its_own_path(deps: Dependences, m
 
 @pytest.fixture(params=[True, False], ids=["plain", "compiled"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Kernels that are plain or compiled, whatever the size."""
+    """Makes all sizes use plain kernels, or compiled ones."""
     monkeypatch.setattr(KernelMode, "of", lambda *_: KernelMode(request.param))
     yield
 

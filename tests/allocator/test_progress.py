@@ -1,4 +1,4 @@
-"""What long work tells: true numbers, to who watches, and the same plans whether anybody does or not."""
+"""Progress of long work: its numbers are true, and plans are equal with a watcher and without."""
 
 from contextlib import AbstractContextManager, nullcontext
 
@@ -18,7 +18,7 @@ from tests.helpers.graphs.random_graphs import graphs
 
 @define(eq=False)
 class Notes:
-    """Everything that was under way, in the order in which it ended."""
+    """A watcher that lists all work in the order in which it ended."""
 
     open: list[Activity] = field(factory=list)
     ended: list[Activity] = field(factory=list)

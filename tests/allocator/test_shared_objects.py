@@ -1,4 +1,4 @@
-"""Strategies for shared objects: by the book, by brute force, on real networks, and by hand."""
+"""Strategies for shared objects, against plain models, brute force, real networks and cases worked out by hand."""
 
 from collections.abc import Callable, Sequence
 from itertools import permutations
@@ -32,7 +32,7 @@ quickly = settings(max_examples=40)
 
 
 def held(shared: SharedObjects) -> list[list[int]]:
-    """The chunks in each object."""
+    """Returns the chunks in each object."""
     return [np.flatnonzero(shared.object_of == k).tolist() for k in range(len(shared.size))]
 
 
@@ -147,7 +147,7 @@ def test_no_objects_are_below_the_bound_and_no_flow_is_cheaper(problem: Problem)
 @given(problems(max_chunks=7, conflicts=True, overwrites=False))
 @quickly
 def test_no_objects_are_below_the_bound_of_conflicts(problem: Problem) -> None:
-    """Any way to colour chunks, each with its own or an older colour."""
+    """Tries any way to colour chunks, each with its own or an older colour."""
     if problem.conflicts is None:
         return
     pairs = set(zip(problem.conflicts.one.tolist(), problem.conflicts.other.tolist(), strict=True))
@@ -218,7 +218,7 @@ def test_equality_takes_nothing_but_its_own_size() -> None:
 
 
 def test_by_size_takes_the_smallest_object_that_is_free() -> None:
-    """9, 8 and 7 bytes meet in tick 0. 5 bytes from tick 1 on: 7 is busy, so 8 serves."""
+    """9, 8 and 7 bytes conflict in tick 0. 5 bytes live from tick 1 on: 7 is busy, so 8 serves."""
     assert held(assign(chunks((0, 1, 9), (0, 1, 8), (0, 2, 7), (1, 2, 5)), "shared_by_size")) == [[0], [1, 3], [2]]
 
 
@@ -230,7 +230,7 @@ def test_by_breadth_lets_the_largest_free_object_grow() -> None:
 
 
 def test_by_size_improved_follows_the_chunk_that_has_just_ended() -> None:
-    """8, 9 and 2 bytes meet in tick 1. In the last stage, of 2 bytes, chunk 3 finds 9 just free and 8 for 3 ticks."""
+    """8, 9 and 2 bytes conflict in tick 1. In the last stage, of 2 bytes, 9 is just free for chunk 3, 8 for 3 ticks."""
     problem = chunks((0, 2, 8), (1, 5, 9), (1, 2, 2), (5, 6, 2))
     assert held(assign(problem, "shared_by_size_improved")) == [[1, 3], [0], [2]]
     assert held(assign(problem, "shared_by_size")) == [[1], [0], [2, 3]]

@@ -25,12 +25,12 @@ def kind_of(problem: Problem, offset: Column, arena_bytes: int) -> StrEnum | Non
 
 
 def free(begin: list[int], end: list[int], size: list[int]) -> Problem:
-    """A problem without alignment, pins and overwrites."""
+    """Returns a problem without alignment, pins and overwrites."""
     return Problem(begin, end, size, [1] * len(size), [FREE] * len(size))
 
 
 def pair(end: int = 5) -> Problem:
-    """Chunk 1 overwrites bytes [2, 6) of chunk 0 in tick 2; chunk 2 begins in that tick."""
+    """Returns a problem: chunk 1 overwrites bytes [2, 6) of chunk 0 in tick 2, in which chunk 2 begins."""
     return Problem([0, 2, 2], [3, end, 4], [8, 4, 2], [1, 1, 1], [FREE] * 3, [1], [0], [2])
 
 
@@ -132,14 +132,14 @@ def test_a_solver_that_ends_lifetimes_one_tick_early_is_caught(problem: Problem)
 
 
 def compiled_fault(problem: Problem, offset: Column) -> Fault | None:
-    """The verdict on a problem that is judged as if it had very many chunks."""
+    """Returns the fault that the code for very many chunks reports."""
     with patch.object(judge, "MANY", 0):
         return check(problem, offset, 2**40)
 
 
 @st.composite
 def cliques(draw: st.DrawFn) -> tuple[Problem, Column]:
-    """A plan without faults, or one in which a chunk or two were moved or changed places."""
+    """Draws a plan without faults, or one in which a chunk or two were moved or swapped."""
     count = draw(st.integers(1, 60))
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     begin = random.integers(0, 30, count)
@@ -182,7 +182,7 @@ def test_the_kernel_of_the_judge_finds_the_same_plain(drawn: tuple[Problem, Colu
 
 
 def test_a_byte_too_little_in_a_tall_stack_is_found() -> None:
-    """Chunks come in no order of address, and stay: each comes between two of very many."""
+    """Chunks come in no order of address, each between two of many, and stay to the end."""
     count = 30_000
     begin = np.random.default_rng(0).permutation(count)
     stack = Problem(begin, np.full(count, count), np.full(count, 8), np.ones(count), np.full(count, FREE))

@@ -9,13 +9,13 @@ from tests.helpers.allocator.strategies import problems
 
 
 def chunks(*rows: tuple[int, int, int], **rest: object) -> Problem:
-    """(begin, end, size) each."""
+    """Returns a problem of chunks, each given by (begin, end, size)."""
     begin, end, size = zip(*rows, strict=True)
     return Problem(begin, end, size, [1] * len(rows), [FREE] * len(rows), **rest)  # type: ignore[arg-type] # by name
 
 
 def are_right(problem: Problem, object_of: list[int], size: list[int]) -> bool:
-    """Every pair of chunks, every tick."""
+    """Returns whether objects are right: compares every pair of chunks."""
     rows = [r for r in problem.rows() if r.size]
     if any(not 0 <= object_of[r.id] < len(size) or size[object_of[r.id]] < r.size for r in rows):
         return False
@@ -68,11 +68,11 @@ def test_an_overwriter_shares_the_object_of_its_target_alone() -> None:
     problem = chunks((0, 3, 8), (2, 4, 4), (3, 5, 4), src=[1], dest=[0], overwrite_offset=[4])
     assert check_objects(problem, column([0, 0, 1]), column([8, 4])) is None
     apart = check_objects(problem, column([0, 1, 2]), column([8, 4, 4]))
-    meeting = check_objects(problem, column([0, 0, 0]), column([8]))
+    together = check_objects(problem, column([0, 0, 0]), column([8]))
     assert apart is not None
-    assert meeting is not None
+    assert together is not None
     assert (apart.kind, apart.chunks) == (ObjectFaultKind.OVERWRITE, (1, 0))
-    assert (meeting.kind, meeting.chunks) == (ObjectFaultKind.CONFLICT, (1, 2))
+    assert (together.kind, together.chunks) == (ObjectFaultKind.CONFLICT, (1, 2))
 
 
 def test_conflicts_replace_lifetimes_and_empty_chunks_are_ignored() -> None:

@@ -12,7 +12,7 @@ from tests.helpers.allocator.random_cliques import cliques, stacked
 
 
 def alone(clique: Clique) -> FeasibleOffsets:
-    """Nothing is pinned."""
+    """Returns the search for offsets of a clique without pinned chunks."""
     zeros = np.zeros(len(clique))
     return FeasibleOffsets(Problem(zeros, zeros + 1, clique.size, zeros + 1, zeros + FREE), clique)
 
@@ -32,7 +32,7 @@ def test_stacking_bound_keeps_the_bound_it_is_given(clique: Clique, proved: int)
 
 @st.composite
 def beside_pinned(draw: st.DrawFn) -> Problem:
-    """Chunks that are alive in tick 1; some live in tick 0 too, where others are pinned."""
+    """Draws chunks that are alive in tick 1; some live in tick 0 too, where others are pinned."""
     count, pins = draw(st.integers(1, 4)), draw(st.integers(0, 3))
     begin = [0] * pins + draw(st.lists(st.integers(0, 1), min_size=count, max_size=count))
     end = [1] * pins + [2] * count

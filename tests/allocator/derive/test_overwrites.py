@@ -1,4 +1,4 @@
-"""Why overwrites are refused: each reason is a fact that is found again here, from the program alone."""
+"""Why overwrites are refused: each reason is a fact that these tests derive again from the program alone."""
 
 from collections.abc import Callable
 
@@ -14,13 +14,13 @@ from tests.helpers.allocator.strategies import programs
 
 
 def of_chunk(program: Program, value: int) -> list[int]:
-    """All values in the bytes of the one that owns those of a value."""
+    """Returns all values in the bytes of the owner of a value."""
     owner = owner_of(program, value)[0]
     return [v for v in range(len(program.sizes)) if owner_of(program, v)[0] == owner]
 
 
 def read_later(program: Program, judged: Judged) -> bool:
-    """Some step behind reads the bytes, or looks at them by a name that is read."""
+    """Returns whether a later step reads the bytes, or shows them by a view that is read."""
     return life_of(program, owner_of(program, judged.src)[0])[1] > judged.step + 1
 
 

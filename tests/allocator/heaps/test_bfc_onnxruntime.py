@@ -1,7 +1,7 @@
-"""The model of onnxruntime's arena against the real one, which this machine has.
+"""The model of onnxruntime's arena against the real one, which is installed here.
 
-The other arenas are not at hand: torch's build for CPUs has no caching allocator for CUDA, and TensorFlow's arena
-cannot be reached from Python. Theirs are tested against sequences worked by hand from their sources.
+The other arenas are not: torch's build for CPUs has no caching allocator for CUDA, and Python cannot reach
+TensorFlow's arena. They are tested against sequences worked out by hand from their sources.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ class Case:
     capacity: int = NO_CAPACITY
 
     def config(self) -> dict[str, int]:
-        """What OrtArenaCfg says of it."""
+        """Returns the entries of OrtArenaCfg."""
         return {
             "max_mem": 0 if self.capacity == NO_CAPACITY else self.capacity,
             "arena_extend_strategy": EXTENSIONS[self.heap.extension],
@@ -42,7 +42,7 @@ class Case:
         }
 
     def events(self, seed: int, count: int = 300) -> Events:
-        """Sizes spread over all bins."""
+        """Returns events with sizes spread over all bins."""
 
         def sizes(rng: np.random.Generator) -> int:
             return int(np.exp(rng.uniform(0, np.log(self.most))))
@@ -50,7 +50,7 @@ class Case:
         return thrown(np.random.default_rng(seed), count, sizes, self.life)
 
     def model(self, bases: Sequence[int]) -> BfcModel:
-        """The plain model, with its regions there."""
+        """Returns the plain model, with its regions at these addresses."""
         return BfcModel(
             self.capacity,
             bases,
@@ -73,10 +73,9 @@ CASES = {
 
 
 def clear_cut(case: Case) -> Events:
-    """Events for which it makes no difference whether newer regions lie above older ones or below.
+    """Returns events for which it makes no difference whether newer regions lie above older ones or below.
 
-    Of chunks of one size the arena takes the lowest; malloc puts the real regions anywhere, the model one above the
-    other.
+    Of chunks of one size the arena takes the lowest; malloc puts the real regions anywhere, the model upwards.
     """
     for seed in range(100):
         events = case.events(seed)

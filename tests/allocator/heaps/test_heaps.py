@@ -1,4 +1,4 @@
-"""Heaps against their plain models, a judge, and sequences worked by hand."""
+"""Heaps against their plain models, a checker, and sequences worked out by hand."""
 
 from collections.abc import Callable
 from typing import Any
@@ -59,7 +59,7 @@ BFC_SIZES = st.one_of(st.integers(0, 20).map(lambda n: 256 * n), st.integers(0, 
 
 
 def of(*steps: int | str, size: dict[str, int]) -> Events:
-    """Events in the order of names: "a" allocates a, "-a" frees it."""
+    """Returns events in the order of names: "a" allocates a, "-a" frees it."""
     names = list(size)
     ids = [names.index(str(s).removeprefix("-")) for s in steps]
     signs = [FREE if str(s).startswith("-") else ALLOC for s in steps]
@@ -184,7 +184,7 @@ def test_a_full_device_makes_the_caching_allocator_give_back_and_then_fail(event
 
 
 def tight(heap: Heap, events: Events) -> st.SearchStrategy[int]:
-    """Capacities that are just enough for some while, or not quite."""
+    """Draws capacities that are just enough for some while, or not quite."""
     steps = sorted({0, *simulate(heap, events).timeline.reserved.tolist()})
     return st.one_of(
         st.builds(lambda at, by: max(at + by, 0), st.sampled_from(steps), st.sampled_from((-256, -1, 0, 1, 300))),

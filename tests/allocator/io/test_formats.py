@@ -1,4 +1,4 @@
-"""Which format a file is read and written in, and plans that speak of the buffers of another file."""
+"""Which format a file is read and written in, and plans that refer to the buffers of another file."""
 
 from pathlib import Path
 

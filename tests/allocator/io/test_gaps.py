@@ -17,7 +17,7 @@ TAKING = tuple(s.name for s in STRATEGIES.values() if s.traits.conflicts)
 
 
 def alive(instance: Instance) -> list[set[int]]:
-    """The ticks of each buffer outside its gaps, one by one; none for buffers of no bytes."""
+    """Returns the ticks of each buffer outside its gaps; none for buffers of no bytes."""
     ticks = [set(range(r.begin, r.end)) if r.size else set() for r in instance.problem.rows()]
     holes = instance.gaps
     for chunk, begin, end in zip(holes.chunk.tolist(), holes.begin.tolist(), holes.end.tolist(), strict=True):

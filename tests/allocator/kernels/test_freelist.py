@@ -25,10 +25,10 @@ MIB = 2**20
 
 
 class FreeList:
-    """The simulator with its state, and a check of all that must hold after each step."""
+    """The simulator with its state, and a check of all invariants after each step."""
 
     def __init__(self, *sizes: int) -> None:
-        """Used blocks 0, 1, ... of these sizes."""
+        """Begins with used blocks 0, 1, ... of these sizes."""
         self.blocks = [0] * (WIDTH * 256)
         self.held: dict[int, int] = {}
         clear(self.blocks)
@@ -52,7 +52,7 @@ class FreeList:
         return used_before(self.blocks, self.held[owner]), used_behind(self.blocks, self.held[owner])
 
     def memory(self) -> list[tuple[int, int]]:
-        """(owner or NO_CHUNK, size) in address order."""
+        """Returns (owner or NO_CHUNK, size) in address order."""
         return [(self.blocks[b + OWNER], self.blocks[b + SIZE]) for b in self.ring()]
 
     def ring(self) -> list[int]:
@@ -65,7 +65,7 @@ class FreeList:
         return result
 
     def queue(self, block: int, priority: int) -> list[int]:
-        """The blocks of the free queue below a node, in order; none has a greater priority than the one above it."""
+        """Returns the blocks of the free queue below a node, in order; none has a greater priority than its parent."""
         if not block:
             return []
         own = self.blocks[block + HASH]
@@ -156,7 +156,7 @@ def test_bytes_that_an_overwrite_leaves_merge_with_free_neighbours() -> None:
 
 
 class FreeListMachine(RuleBasedStateMachine):
-    """After any sequence of operations the simulator and a plain list of blocks agree."""
+    """A machine of random operations, after which the simulator and a plain list of blocks agree."""
 
     def __init__(self) -> None:
         super().__init__()

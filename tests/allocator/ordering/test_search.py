@@ -25,7 +25,7 @@ def _network(program: Program) -> StepGraph:
 
 
 def _peak(program: Program, graph: StepGraph, order: Sequence[int]) -> int:
-    """The largest operator breadth of the program in an order of nodes, as the planner would find it."""
+    """Returns the largest operator breadth of the program in an order of nodes, as the planner computes it."""
     steps = graph.step.tolist()
     return int(breadths(problem_of(reordered(program, [steps[node] for node in order]))).value.max(initial=0))
 
@@ -140,7 +140,7 @@ def test_an_empty_network_has_an_order() -> None:
 
 
 def test_two_branches_that_grow_and_shrink_run_one_after_the_other() -> None:
-    """The input has 1 byte, each branch grows to 10 and ends with 1; as given, both grow at first."""
+    """The input has 1 byte, each branch grows to 10 and ends with 1; in the first order both grow at first."""
     steps = [Step((0,), (1,)), Step((0,), (2,)), Step((1,), (3,)), Step((2,), (4,)), Step((3, 4), (5,))]
     program = Program((Step(writes=(0,)), *steps, Step(reads=(5,))), (1, 10, 10, 1, 1, 1))
     result = lowest(_network(program))
@@ -185,7 +185,7 @@ def test_no_order_of_many_small_programs_is_better() -> None:
 
 
 def _wide(branches: int) -> Program:
-    """So many branches that grow and shrink, and all of them added up."""
+    """Returns a program of `count` branches that grow and shrink, and the sum of all of them."""
     steps = [Step(writes=(0,))]
     for i in range(branches):
         steps += [Step((0,), (3 * i + 1,)), Step((3 * i + 1,), (3 * i + 2,)), Step((3 * i + 2,), (3 * i + 3,))]

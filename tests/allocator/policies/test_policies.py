@@ -1,4 +1,4 @@
-"""Policies against brute force: whatever runs at once by data and waits, no two steps race, and nothing is lost."""
+"""Policies against brute force: no two steps race that may run at once, by data and by waiting, and nothing is lost."""
 
 from functools import partial
 from itertools import combinations
@@ -46,7 +46,7 @@ class Found:
 
     @property
     def order(self) -> Matrix:
-        """What is over before what, by data and by waiting."""
+        """Returns which step is over before which, by data and by waiting."""
         waits = list(zip(self.waits.before.tolist(), self.waits.after.tolist(), strict=True))
         level = self.waits.level.tolist()
         pairs = combinations(range(len(level)), 2)
@@ -62,7 +62,7 @@ def dependences(program: Program, edges: list[Edge]) -> Dependences:
 def run(
     name: str, program: Program, *, views: bool = True, overwrite: bool = True, layout: tuple[int, int] = (1, 0)
 ) -> Found:
-    """As the engine does it. `layout`: alignment and padding."""
+    """Runs a policy as the engine does. `layout`: alignment and padding."""
     program = by_levels(program) if name == "levels" else program
     edges = data_edges(program, views=views or name == "levels")
     asked, touched = policy(name, dependences(program, edges)), users(program)
@@ -172,7 +172,7 @@ def test_policies_without_waits_never_need_less_than_the_exact_bound(program: Pr
 
 
 def _diamond(*, overwrite: bool = False) -> Program:
-    """0 feeds a; 1: b from a; 2: c from b (four bytes each); 3: d from a; 4: e from d; the fetch reads c and e."""
+    """Returns steps of four bytes: 0 feeds a; 1: b from a; 2: c from b; 3: d from a; 4: e from d; 5 reads c and e."""
     taken = (OverwriteForward(2, 1),) if overwrite else ()
     body = (
         Step(reads=(0,), writes=(1,)),

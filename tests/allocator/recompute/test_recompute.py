@@ -1,4 +1,4 @@
-"""Schedules in which steps run again: on random work, against what the planner makes of them."""
+"""Schedules in which steps run again: random work, against the planner's results."""
 
 from collections.abc import Sequence
 
@@ -22,9 +22,9 @@ MANNERS = (Manner(), Manner(0.0, 0.5))
 
 @st.composite
 def works(draw: st.DrawFn) -> tuple[RecomputeProblem, Program]:
-    """Random steps of one or two outputs, some with a workspace, some of which may write over an input.
+    """Draws steps of one or two outputs, some with a workspace, some of which may overwrite an input.
 
-    Some update a parameter: they must write over what is fed, nobody reads that behind them, and the result is fetched.
+    Some update a parameter: they must overwrite what is fed, nothing reads that after them, and the result is fetched.
     """
     count = draw(st.integers(3, 14))
     sizes = [64 * draw(st.integers(1, 6)) for _ in range(draw(st.integers(1, 4)))]
@@ -51,7 +51,7 @@ def works(draw: st.DrawFn) -> tuple[RecomputeProblem, Program]:
 
 
 def chain(layers: int) -> RecomputeProblem:
-    """Forward and backward through equal layers: gradient i reads the gradient behind it and layer i's input."""
+    """Returns the forward and backward pass of equal layers: gradient i reads the one behind it and layer i's input."""
     steps = [Step(writes=(0,)), *(Step((i,), (i + 1,)) for i in range(layers))]
     last = layers
     for i in reversed(range(layers)):
@@ -62,7 +62,7 @@ def chain(layers: int) -> RecomputeProblem:
 
 
 def program_of(program: Program, sequence: Sequence[int]) -> Program:
-    """The same steps with values of their own for each run, as the planner would see them."""
+    """Returns the same steps with values of their own for each run, as the planner sees them."""
     newest: dict[int, int] = {}
     sizes, steps = list[int](), []
     for i in sequence:
@@ -78,7 +78,7 @@ def program_of(program: Program, sequence: Sequence[int]) -> Program:
 
 
 def check_runnable(work: RecomputeProblem, sequence: Sequence[int]) -> None:
-    """Every step; nothing is read before it is written, and nothing runs again that may not."""
+    """Checks that every step runs, after the writers of its inputs, and only those twice that may."""
     assert list(dict.fromkeys(sorted(sequence))) == list(range(len(work)))
     written = set[int]()
     ran = set[int]()

@@ -34,7 +34,7 @@ quickly = settings(max_examples=60)
 
 
 def notched() -> Problem:
-    """Chunk 1 keeps bytes [4, 6) of chunk 0, which are [0, 12); chunks 2 and 3 come when chunk 0 is gone."""
+    """Returns a problem: chunk 1 keeps bytes [4, 6) of the 12 of chunk 0; chunks 2 and 3 come after chunk 0."""
     return Problem([0, 1, 2, 2], [2, 4, 4, 4], [12, 2, 4, 6], [1] * 4, [FREE] * 4, [1], [0], [4])
 
 
@@ -44,7 +44,7 @@ def all_parts(problem: Problem) -> list[Bodies]:
 
 
 def searches(problem: Problem) -> list[Descent | Pairwise]:
-    """Of each part, from the worst plan: all searches that can take it."""
+    """Returns all searches that support each part of a problem, from the worst plan."""
     searches_of_parts: list[Descent | Pairwise] = []
     start = NAIVE.solve(problem, SolverOptions()).offset
     for part in all_parts(problem):
@@ -55,7 +55,7 @@ def searches(problem: Problem) -> list[Descent | Pairwise]:
 
 
 def lowest(search: Descent | Pairwise, effort: int) -> int:
-    """The smallest arena: capacities from one below the best plan downwards, until there is none."""
+    """Returns the smallest arena: tries capacities from one below the best plan downwards, until there is none."""
     budget = Budget(NO_LIMIT, math.inf)
     while search.probe(search.arena - 1, effort, budget):
         pass
@@ -107,7 +107,7 @@ def test_exact_meets_the_constraint_solver_where_bodies_have_notches(alignments:
 
 
 def test_the_pair_search_gives_the_same_plain_and_compiled() -> None:
-    """From plans with all bodies end to end, halfway down to the bound."""
+    """Both begin with all bodies end to end, and aim halfway down to the bound."""
     rng = np.random.default_rng(5)
     for _ in range(6):
         problem = random_problem(rng, 12, HARD)
@@ -211,13 +211,13 @@ def test_gaps_are_the_distances_at_which_no_two_pieces_overlap(problem: Problem)
         gaps = pair_gaps(part, made_of)
         for pair, (one, other) in enumerate(zip(gaps.one.tolist(), gaps.other.tolist(), strict=True)):
             step = math.gcd(int(part.alignment[one]), int(part.alignment[other]))
-            wanted = {d for d in range(-60, 61, step) if not meet(made_of, one, other, d)}
+            wanted = {d for d in range(-60, 61, step) if not conflict(made_of, one, other, d)}
             allowed = {d for low, high in limits_of(gaps, pair) for d in range(max(low, -60), min(high, 60) + 1)}
             assert {d for d in allowed if d % step == 0} == wanted
 
 
-def meet(made_of: Pieces, one: int, other: int, distance: int) -> bool:
-    """With two bodies so far apart, do two of their pieces share a byte that may not?"""
+def conflict(made_of: Pieces, one: int, other: int, distance: int) -> bool:
+    """Returns whether, with two bodies at that distance, two of their pieces share a byte that must not."""
     offset = made_of.shift + distance * (made_of.owner == other)
     return any(
         offset[p] < offset[q] + made_of.size[q] and offset[q] < offset[p] + made_of.size[p]

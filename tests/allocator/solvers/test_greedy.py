@@ -1,4 +1,4 @@
-"""The orders of the greedy strategies, and the search that each problem gets."""
+"""The orders of the greedy strategies, and the search that each problem uses."""
 
 import numpy as np
 from hypothesis import given, settings
@@ -16,12 +16,12 @@ from tests.helpers.allocator.strategies import problems
 
 
 def plain(begin: list[int], end: list[int], size: list[int]) -> Problem:
-    """A problem of nothing but lifetimes and sizes."""
+    """Returns a problem with lifetimes and sizes only."""
     return Problem(begin, end, size, [1] * len(size), [FREE] * len(size))
 
 
 def walked(problem: Problem) -> list[int]:
-    """The sizes of roots as greedy by breadth meets them: tick by tick, the broadest first, then the earliest."""
+    """Returns the sizes of roots in the order of greedy by breadth: the broadest tick first, then the earliest."""
     root, live = problem.chains.root, profile(problem)
     rows = [r for r in problem.rows() if r.size]
     result: list[int] = []
@@ -55,7 +55,7 @@ def test_in_order_the_largest_goes_first_among_those_that_begin_at_once() -> Non
 def test_greedy_by_breadth_places_the_paper_example_step_by_step() -> None:
     """By size: 64 and, beside it, 40; 36 on 64; 32 and 28 side by side; 16 where 64 is not; 10 on 40; 8 on 16.
 
-    In order: 28 on 32, 36 on 28, then 16 and 8 into the place of 32, so that 64 finds 36 bytes of room and goes on top.
+    In order: 28 on 32, 36 on 28, then 16 and 8 into the place of 32, so that 64 has a gap of 36 bytes and goes on top.
     """
     solved = {
         s.name: s.solve(paper_example(), SolverOptions()).offset.tolist() for s in (GREEDY_BY_SIZE, GREEDY_IN_ORDER)
@@ -67,7 +67,7 @@ def test_greedy_by_breadth_places_the_paper_example_step_by_step() -> None:
 
 
 def clique(lasting: int, passing: int) -> Problem:
-    """Some that live for ever, and some that live for one tick, one after the other."""
+    """Returns chunks that live for all ticks, and chunks that live for one tick, one after the other."""
     begin = np.concatenate((np.zeros(lasting, np.int64), np.arange(passing)))
     end = np.concatenate((np.full(lasting, passing), np.arange(passing) + 1))
     size = np.random.default_rng(0).integers(1, 100, lasting + passing)

@@ -19,7 +19,7 @@ EVERYTHING = problems(max_chunks=20, pins=True, conflicts=True)
 
 
 def random_problem(seed: int, count: int) -> Problem:
-    """Chunks of 1 to 99 bytes that live up to 15 ticks in 30."""
+    """Returns chunks of 1 to 99 bytes that live up to 15 ticks in 30."""
     draw = np.random.default_rng(seed)
     begin, size = draw.integers(0, 30, count), draw.integers(1, 100, count)
     return Problem(begin, begin + draw.integers(1, 15, count), size, np.ones(count), np.full(count, FREE))
@@ -85,7 +85,7 @@ def test_hill_climb_moves_the_topmost_chunk_before_those_below_it() -> None:
 
 
 def test_hill_climb_ends_where_only_pinned_chunks_are_in_the_way() -> None:
-    """Chunk 1 fits nowhere below chunk 0: a climb of a billion orders would change nothing, and ends."""
+    """Chunk 1 fits nowhere below chunk 0: a billion orders would change nothing, so the climb ends."""
     problem = Problem([0, 0], [1, 1], [4, 4], [1, 1], [2, FREE])
     assert HILL_CLIMB.solve(problem, SolverOptions(nodes=10**9)).offset.tolist() == [2, 6]
 
@@ -94,8 +94,8 @@ def test_two_hundred_chunks_are_climbed_compiled_with_conflicts_and_without() ->
     problem = random_problem(1, 200)
     greedy = solve(problem, "greedy_by_size").arena_bytes
     assert arena(problem, HILL_CLIMB.solve(problem, SolverOptions(nodes=500))) < greedy
-    meet = (problem.begin[:, None] < problem.end) & (problem.begin < problem.end[:, None])
-    one, other = np.nonzero(np.triu(meet, 1))
+    conflicting = (problem.begin[:, None] < problem.end) & (problem.begin < problem.end[:, None])
+    one, other = np.nonzero(np.triu(conflicting, 1))
     columns = (problem.begin, problem.end, problem.size, problem.alignment, problem.pinned)
     paired = Problem(*columns, conflicts=Conflicts(one, other))
     assert arena(paired, HILL_CLIMB.solve(paired, SolverOptions(nodes=500))) < greedy
@@ -125,15 +125,15 @@ def moves(draw: st.DrawFn) -> Move:
 
 
 def moved(m: Move, is_plain: bool = True, by_life: bool = True) -> tuple[int, list[int], int]:
-    """New place, order and chance."""
-    meet = (m.begin[:, None] < m.end) & (m.begin < m.end[:, None]) & ~np.eye(len(m.begin), dtype=bool)
-    start, near = np.append(0, np.cumsum(meet.sum(axis=1))), np.nonzero(meet)[1]
+    """Returns the new place, order and chance."""
+    conflicting = (m.begin[:, None] < m.end) & (m.begin < m.end[:, None]) & ~np.eye(len(m.begin), dtype=bool)
+    start, near = np.append(0, np.cumsum(conflicting.sum(axis=1))), np.nonzero(conflicting)[1]
     nothing, run = np.zeros(0, np.int64), KernelMode(is_plain)
     arguments = (m.begin, m.end, nothing, nothing) if by_life else (nothing, nothing, start, near)
     (order, offset, *how, chance) = run.numbers(m.order.copy(), m.offset, *arguments, np.array([m.chance]))
     begin, end, starts, nears = how
-    seen, met = run.zeros(len(m.begin), len(m.begin))
-    place = run.kernel(advance)(order, offset, begin, end, starts, nears, seen, met, m.draws, chance)
+    seen, blocked = run.zeros(len(m.begin), len(m.begin))
+    place = run.kernel(advance)(order, offset, begin, end, starts, nears, seen, blocked, m.draws, chance)
     return int(place), [order[i] for i in range(len(order))], int(chance[0])
 
 

@@ -1,4 +1,4 @@
-"""MegEngine's strategies, and strip packing: what its own tests ask for, and what holds for all of them."""
+"""MegEngine's strategies, and strip packing: cases of its own tests, and properties of all of them."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ paddings_and_alignments = pytest.mark.parametrize(("padding", "alignment"), [(1,
 def own_test(
     rows: list[tuple[int, int, int]], over: list[tuple[int, int, int]], padding: int, alignment: int
 ) -> Problem:
-    """(begin, end, size) each, and (src, dest, offset) of overwrites."""
+    """Returns a problem of (begin, end, size) each, and (src, dest, offset) of overwrites."""
     begin, end, size = zip(*rows, strict=True)
     columns = np.array(over, np.int64).reshape(-1, 3).T
     alignments = np.full(len(rows), alignment)
@@ -100,7 +100,7 @@ def test_megengine_strategies_place_no_chunks_in_no_bytes(name: str, empty: Prob
 
 
 def best_fit_offsets(problem: Problem, alignment: int) -> list[int]:
-    """Best fit with one alignment, on the list of free ranges in address order. Chunks without bytes stay at 0."""
+    """Computes best fit with one alignment, on the free ranges in address order. Chunks without bytes stay at 0."""
     line, offset, top = timeline(problem), [0] * len(problem), 0
     dest = {
         int(s): (int(d), int(at)) for s, d, at in zip(problem.src, problem.dest, problem.overwrite_offset, strict=True)
@@ -172,7 +172,7 @@ def test_best_fit_uses_what_an_overwriter_leaves() -> None:
 
 
 def pushed(address: list[int], size: list[int], above: list[tuple[int, int]]) -> list[int]:
-    """Addresses after all have moved up as far as those below make them."""
+    """Returns addresses after all have moved up as far as those below push them."""
     moved = list(address)
     for _ in moved:
         for low, high in above:
@@ -181,19 +181,21 @@ def pushed(address: list[int], size: list[int], above: list[tuple[int, int]]) ->
 
 
 def interval_move_arena(begin: list[int], end: list[int], size: list[int]) -> int:
-    """Interval move by trial: each gap is tried, and the peak looked at. Chunks in the order of insertion."""
+    """Computes interval move by trial: tries each gap and compares peaks. Chunks are in the order of insertion."""
     address: list[int] = []
     above: list[tuple[int, int]] = []
     for new, want in enumerate(size):
-        met = sorted((c for c in range(new) if begin[c] < end[new] and begin[new] < end[c]), key=lambda c: address[c])
+        conflicting = sorted(
+            (c for c in range(new) if begin[c] < end[new] and begin[new] < end[c]), key=lambda c: address[c]
+        )
         peak = max((a + s for a, s in zip(address, size, strict=False)), default=0)
-        tops = [0, *(max(address[c] + size[c] for c in met[: k + 1]) for k in range(len(met)))]
-        lows = [*(address[c] for c in met), peak]
+        tops = [0, *(max(address[c] + size[c] for c in conflicting[: k + 1]) for k in range(len(conflicting)))]
+        lows = [*(address[c] for c in conflicting), peak]
         trials = []
         for k, (floor, low) in enumerate(zip(tops, lows, strict=True)):
             if low < floor:
                 continue
-            order = [*above, *((c, new) for c in met[:k]), *((new, c) for c in met[k:])]
+            order = [*above, *((c, new) for c in conflicting[:k]), *((new, c) for c in conflicting[k:])]
             after = pushed([*address, floor], size, order)
             rise = max(a + s for a, s in zip(after, size, strict=False)) - peak
             trials.append((low - floor < want, max(rise, 0), abs(low - floor - want), floor, after, order))
@@ -218,8 +220,8 @@ def test_interval_move_is_what_trying_each_gap_gives(problem: Problem) -> None:
 def test_interval_move_raises_what_is_in_the_way_as_far_as_there_is_slack() -> None:
     """Chunk 1 lifts chunk 0 to bytes 5 to 8; chunk 2 alone makes the peak of 10; chunk 3 lies at bytes 0 to 3.
 
-    Chunk 4 of 4 bytes meets chunks 0 and 3. Between them it has 2 bytes, above them 2 bytes. It takes the former, since
-    chunk 0 can give way by 2 bytes.
+    Chunk 4 of 4 bytes conflicts with chunks 0 and 3. Between them it has 2 bytes, above them 2 bytes. It takes the
+    former, since chunk 0 can give way by 2 bytes.
     """
     begin, end, size = [0, 0, 20, 9, 9], [10, 9, 26, 14, 12], [3, 5, 10, 3, 4]
     plan = solve(Problem(begin, end, size, [1] * 5, [FREE] * 5), "interval_move")

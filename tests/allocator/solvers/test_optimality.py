@@ -1,4 +1,4 @@
-"""What is proved, against brute force and against a constraint solver that knows nothing of our code."""
+"""Proved bounds and optimal plans, against brute force and a constraint solver that shares no code with ours."""
 
 from functools import cache
 

@@ -20,7 +20,10 @@ from tests.helpers.allocator.strategies import problems
 
 
 def recorded(problem: Problem) -> list[tuple[int, int]]:
-    """(below, above): what push-down must keep, when the free list runs tick by tick, frees, chunks, overwriters."""
+    """Returns the pairs (below, above) that push-down must keep.
+
+    In each tick the free list first frees, then places chunks, then overwriters.
+    """
     order, memory = timeline.timeline(problem).ids.tolist(), MemoryModel()
     dest = {
         int(s): (int(d), int(at)) for s, d, at in zip(problem.src, problem.dest, problem.overwrite_offset, strict=True)
@@ -41,7 +44,7 @@ def recorded(problem: Problem) -> list[tuple[int, int]]:
 
 
 def fixed_point(problem: Problem, pairs: list[tuple[int, int]]) -> list[int]:
-    """Roots move up until each chunk lies above what must be below it."""
+    """Returns offsets: roots move up until each chunk lies above all that must be below it."""
     result = problem.chains
     address = [0] * len(problem)
     changed = True

@@ -31,13 +31,13 @@ quickly = settings(max_examples=60)
 
 
 def suitable(name: str, max_chunks: int = 12) -> st.SearchStrategy[Problem]:
-    """Problems with everything that a strategy has declared that it can take."""
+    """Draws problems with all properties that a strategy declares to support."""
     traits = STRATEGIES[name].traits if name in STRATEGIES else Traits()
     return problems(max_chunks, overwrites=traits.overwrites, pins=traits.pinned, conflicts=traits.conflicts)
 
 
 def aligned_sum(problem: Problem) -> int:
-    """All chains end to end behind the last pinned one, each with the bytes that alignment may cost it."""
+    """Returns the bytes of all chains end to end behind the last pinned one, with those that alignment may cost."""
     is_root = problem.size > 0
     is_root[problem.src] = False
     is_pinned = is_root & (problem.pinned != FREE)
@@ -160,9 +160,9 @@ def test_pinned_offsets_leave_push_down_out_of_best() -> None:
 
 
 def test_solve_names_pinned_chunks_that_overlap() -> None:
-    meeting = Problem([0, 0, 0], [1, 1, 1], [4, 8, 8], [1] * 3, [FREE, 0, 4])
+    overlapping = Problem([0, 0, 0], [1, 1, 1], [4, 8, 8], [1] * 3, [FREE, 0, 4])
     with pytest.raises(ProblemError, match=r"chunk 1 and chunk 2 \(or what overwrites them\) need the same bytes"):
-        solve(meeting)
+        solve(overlapping)
 
 
 def test_a_pinned_root_takes_its_overwriters_along() -> None:

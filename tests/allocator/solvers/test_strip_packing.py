@@ -15,13 +15,13 @@ from tests.helpers.allocator.strategies import problems
 
 
 def lines(height: list[int]) -> list[tuple[int, int, int]]:
-    """(height, first tick, end) of the level parts of a skyline."""
+    """Returns (height, first tick, end) of the level parts of a skyline."""
     edges = [0, *(t for t in range(1, len(height)) if height[t] != height[t - 1]), len(height)]
     return [(height[low], low, high) for low, high in pairwise(edges)]
 
 
 def packed(begin: list[int], end: list[int], size: list[int], alignment: list[int]) -> list[int]:
-    """The strategy, word by word, on chunks without overwrites."""
+    """Computes the strategy, word by word, on chunks without overwrites."""
     height, offset = [0] * max(end, default=0), [0] * len(size)
     waiting = {c for c in range(len(size)) if size[c]}
     while waiting:
@@ -43,7 +43,7 @@ def top(size: list[int], offset: list[int]) -> int:
 
 
 def as_units(problem: Problem) -> tuple[list[int], ...]:
-    """Columns in which each root lives as long as its chain, and overwriters have no bytes."""
+    """Returns columns in which each root lives as long as its chain, and overwriters have no bytes."""
     end, size = problem.end.tolist(), problem.size.tolist()
     over = sorted(zip(problem.src.tolist(), problem.dest.tolist(), strict=True), key=lambda p: -problem.begin[p[0]])
     for src, dest in over:

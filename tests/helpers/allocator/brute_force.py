@@ -7,7 +7,7 @@ from allocator.steps import Program
 
 
 def is_right(problem: Problem, offset: Sequence[int], arena_bytes: int) -> bool:
-    """Judges a plan tick by tick and byte by byte; O(ticks * chunks * bytes)."""
+    """Checks a plan tick by tick and byte by byte; O(ticks * chunks * bytes)."""
     rows = list(problem.rows())
     for row in (r for r in rows if r.size):
         at = offset[row.id]
@@ -36,19 +36,19 @@ def is_right(problem: Problem, offset: Sequence[int], arena_bytes: int) -> bool:
 
 
 def minimal_peak(problem: Problem) -> int:
-    """The smallest arena that any plan needs: every offset of every chain is tried, capacity by capacity.
+    """Returns the smallest arena of any plan: tries every offset of every chain, capacity by capacity.
 
     For 7 chunks at most. Chunks are sets of bytes: bit b is byte b of the arena.
     """
     chains = _chains(problem)
     capacity = 0
-    while not _fits(problem, chains, _rivals(problem), {}, capacity):
+    while not _fits(problem, chains, _conflicting(problem), {}, capacity):
         capacity += 1
     return capacity
 
 
 def _chains(problem: Problem) -> list[list[tuple[int, int]]]:
-    """(chunk, where it begins in the root) of each chain, the root first; the largest chain first, none empty."""
+    """Returns (chunk, its offset in the root) of each chain, the root first; the largest chain first, none empty."""
     parent = {
         int(s): (int(d), int(at)) for s, d, at in zip(problem.src, problem.dest, problem.overwrite_offset, strict=True)
     }
@@ -62,8 +62,8 @@ def _chains(problem: Problem) -> list[list[tuple[int, int]]]:
     return sorted((c for r, c in result.items() if problem.size[r]), key=lambda c: -problem.size[c[0][0]])
 
 
-def _rivals(problem: Problem) -> dict[int, set[int]]:
-    """Whom each chunk may share no byte with, if it is no chunk of its own chain."""
+def _conflicting(problem: Problem) -> dict[int, set[int]]:
+    """Returns the chunks with which each chunk may share no byte, if they are not in its chain."""
     if problem.conflicts is None:
         ticks = {r.id: set(range(r.begin, r.end)) for r in problem.rows()}
         return {a: {b for b in ticks if a != b and ticks[a] & ticks[b]} for a in ticks}
@@ -77,30 +77,30 @@ def _rivals(problem: Problem) -> dict[int, set[int]]:
 def _fits(
     problem: Problem,
     chains: list[list[tuple[int, int]]],
-    rivals: dict[int, set[int]],
+    conflicting: dict[int, set[int]],
     taken: dict[int, int],
     capacity: int,
 ) -> bool:
-    """Is there a place for all the chains within the capacity, beside the bytes that are taken?"""
+    """Returns whether all chains fit within the capacity, beside the bytes that are taken."""
     if not chains:
         return True
     root = chains[0][0][0]
     pinned, size, alignment = int(problem.pinned[root]), int(problem.size[root]), int(problem.alignment[root])
     for offset in (pinned,) if pinned != FREE else range(0, capacity - size + 1, alignment):
         own = {chunk: ((1 << int(problem.size[chunk])) - 1) << offset + at for chunk, at in chains[0]}
-        is_free = all(not own[c] & taken[r] for c in own for r in rivals[c] & taken.keys())
-        if offset + size <= capacity and is_free and _fits(problem, chains[1:], rivals, taken | own, capacity):
+        is_free = all(not own[c] & taken[r] for c in own for r in conflicting[c] & taken.keys())
+        if offset + size <= capacity and is_free and _fits(problem, chains[1:], conflicting, taken | own, capacity):
             return True
     return False
 
 
 def live_bytes(problem: Problem, tick: int) -> int:
-    """Bytes of the chunks alive in a tick; an overwriter counts from the tick after its first."""
+    """Returns the bytes of the chunks alive in a tick; an overwriter counts from the tick after its first."""
     return sum(r.size for r in problem.rows() if r.begin + (r.id in problem.src) <= tick < r.end)
 
 
 def owner_of(program: Program, value: int) -> tuple[int, int]:
-    """(value that owns the bytes, where `value` begins there), by walking the views back."""
+    """Returns the value that owns the bytes, and the offset of `value` there, through its views."""
     views = {v.out: v for step in program.steps for v in step.views}
     at = 0
     while value in views:
@@ -110,7 +110,7 @@ def owner_of(program: Program, value: int) -> tuple[int, int]:
 
 
 def life_of(program: Program, owner: int) -> tuple[int, int]:
-    """[begin, end) of the chunk of an owner: the hull of the ticks that read or write one of its values."""
+    """Returns [begin, end) of the chunk of an owner: all ticks that read or write one of its values."""
     ticks = []
     for tick, step in enumerate(program.steps):
         named = (*step.reads, *step.writes)

@@ -1,4 +1,4 @@
-"""The smallest arena by a constraint solver (OR-Tools CP-SAT): a model of the problem that shares nothing with ours."""
+"""The smallest arena by a constraint solver (OR-Tools CP-SAT), with a model that shares no code with ours."""
 
 import math
 from functools import cache
@@ -14,7 +14,7 @@ from allocator.problem import FREE, Problem
 
 @frozen
 class Optimum:
-    """A plan, and a proved lower bound of the arena: the same number, unless the effort was too small."""
+    """A plan and a proved lower bound of its arena: they are equal, unless the effort was too small."""
 
     arena_bytes: int
     lower_bound: int
@@ -27,10 +27,10 @@ def _cp_model() -> Any:
 
 
 def optimum(problem: Problem, effort: float = 1.0) -> Optimum:
-    """Minimises the arena. Deterministic: one worker, and `effort` is no time but counted work (some seconds each).
+    """Minimises the arena. It is deterministic: one worker, and `effort` counts work, not time (some seconds each).
 
-    Without overwrites and conflicts chunks are rectangles in bytes and ticks of which no two overlap, else each pair
-    of chunks of different chains that meet is a choice of which lies below.
+    Without overwrites and conflicts, chunks are rectangles in bytes and ticks, and no two overlap. Otherwise, of each
+    pair of conflicting chunks in different chains, one lies below the other.
     """
     model = _cp_model().CpModel()
     most = int(problem.size.sum() + problem.alignment.sum() + problem.pinned.max(initial=0))
@@ -49,7 +49,7 @@ def optimum(problem: Problem, effort: float = 1.0) -> Optimum:
 
 
 def _offsets(problem: Problem, model: Any, most: int) -> tuple[list[Any], list[int]]:
-    """An expression for the offset of each chunk, and the root of its chain."""
+    """Returns an expression for the offset of each chunk, and the root of its chain."""
     taken = zip(problem.src.tolist(), problem.dest.tolist(), problem.overwrite_offset.tolist(), strict=True)
     dest_of = {src: (dest, at) for src, dest, at in taken}
     rows = list(problem.rows())
@@ -68,7 +68,10 @@ def _offsets(problem: Problem, model: Any, most: int) -> tuple[list[Any], list[i
 
 
 def _add_breadths(problem: Problem, model: Any, arena: Any) -> None:
-    """Nothing new, but it shortens proofs: what is alive at once has to fit; an overwriter is first inside another."""
+    """Adds that chunks alive at once fit into the arena. It follows from the rest, but shortens proofs.
+
+    An overwriter lies inside another chunk in its first tick.
+    """
     for tick in np.unique(problem.begin).tolist():
         new = set(problem.src[problem.begin[problem.src] == tick].tolist())
         model.add(arena >= sum(r.size for r in problem.rows() if r.begin <= tick < r.end and r.id not in new))

@@ -1,4 +1,4 @@
-"""Generators of what files hold; valid by construction."""
+"""Generators of problems that files hold; valid by construction."""
 
 from attrs import evolve
 from hypothesis import strategies as st
@@ -10,18 +10,18 @@ from tests.helpers.allocator.strategies import problems
 
 
 def plain(problem: Problem) -> Problem:
-    """The same chunks, none of which overwrites another or is aligned."""
+    """Returns the same chunks without overwrites and alignments."""
     return evolve(problem, src=(), dest=(), overwrite_offset=(), alignment=[1] * len(problem))
 
 
 def named(problem: Problem) -> Instance:
-    """A problem whose chunks have names."""
+    """Returns the problem with a name for each chunk."""
     return Instance(problem, (f"b{i}" for i in range(len(problem))))
 
 
 @st.composite
 def gapped(draw: st.DrawFn, max_chunks: int = 8) -> Instance:
-    """Buffers with alignments, some of which have gaps; no overwrites."""
+    """Draws buffers with alignments, some of which have gaps; no overwrites."""
     problem = evolve(draw(problems(max_chunks)), src=(), dest=(), overwrite_offset=())
     rows: list[tuple[int, int, int]] = []
     for row in problem.rows():

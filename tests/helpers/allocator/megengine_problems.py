@@ -1,4 +1,4 @@
-"""The same problem under other ids, and random problems in MegEngine's manner."""
+"""A problem under other ids, and random problems like those of MegEngine's own tests."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from allocator.problem import FREE, Column, Problem
 
 
 def relabelled(problem: Problem, new_id: Column) -> Problem:
-    """Chunk i becomes chunk new_id[i]; nothing else changes."""
+    """Returns the problem in which chunk i is chunk new_id[i]."""
     old = np.argsort(new_id)
     return Problem(
         problem.begin[old],
@@ -21,7 +21,7 @@ def relabelled(problem: Problem, new_id: Column) -> Problem:
 
 
 def megengine_problem(seed: int, count: int, alignment: int = 1, padding: int = 0) -> Problem:
-    """As in MegEngine's own tests: sizes and lifetimes up to 4,096 bytes and `count` ticks, a fifth are overwrites."""
+    """Returns a problem like those of MegEngine's tests: sizes up to 4,096 bytes, `count` ticks, a fifth overwrites."""
     draw = np.random.default_rng(seed)
     begin, end, size = np.zeros((3, count), np.int64)
     pairs: list[tuple[int, int, int]] = []

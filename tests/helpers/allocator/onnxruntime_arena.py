@@ -1,8 +1,8 @@
-"""The real BFC arena of onnxruntime, in a process of its own: run as a program, it serves events and tells addresses.
+"""The real BFC arena of onnxruntime, in a process of its own: as a program, it serves events and reports addresses.
 
-Its statistics cannot be read from Python, but what it does can be seen: a model whose output has as many bytes as its
-input says is run with outputs bound to the CPU, so each run is one allocation from the session's arena, the address is
-that of the output, and dropping the output frees it. The arena's log tells which regions it got.
+Python cannot read its statistics, but can see its addresses. A model whose output has as many bytes as its input says
+runs with outputs bound to the CPU. Each run is one allocation from the session's arena, at the address of the output,
+and dropping the output frees it. The arena's log lists its regions.
 """
 
 import json
@@ -25,7 +25,7 @@ _NEVER = -1
 
 @frozen
 class Served:
-    """Address of each id, (base, bytes) of the regions in the order in which they came, and the event that failed."""
+    """Addresses of each id, (base, bytes) of the regions in the order of their creation, and the event that failed."""
 
     address: dict[int, int]
     regions: list[tuple[int, int]]
@@ -33,7 +33,7 @@ class Served:
 
 
 def serve(events: Events, config: dict[str, int]) -> Served:
-    """Runs events on an arena with these entries of OrtArenaCfg; with none, on the one that a session makes itself."""
+    """Runs events on an arena with these entries of OrtArenaCfg; without entries, on that which a session creates."""
     asked = {"config": config, "id": events.id.tolist(), "sign": events.sign.tolist(), "size": events.size.tolist()}
     command = [sys.executable, "-m", __name__]
     done = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, check=True, cwd=ROOT)

@@ -7,7 +7,7 @@ from allocator.kernels.freelist import NO_CHUNK
 
 @define
 class Block:
-    """Who has it (NO_CHUNK: it is free), its bytes, and when it was freed."""
+    """A block: its owner (NO_CHUNK if it is free), its bytes, and when it was freed."""
 
     owner: int
     size: int
@@ -16,7 +16,7 @@ class Block:
 
 @define
 class MemoryModel:
-    """Blocks in address order."""
+    """A list of blocks in address order."""
 
     blocks: list[Block] = field(factory=list)
     clock: int = 0
@@ -56,7 +56,7 @@ class MemoryModel:
         self.blocks.insert(at, Block(NO_CHUNK, size, self.clock))
 
     def neighbours(self, owner: int) -> tuple[int, int]:
-        """Owners of the nearest used blocks before and behind, or NO_CHUNK."""
+        """Returns the owners of the nearest used blocks before and behind, or NO_CHUNK."""
         used = [NO_CHUNK, *(b.owner for b in self.blocks if b.owner != NO_CHUNK), NO_CHUNK]
         at = used.index(owner, 1)
         return used[at - 1], used[at + 1]

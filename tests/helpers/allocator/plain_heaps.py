@@ -1,4 +1,4 @@
-"""Heaps once more, as plainly as can be: lists of blocks that are searched from end to end. And a judge of runs."""
+"""Plain models of heaps, lists of blocks that are searched from end to end, and a checker of runs."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ KIB, MIB = 1 << 10, 1 << 20
 
 @st.composite
 def streams(draw: st.DrawFn, sizes: st.SearchStrategy[int], most: int = 40) -> Events:
-    """Allocations and frees in any order; some ids are never freed."""
+    """Draws allocations and frees in any order; some ids are never freed."""
     size: list[int] = []
     live: list[int] = []
     events: list[tuple[int, int]] = []
@@ -32,7 +32,7 @@ def streams(draw: st.DrawFn, sizes: st.SearchStrategy[int], most: int = 40) -> E
 
 
 def thrown(rng: np.random.Generator, count: int, sizes: Callable[[np.random.Generator], int], life: int) -> Events:
-    """So many ids, in the order of their birth; about `life` live at once."""
+    """Returns events of `count` ids in the order of their begin; about `life` live at once."""
     begin = np.arange(count, dtype=np.int64)
     size = np.array([sizes(rng) for _ in range(count)], np.int64)
     return asked.of_lifetimes(begin, begin + 1 + rng.geometric(1 / life, count), size)
@@ -40,7 +40,7 @@ def thrown(rng: np.random.Generator, count: int, sizes: Callable[[np.random.Gene
 
 @define
 class Block:
-    """Bytes [at, at + size); nobody's if `owner` is NOWHERE."""
+    """The bytes [at, at + size), which are free if `owner` is NOWHERE."""
 
     at: int
     size: int
@@ -53,7 +53,7 @@ class Block:
 
 @define
 class Region:
-    """Blocks without a gap, in the order of their addresses."""
+    """A list of blocks without gaps, in the order of their addresses."""
 
     blocks: list[Block]
     pool: int = 0
@@ -70,7 +70,7 @@ class Region:
             self.blocks.insert(self.blocks.index(block) + 1, rest)
 
     def join(self) -> None:
-        """Free neighbours become one."""
+        """Joins free neighbours."""
         k = 0
         while k + 1 < len(self.blocks):
             one, other = self.blocks[k : k + 2]
@@ -83,7 +83,7 @@ class Region:
 
 @define
 class Model:
-    """A heap of regions. `bases`: where regions lie; from there on, and without bases, one above the other."""
+    """A heap of regions, which lie at `bases` and then, or without bases, each above the last one."""
 
     capacity: int = 2**62
     bases: Sequence[int] = ()
@@ -93,21 +93,21 @@ class Model:
 
     @abstractmethod
     def rounded(self, size: int) -> int:
-        """Bytes that a request takes."""
+        """Returns the bytes that a request takes."""
 
     @abstractmethod
     def grow(self, size: int) -> bool:
-        """Gets memory for so many bytes from the system; False if it may not."""
+        """Gets `size` bytes from the system; returns whether it could."""
 
     @abstractmethod
     def should_split(self, block: Block, size: int) -> bool:
-        """Whether to cut a block."""
+        """Returns whether to split a block."""
 
     def pool_of(self, size: int) -> int:
         return 0 * size
 
     def key(self, block: Block) -> tuple[int, ...]:
-        """The block with the least key is taken, of those that are large enough."""
+        """Returns the key of a block: of those that are large enough, the one with the least key is taken."""
         return block.size, block.at
 
     @property
@@ -129,7 +129,7 @@ class Model:
         return min(fitting, key=lambda result: self.key(result[0])) if fitting else None
 
     def alloc(self, owner: int, requested: int) -> Block | None:
-        """The block that is handed out; None if memory is exhausted."""
+        """Returns the block that it allocates, or None if memory is exhausted."""
         size = self.rounded(requested)
         result = self.find(size)
         if result is None:
@@ -178,7 +178,7 @@ class GrowingModel(Model):
 
 @define
 class PyTorchModel(Model):
-    """CUDACachingAllocator.cpp, sentence by sentence."""
+    """CUDACachingAllocator.cpp, rule by rule."""
 
     def rounded(self, size: int) -> int:
         return max(512, -(-size // 512) * 512)
@@ -253,7 +253,7 @@ class BfcModel(Model):
 
 @define
 class BuddyModel:
-    """Free blocks in a list, the one that was freed last at its end."""
+    """A list of free blocks; the one that was freed last is at its end."""
 
     smallest: int
     growth: int
@@ -298,7 +298,7 @@ class BuddyModel:
 
 @frozen
 class Outcome:
-    """Of a model: (offset, taken) of each id, reserved bytes after each event, and the event that failed, if any."""
+    """Results of a model: (offset, taken) of each id, reserved bytes after each event, and the event that failed."""
 
     places: dict[int, tuple[int, int]]
     reserved: list[int]
@@ -306,7 +306,7 @@ class Outcome:
 
 
 def run_model(model: Model | BuddyModel, events: Events) -> Outcome:
-    """All events, or up to the first that fails; the number of that one is `failed`, else NEVER."""
+    """Runs all events, or up to the first that fails, whose number is `failed`, else NEVER."""
     places, reserved = dict[int, tuple[int, int]](), list[int]()
     for row, (one, sign) in enumerate(zip(events.id.tolist(), events.sign.tolist(), strict=True)):
         if events.size[one] and sign == ALLOC:
@@ -330,9 +330,9 @@ def same_as_model(got: Simulated, model: Model | BuddyModel, events: Events) -> 
 
 
 def judge(events: Events, got: Simulated, alignment: int, *, is_one: bool = False, joins_all: bool = True) -> None:
-    """Fails unless live blocks share no byte, are aligned, large enough and within what is reserved, and counts hold.
+    """Fails unless live blocks share no byte, are aligned, large enough and inside reserved bytes, and counts hold.
 
-    `is_one`: segments that adjoin are one. `joins_all`: a free block is all that lies between two used ones.
+    `is_one`: adjacent segments are one. `joins_all`: there is at most one free block between two used ones.
     """
     live: dict[int, tuple[int, int]] = {}
     line = got.timeline
@@ -364,7 +364,7 @@ def judge(events: Events, got: Simulated, alignment: int, *, is_one: bool = Fals
 
 
 def _segments(got: Simulated, row: int, is_one: bool) -> list[tuple[int, int]]:
-    """(base, size) of the segments that are held after an event."""
+    """Returns (base, size) of the segments that are held after an event."""
     s = got.segments
     held = (s.begin <= row) & ((s.end == NEVER) | (s.end > row))
     result = list[tuple[int, int]]()
@@ -379,7 +379,7 @@ def _segments(got: Simulated, row: int, is_one: bool) -> list[tuple[int, int]]:
 
 
 def _gaps(held: list[tuple[int, int]], live: list[tuple[int, int]]) -> list[int]:
-    """Bytes of what is free between used blocks, in each segment. Fails where blocks meet or lie outside."""
+    """Returns the free bytes between used blocks, in each segment. Fails where blocks overlap or lie outside."""
     for (low, size), (high, _) in pairwise(live):
         assert low + size <= high, "two live blocks share bytes"
     gaps, left = [0], list(live)

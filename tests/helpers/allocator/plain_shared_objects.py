@@ -1,4 +1,4 @@
-"""Shared objects by the book, for tests: each rule read aloud, pair by pair. Too simple to be wrong, and slow."""
+"""Shared objects for tests: each rule as published, pair by pair. Too simple to be wrong, and slow."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
@@ -12,7 +12,7 @@ NOT_YET = 10**9
 
 @frozen
 class Unit:
-    """A chain of overwrites as a whole: it lives in [begin, end)."""
+    """A chain of overwrites as a whole, which lives in [begin, end)."""
 
     chunks: tuple[int, ...]
     begin: int
@@ -21,13 +21,13 @@ class Unit:
     alignment: int
 
     def gap(self, other: "Unit") -> int:
-        """Ticks between the two; negative where they meet."""
+        """Returns the ticks between the two; negative where they overlap."""
         return max(self.begin - other.end, other.begin - self.end)
 
 
 @define(eq=False)
 class Holder:
-    """An object and who is in it."""
+    """An object and its units."""
 
     units: list[Unit]
 
@@ -36,12 +36,12 @@ class Holder:
         return max(t.size for t in self.units)
 
     def gap(self, unit: Unit) -> int:
-        """The smallest gap to anybody in it; negative where the object is busy."""
+        """Returns the smallest gap to a unit in it; negative where the object is busy."""
         return min(t.gap(unit) for t in self.units)
 
 
 def units_of(problem: Problem) -> list[Unit]:
-    """All chains that have bytes, by begin, end, size (largest first) and alignment."""
+    """Returns all chains that have bytes, by begin, end, size (largest first) and alignment."""
     taken = dict(zip(problem.src.tolist(), problem.dest.tolist(), strict=True))
     chains: dict[int, list[int]] = {}
     for chunk in range(len(problem)):
@@ -68,7 +68,7 @@ Choice = Callable[[Unit, Sequence[Holder]], Holder | None]
 
 
 def in_turn(units: Sequence[Unit], choice: Choice) -> list[Holder]:
-    """Each unit takes a free object, or else a new one."""
+    """Assigns to each unit a free object, or else a new one."""
     holders: list[Holder] = []
     for unit in units:
         free = [h for h in reversed(holders) if h.gap(unit) >= 0]
@@ -81,22 +81,22 @@ def in_turn(units: Sequence[Unit], choice: Choice) -> list[Holder]:
 
 
 def nearest(unit: Unit, free: Sequence[Holder]) -> Holder | None:
-    """The object that is nearest in size; rather one that need not grow."""
+    """Returns the object nearest in size; of two, one that need not grow."""
     return min(free, key=lambda h: (abs(h.size - unit.size), h.size < unit.size), default=None)
 
 
 def equal(unit: Unit, free: Sequence[Holder]) -> Holder | None:
-    """An object of just that size."""
+    """Returns the object of just that size."""
     return next((h for h in free if h.size == unit.size), None)
 
 
 def smallest(unit: Unit, free: Sequence[Holder]) -> Holder | None:
-    """The smallest object that need not grow."""
+    """Returns the smallest object that need not grow."""
     return min((h for h in free if h.size >= unit.size), key=lambda h: h.size, default=None)
 
 
 def smallest_or_grown(unit: Unit, free: Sequence[Holder]) -> Holder | None:
-    """The smallest object that need not grow, else the largest."""
+    """Returns the smallest object that need not grow, else the largest."""
     return smallest(unit, free) or max(free, key=lambda h: h.size, default=None)
 
 
@@ -105,7 +105,7 @@ def by_size(units: Sequence[Unit]) -> list[Unit]:
 
 
 def by_breadth(units: Sequence[Unit]) -> list[Unit]:
-    """Tick by tick, broadest first; in each the largest units first."""
+    """Assigns tick by tick, broadest first; in each the largest units first."""
 
     def alive(tick: int) -> list[Unit]:
         return [t for t in units if t.begin <= tick < t.end]
@@ -116,14 +116,14 @@ def by_breadth(units: Sequence[Unit]) -> list[Unit]:
 
 
 def positional_maximums(units: Sequence[Unit]) -> list[int]:
-    """The k-th is the largest k-th largest size in any tick."""
+    """Returns the positional maximums: the k-th is the largest k-th largest size in any tick."""
     last = max((t.end for t in units), default=0)
     profiles = [sorted((t.size for t in units if t.begin <= tick < t.end), reverse=True) for tick in range(last)]
     return [max(p[k] for p in profiles if k < len(p)) for k in range(max(map(len, profiles), default=0))]
 
 
 def by_size_improved(units: Sequence[Unit]) -> list[Holder]:
-    """Of the first stage that has units left, whoever has the smallest gap goes where it has it."""
+    """Assigns the unit with the smallest gap in the first stage that has units left to the object of that gap."""
     maximums = positional_maximums(units)
     holders: list[Holder] = []
     left = list(units)
@@ -141,7 +141,7 @@ def by_size_improved(units: Sequence[Unit]) -> list[Holder]:
 
 
 def all_ways(units: Sequence[Unit]) -> Iterator[list[list[Unit]]]:
-    """All sets of objects in which nobody meets anybody; each lists its units by begin."""
+    """Yields all sets of objects without conflicts; each lists its units by begin."""
     if not units:
         yield []
         return
@@ -154,6 +154,6 @@ def all_ways(units: Sequence[Unit]) -> Iterator[list[list[Unit]]]:
 
 
 def flow_cost(holder: Sequence[Unit]) -> int:
-    """What a flow pays for an object: its first unit, and what each other is larger by than the one before."""
+    """Returns the cost of an object in a flow: its first unit, and the growth of each other over the one before."""
     growth = (max(b.size - a.size, 0) for a, b in pairwise(holder))
     return holder[0].size + sum(growth)

@@ -30,7 +30,7 @@ def cliques(draw: st.DrawFn, most: int = 5) -> Clique:
 
 
 def stacked(clique: Clique) -> int:
-    """The smallest arena: all orders are tried, each chunk as low as it can lie."""
+    """Returns the smallest arena: tries all orders, each chunk as low as it can lie."""
     rows = list(
         zip(*(c.tolist() for c in (clique.size, clique.alignment, clique.shift, clique.head, clique.tail)), strict=True)
     )

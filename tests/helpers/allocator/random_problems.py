@@ -13,15 +13,15 @@ class Dice(Protocol):
     """A source of chance."""
 
     def number(self, low: int, high: int, /) -> int:
-        """A number in [low, high]; the simplest is `low`."""
+        """Returns a number in [low, high]; the simplest is `low`."""
 
 
 @frozen
 class Kind:
-    """What a problem may have. `horizon`: the last begin; no chunk lives longer than that, or than `longest`.
+    """Properties that a problem may have.
 
-    `overwrites` and `pins`: so many of 100 chunks that could be; pinned mostly below `highest`. `is_timeless`: a
-    relation of conflicts stands in place of lifetimes.
+    `horizon` is the last begin; no chunk lives longer than that, or than `longest`. `overwrites` and `pins` tell how
+    many of 100 possible chunks; pinned mostly below `highest`. `is_timeless`: conflicts replace lifetimes.
     """
 
     max_size: int
@@ -36,7 +36,7 @@ class Kind:
 
 @define
 class _Rows:
-    """Chunks so far; a chain is a root and what overwrites it: (chunk, where it begins in the root)."""
+    """The chunks so far; a chain is a root and its overwriters, each as (chunk, its offset in the root)."""
 
     begin: list[int] = field(factory=list)
     end: list[int] = field(factory=list)
@@ -74,20 +74,20 @@ class _Rows:
         return [c[-1][0] for c in self.chain if self.end[c[-1][0]] - self.begin[c[-1][0]] > 1]
 
     def pairs(self) -> Iterator[tuple[int, int]]:
-        """All pairs of chunks of different chains."""
+        """Returns all pairs of chunks of different chains."""
         count = len(self.size)
         return ((a, b) for a in range(count) for b in range(a) if self.chain_of[a] != self.chain_of[b])
 
-    def meet_in_time(self, a: int, b: int) -> bool:
+    def overlap_in_time(self, a: int, b: int) -> bool:
         return self.begin[a] < self.end[b] and self.begin[b] < self.end[a]
 
 
 def built(dice: Dice, count: int, kind: Kind) -> Problem:
-    """So many chunks."""
+    """Returns a problem of `count` chunks."""
     rows = _Rows()
     for _ in range(count):
         _add_chunk(dice, kind, rows)
-    pairs = [p for p in rows.pairs() if rows.meet_in_time(*p)]
+    pairs = [p for p in rows.pairs() if rows.overlap_in_time(*p)]
     conflicts = None
     if kind.is_timeless:
         pairs = _some(dice, pairs if dice.number(0, 1) else list(rows.pairs()))
@@ -113,7 +113,7 @@ def _add_chunk(dice: Dice, kind: Kind, rows: _Rows) -> None:
 
 
 def _some(dice: Dice, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """A quarter, a half or three quarters of the pairs."""
+    """Returns a quarter, a half or three quarters of the pairs."""
     every = 2 ** len(pairs) - 1
     share, one, other = dice.number(0, 2), dice.number(0, every), dice.number(0, every)
     mask = (one & other, one, one | other)[share]
@@ -121,7 +121,7 @@ def _some(dice: Dice, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _pin(dice: Dice, kind: Kind, rows: _Rows, pairs: list[tuple[int, int]]) -> None:
-    """Pins roots, each where it meets no chain that is pinned already: where chance says, or the next place above."""
+    """Pins roots, each where it conflicts with no pinned chain: at a random offset, or the next one above."""
     near: dict[int, set[int]] = {}
     for a, b in pairs:
         near.setdefault(a, set()).add(b)
@@ -144,7 +144,7 @@ def _pin(dice: Dice, kind: Kind, rows: _Rows, pairs: list[tuple[int, int]]) -> N
 
 
 def relabelled(problem: Problem, order: Sequence[int]) -> Problem:
-    """The same chunks in another order: chunk k was chunk order[k]."""
+    """Returns the same chunks in another order: chunk k was chunk order[k]."""
     taken = np.array(order, np.int64)
     new_id = np.argsort(taken)
     columns: dict[str, Any] = {

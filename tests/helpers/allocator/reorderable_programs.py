@@ -13,12 +13,12 @@ from tests.helpers.graphs.random_graphs import Choose
 
 @st.composite
 def programs(draw: st.DrawFn, most: int = 7) -> Program:
-    """A program of at most `most` steps between its feed and its fetch."""
+    """Draws a program of at most `most` steps between its feed and its fetch."""
     return build(lambda n: draw(st.integers(0, n - 1)), most)
 
 
 def build(choose: Choose, most: int, sizes: int = 9) -> Program:
-    """A program from choices: fan-out, overwrites at an offset, views, workspaces, steps that nobody reads."""
+    """Builds a program from choices: fan-out, overwrites at an offset, views, workspaces, steps without readers."""
     size = [1 + choose(sizes) for _ in range(1 + choose(2))]
     steps = [Step(writes=tuple(range(len(size))))]
     for _ in range(1 + choose(most)):
@@ -41,7 +41,7 @@ def _step(choose: Choose, size: list[int], sizes: int) -> Step:
 
 
 def dependences(program: Program) -> Dependences:
-    """Who must wait for whom, for the bytes: readers for writers, also through views."""
+    """Returns which step waits for which, for the bytes: readers for writers, also through views."""
     owner, writer, edges = list(range(len(program.sizes))), dict[int, int](), set[tuple[int, int]]()
     for tick, step in enumerate(program.steps):
         for view in step.views:
@@ -53,7 +53,7 @@ def dependences(program: Program) -> Dependences:
 
 
 def reordered(program: Program, order: Sequence[int]) -> Program:
-    """The program with its byte-touching steps in another order (step numbers); a view follows what it looks at."""
+    """Returns the program with its byte-touching steps in another order (step numbers); views follow their source."""
     views = {v.out: i for i, step in enumerate(program.steps) for v in step.views}
     built, placed = [program.steps[0]], set[int](program.steps[0].writes)
     pending = sorted(views.items())
@@ -68,7 +68,7 @@ def reordered(program: Program, order: Sequence[int]) -> Program:
 
 
 def orders(count: int, edges: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
-    """All runnable orders of nodes that wait for each other (before, after)."""
+    """Yields all runnable orders of nodes that wait for each other (before, after)."""
 
     def grow(done: list[int]) -> Iterator[list[int]]:
         if len(done) == count:
@@ -81,5 +81,5 @@ def orders(count: int, edges: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
 
 
 def problem_of(program: Program) -> Problem:
-    """As the planner has it, every byte aligned."""
+    """Returns the planner's problem, without alignment."""
     return to_problem(derive(program), alignment=1)

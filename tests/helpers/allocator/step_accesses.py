@@ -1,4 +1,4 @@
-"""Which steps of a program touch which bytes, and what is wrong with that where steps run at once: by brute force."""
+"""Which steps of a program touch which bytes, and what is wrong where steps run at once: by brute force."""
 
 from collections.abc import Iterator
 from itertools import combinations
@@ -17,9 +17,9 @@ Edge = tuple[int, int]
 
 
 def data_edges(program: Program, *, views: bool) -> list[Edge]:
-    """Who reads waits for who wrote; the feed is before all and the fetch after all.
+    """Returns edges from writers to readers; the feed is before all and the fetch after all.
 
-    `views`: who shows a view waits for who wrote it, and who reads one for who showed it, as if showing were writing.
+    With `views`, a view counts as a write of the value that it shows and a read of its source.
     """
     last = len(program.steps) - 1
     result = {(0, tick) for tick in range(1, last + 1)} | {(tick, last) for tick in range(last)}
@@ -34,7 +34,7 @@ def data_edges(program: Program, *, views: bool) -> list[Edge]:
 
 
 def closure(count: int, edges: list[Edge]) -> Matrix:
-    """[a, b]: step a is over before step b begins. Warshall's algorithm."""
+    """Returns [a, b]: step a is over before step b begins. Warshall's algorithm."""
     closed = np.zeros((count, count), bool)
     for a, b in edges:
         closed[a, b] = True
@@ -44,7 +44,7 @@ def closure(count: int, edges: list[Edge]) -> Matrix:
 
 
 def by_levels(program: Program) -> Program:
-    """The same steps, level after level of what they wait for; in one level as they stood."""
+    """Returns the same steps level after level of their dependences; in one level as before."""
     level = list[int]()
     edges = data_edges(program, views=True)
     for tick in range(len(program.steps)):
@@ -54,7 +54,7 @@ def by_levels(program: Program) -> Program:
 
 
 def touching(program: Program) -> dict[int, set[int]]:
-    """By the value that owns the bytes: the steps that write or read them."""
+    """Returns the steps that write or read the bytes of each value that owns some."""
     result: dict[int, set[int]] = {}
     for tick, step in enumerate(program.steps):
         for value in step.reads + step.writes:
@@ -64,7 +64,7 @@ def touching(program: Program) -> dict[int, set[int]]:
 
 @frozen
 class _Access:
-    """A step touches the bytes [low, high) of a value."""
+    """An access of a step to the bytes [low, high) of a value."""
 
     tick: int
     value: int
@@ -72,7 +72,7 @@ class _Access:
     high: int
     is_write: bool
 
-    def meets(self, other: "_Access") -> bool:
+    def conflicts(self, other: "_Access") -> bool:
         return self.low < other.high and other.low < self.high and (self.is_write or other.is_write)
 
 
@@ -85,12 +85,12 @@ class Placed:
     offset: Column = field(repr=False)
 
     def races(self, order: Matrix) -> list[tuple[int, int]]:
-        """Pairs of values by which two steps touch the same bytes, one of them writing, and neither is first."""
-        met = (p for p in combinations(self._accesses(), 2) if p[0].tick != p[1].tick and p[0].meets(p[1]))
-        return [(a.value, b.value) for a, b in met if not order[a.tick, b.tick] and not order[b.tick, a.tick]]
+        """Returns pairs of values whose bytes two steps touch in no order, at least one of them writing."""
+        conflicting = (p for p in combinations(self._accesses(), 2) if p[0].tick != p[1].tick and p[0].conflicts(p[1]))
+        return [(a.value, b.value) for a, b in conflicting if not order[a.tick, b.tick] and not order[b.tick, a.tick]]
 
     def wrong_bytes(self) -> list[int]:
-        """Values that are read when they are not there, or overwritten in a way that their step does not allow."""
+        """Returns the values that are read when absent, or overwritten in a way that their step does not allow."""
         holder = dict[int, int]()
         result = list[int]()
         for tick in range(len(self.program.steps)):
@@ -99,8 +99,8 @@ class Placed:
             for a in reads:
                 owner = owner_of(self.program, a.value)[0]
                 result += [a.value for byte in range(a.low, a.high) if holder.get(byte) != owner]
-            result += [a.value for a, b in combinations(writes, 2) if a.meets(b)]
-            result += [a.value for a in writes for b in reads if a.meets(b) and not self._may(tick, a, b)]
+            result += [a.value for a, b in combinations(writes, 2) if a.conflicts(b)]
+            result += [a.value for a in writes for b in reads if a.conflicts(b) and not self._may(tick, a, b)]
             holder |= {byte: a.value for a in writes for byte in range(a.low, a.high)}
         return result
 

@@ -1,4 +1,4 @@
-"""Generators for tests; what they draw is valid by construction."""
+"""Generators for tests; all they draw is valid by construction."""
 
 import numpy as np
 from attrs import define, field, frozen
@@ -40,7 +40,7 @@ def problems(
     pins: bool = False,
     conflicts: bool = False,
 ) -> Problem:
-    """Problems with empty chunks; overwrite chains, pinned chunks and conflicts in place of lifetimes if allowed."""
+    """Draws problems with empty chunks; overwrite chains, pins and conflicts instead of lifetimes if allowed."""
     kind = Kind(
         max_size,
         horizon,
@@ -54,13 +54,13 @@ def problems(
 
 
 def random_problem(rng: np.random.Generator, count: int, kind: Kind) -> Problem:
-    """A problem of so many chunks, in an order that tells nothing of them."""
+    """Returns a problem of `count` chunks, in an order that says nothing of them."""
     problem = built(_Thrown(rng), count, kind)
     return relabelled(problem, rng.permutation(count).tolist())
 
 
 def offsets(problem: Problem, highest: int = 20) -> st.SearchStrategy[list[int]]:
-    """Any offsets for a problem, mostly wrong ones."""
+    """Draws any offsets for a problem, mostly wrong ones."""
     return st.lists(st.integers(0, highest), min_size=len(problem), max_size=len(problem))
 
 
@@ -108,7 +108,7 @@ class _Writer:
 
 @st.composite
 def programs(draw: st.DrawFn, max_steps: int = 8, max_size: int = 6) -> Program:
-    """Well-formed programs: a feed step, steps with reads, writes, views and overwrites, a fetch step."""
+    """Draws well-formed programs: a feed step, steps with reads, writes, views and overwrites, a fetch step."""
     writer = _Writer(draw, max_size)
     feed = Step(writes=tuple(writer.new() for _ in range(draw(st.integers(1, 3)))))
     body = [writer.step() for _ in range(draw(st.integers(0, max_steps)))]

@@ -1,4 +1,4 @@
-"""What a strategy declares that it can take, against what a problem has."""
+"""Properties of problems that a strategy declares to support."""
 
 from importlib.util import find_spec
 
@@ -7,7 +7,7 @@ from allocator.solvers.base import Solver
 
 
 def can_take(solver: Solver, problem: Problem) -> bool:
-    """Has the solver declared that it can take all that the problem has, and can it run here?"""
+    """Returns whether the solver declares to support all properties of the problem, and can run here."""
     return (
         (solver.traits.pinned or not (problem.pinned != FREE).any())
         and (solver.traits.overwrites or not len(problem.src))

@@ -1,7 +1,7 @@
 """Tensor usage records of three networks (float32, channels padded to multiples of 4; Pisarchyk and Lee 2020).
 
-Tensor i is written by operator i; its last reader is operator i + 1, unless it is named among the others. Inputs and
-outputs of the network are left out.
+Operator i writes tensor i; its last reader is operator i + 1, unless another one is listed. Inputs and outputs of the
+network are left out.
 """
 
 from collections.abc import Mapping
@@ -14,13 +14,13 @@ from allocator.problem import FREE, Problem
 
 @frozen
 class Records:
-    """Bytes of each tensor, and the last readers of those that wait for longer than one operator."""
+    """The bytes of each tensor, and the last readers of those that are read later than by the next operator."""
 
     size: tuple[int, ...]
     last: Mapping[int, int]
 
     def problem(self) -> Problem:
-        """The records as chunks."""
+        """Returns the records as chunks."""
         first = np.arange(len(self.size))
         last = np.array([self.last.get(i, i + 1) for i in first.tolist()])
         return Problem(first, last + 1, self.size, np.ones(len(first)), np.full(len(first), FREE))

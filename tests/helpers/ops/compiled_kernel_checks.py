@@ -1,4 +1,4 @@
-"""What kernels of compiled calls must keep besides: any number of parts, pitches, addresses that are barely aligned."""
+"""Checks of compiled kernels: any number of parts, gaps between pixels, addresses that are barely aligned."""
 
 import ctypes
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _CHECK = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_int64] * 4)
 
 
 def run_parts(native: Native, parts: int) -> None:
-    """Runs every step in so many parts, the last one first; what is not compiled for parts once."""
+    """Runs every step in `parts` parts, the last one first; a step that is not compiled for parts runs once."""
     for step in native.steps:
         if step.kind != COMPILED:
             status = _CHECK(step.address)(*step.args.tolist())
@@ -28,7 +28,7 @@ def run_parts(native: Native, parts: int) -> None:
 
 
 def placed(array: Array, extra: int = 0, first: int = 1) -> Array:
-    """A copy that begins `first` elements behind a line of the cache; `extra` elements lie between its pixels."""
+    """Returns a copy that begins `first` elements behind a cache line, with `extra` elements between its pixels."""
     if not array.ndim:
         return placed(array.reshape(1), extra, first).reshape(())
     wide = (*array.shape[:-1], array.shape[-1] + extra)
@@ -42,9 +42,10 @@ def placed(array: Array, extra: int = 0, first: int = 1) -> Array:
 def run_native(
     kernel: Kernel, signature: Signature, inputs: Sequence[Array], parts: int, extra: int = 0, *, over: int = -1
 ) -> tuple[Array, ...]:
-    """Outputs of a kernel run in parts, between guards; `over` is the input that the first output is written into.
+    """Returns the outputs of a kernel run in parts, between guards.
 
-    Fails where the kernel changes an input, or an element between the pixels of an output.
+    `over` is the input that the first output is written into. Fails where the kernel changes an input, or an element
+    between the pixels of an output.
     """
     wide = [placed(np.empty(s.shape, s.dtype), extra, first=3) for s in signature.outputs]
     outputs = [inputs[over] if i == 0 and over >= 0 else w for i, w in enumerate(wide)]
@@ -65,7 +66,7 @@ def run_native(
 
 
 def _outside(view: Array) -> Array:
-    """A copy of the array that a view is cut out of, the view itself blanked."""
+    """Returns the array that a view is cut out of, with zeros in place of the view."""
     base = view
     while isinstance(base.base, np.ndarray):
         base = base.base

@@ -1,4 +1,4 @@
-"""Bodies made of a plain function, nasty where the contract allows it."""
+"""Bodies of control flow made of a plain function, which overwrite all that the contract allows."""
 
 from collections.abc import Callable, Sequence
 
@@ -11,7 +11,7 @@ from ops.tensor.spec import Array
 
 @frozen(eq=False)
 class FunctionBody:
-    """Spoils its workspace and all its outputs before it reads anything, and its workspace afterwards."""
+    """A body that fills its workspace and outputs with garbage before it reads, and its workspace afterwards."""
 
     inputs: Specs
     outputs: Specs

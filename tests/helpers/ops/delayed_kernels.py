@@ -1,4 +1,4 @@
-"""Kernels that begin late and end late."""
+"""Kernels with random pauses around them."""
 
 import random
 import time

@@ -30,7 +30,7 @@ class Case:
 
     @property
     def wanted(self) -> Array:
-        """Step after step, by numpy."""
+        """Computes step after step, by numpy."""
         values = list(self.arrays)
         for step in self.program:
             operands = [values[i] for i in step.operands]
@@ -45,13 +45,13 @@ def _array(rng: np.random.Generator, shape: Shape, choose: Choose) -> Array:
 
 
 def _smaller(shape: Shape, choose: Choose) -> Shape:
-    """A shape that broadcasts to this one."""
+    """Draws a shape that broadcasts to this one."""
     kept = shape[choose(len(shape) + 1) :]
     return tuple(n if choose(2) else 1 for n in kept)
 
 
 def bits(array: Array) -> bytes:
-    """All bits, but those of a NaN: its sign depends on whether numpy met it in a vector or behind the last one."""
+    """Returns all bits, but one value for NaN: its sign depends on where in a vector numpy computes it."""
     return (
         np.where(np.isnan(array), np.asarray(np.nan, array.dtype), array).tobytes()
         if array.dtype.kind == "f"
@@ -60,7 +60,7 @@ def bits(array: Array) -> bytes:
 
 
 class _Builder:
-    """Steps whose first operand has the whole shape, so that each output has it."""
+    """A builder of steps whose first operand has the whole shape, so that each output has it."""
 
     def __init__(self, choose: Choose, most: int) -> None:
         self._choose, rng = choose, np.random.default_rng(choose(1000))
@@ -75,7 +75,7 @@ class _Builder:
             self._grow()
 
     def _pick(self, dtype: np.dtype[np.generic], whole: bool) -> int:
-        """A value of that dtype, recent ones more often."""
+        """Draws a value of that dtype, recent ones more often."""
         candidates = [i for i, s in enumerate(self.specs) if s.dtype == dtype and (s.shape == self.shape or not whole)]
         return candidates[-1 - self._choose(min(3, len(candidates)))]
 
@@ -108,13 +108,13 @@ class _Builder:
 
 @st.composite
 def programs(draw: st.DrawFn, most: int = 8) -> Case:
-    """A program of at most `most` steps."""
+    """Draws a program of at most `most` steps."""
     built = _Builder(lambda n: draw(st.integers(0, n - 1)), most)
     return Case(tuple(built.steps), built.arrays)
 
 
 def seeded_program(seed: int, most: int = 12) -> Case:
-    """One from a seed."""
+    """Returns a random program for a seed."""
     rng = np.random.default_rng(seed)
     built = _Builder(lambda n: int(rng.integers(n)), most)
     return Case(tuple(built.steps), built.arrays)

@@ -27,7 +27,7 @@ Family = Callable[[Choose], Case]
 
 
 def numbers(choose: Choose, shape: Shape, low: float = -2.0, high: float = 2.0, nth: int = 0) -> Array:
-    """Numbers that are all different, between low and high, and never near a multiple of 1 / 32, where kinks are.
+    """Draws numbers that all differ, from low to high, and are never near a multiple of 1 / 32, where kinks are.
 
     Those of inputs with another `nth` (up to 3) are never near each other.
     """
@@ -38,7 +38,7 @@ def numbers(choose: Choose, shape: Shape, low: float = -2.0, high: float = 2.0, 
 
 
 def _dims(choose: Choose, ndim: int, most: int = 3) -> Shape:
-    """Lengths from 1 on, now and then one of 0."""
+    """Draws lengths from 1 on, now and then one of 0."""
     shape = [1 + choose(most) for _ in range(ndim)]
     if ndim and choose(12) == 0:
         shape[choose(ndim)] = 0
@@ -50,7 +50,7 @@ def _shape(choose: Choose, least: int = 0, most: int = 3) -> Shape:
 
 
 def _narrowed(choose: Choose, shape: Shape) -> Shape:
-    """A shape that broadcasts to this one."""
+    """Draws a shape that broadcasts to this one."""
     kept = tuple(1 if choose(3) == 0 else n for n in shape)
     return kept[choose(len(kept) + 1) :]
 
@@ -293,7 +293,7 @@ def picked(choose: Choose) -> Case:
 
 
 def scattered(choose: Choose) -> Case:
-    """Without a reduction, no index is there twice."""
+    """Draws a scatter; without a reduction, its indices differ."""
     reduction, rows, width = ("none", "add")[choose(2)], 2 + choose(3), 1 + choose(2)
     rng = np.random.default_rng(choose(999))
     count = choose(rows + 1)

@@ -1,4 +1,4 @@
-"""What every gradient rule must keep: central differences, only what is wanted, the same bits however it is run."""
+"""Checks of gradient rules: central differences, no operator that is not needed, equal bits in all modes."""
 
 from collections.abc import Callable, Sequence
 from functools import reduce
@@ -19,7 +19,7 @@ _STEP = 1e-5
 
 
 class Problem:
-    """A function of arrays: the sum of its float outputs with random weights is what is differentiated."""
+    """A function of arrays; the sum of its float outputs with random weights is differentiated."""
 
     def __init__(self, build: Build, arrays: Sequence[Array]) -> None:
         self.build = build
@@ -27,7 +27,7 @@ class Problem:
         self.floats = [n for n, a in self.feeds.items() if a.dtype in FLOATS]
 
     def graph(self) -> tuple[Graph, dict[str, Var], list[tuple[Var, Array]]]:
-        """The graph, its inputs, its float outputs and their weights."""
+        """Returns the graph, its inputs, its float outputs and their weights."""
         graph = Graph("gradients")
         inputs = {n: graph.input(n, a.shape, a.dtype.name) for n, a in self.feeds.items()}
         built = self.build(*inputs.values())
@@ -36,7 +36,7 @@ class Problem:
         return graph, inputs, [(y, np.asarray(rng.uniform(0.5, 1.5, y.shape)).astype(y.dtype)) for y in outputs]
 
     def gradients(self, wrt: Sequence[str]) -> tuple[Graph, int]:
-        """A graph whose outputs are the gradients, and how many operators it had without them."""
+        """Returns a graph whose outputs are the gradients, and how many operators it had without them."""
         graph, inputs, outputs = self.graph()
         (y, weights), *more = outputs
         seed = None if more else graph.constant(weights)
@@ -47,7 +47,7 @@ class Problem:
         return graph, first
 
     def differences(self, wrt: str) -> Array:
-        """Central differences."""
+        """Returns central differences."""
         graph, _, outputs = self.graph()
         graph.output(_weighed(outputs), "loss")
         forward = engine.compile(graph)
@@ -68,7 +68,7 @@ def _weighed(outputs: Sequence[tuple[Var, Array]]) -> Var:
 
 
 def _check_needed(graph: Graph, first: int) -> None:
-    """Every operator from the first on leads to an output."""
+    """Checks that every operator from the first on leads to an output."""
     needed = set(graph.outputs.values())
     for operator in reversed(graph.operators[first:]):
         assert not needed.isdisjoint(operator.outputs), f"{operator} is computed for nothing"
@@ -76,7 +76,10 @@ def _check_needed(graph: Graph, first: int) -> None:
 
 
 def _run_all_ways(graph: Graph, problem: Problem) -> dict[str, Array]:
-    """Static, with watched bytes, and dynamic: equal bits. Unplanned, BLAS reads other strides and rounds otherwise."""
+    """Checks that static, poisoned and dynamic runs give equal bits.
+
+    An unplanned run may differ: there BLAS reads other strides and rounds otherwise.
+    """
     static = engine.compile(graph, debug="poison").run(problem.feeds)
     assert_same(engine.compile(graph, mode="dynamic").run(problem.feeds), static)
     for name, array in run_unplanned(graph, problem.feeds).items():
@@ -85,7 +88,7 @@ def _run_all_ways(graph: Graph, problem: Problem) -> dict[str, Array]:
 
 
 def check_gradients(build: Build, *arrays: Array, rtol: float = 1e-5, atol: float = 1e-6, only: str = "") -> None:
-    """All that a rule must keep, at a point where the function has a gradient; for all float inputs, or only one."""
+    """Checks all of it at a point where the function has a gradient; for all float inputs, or only one."""
     problem = Problem(build, arrays)
     wrt = [only] if only else problem.floats
     together = _run_all_ways(problem.gradients(wrt)[0], problem)

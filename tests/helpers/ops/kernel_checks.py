@@ -1,4 +1,4 @@
-"""What every kernel must keep: right results, any strides, permitted overwrites, untouched inputs, no allocation."""
+"""Checks of every kernel: results, any strides, permitted overwrites, unchanged inputs, no allocation."""
 
 import tracemalloc
 from collections.abc import Iterator, Sequence
@@ -17,24 +17,24 @@ _GARBAGE = 0xA5
 
 
 def garbage(spec: TensorSpec) -> Array:
-    """A dense array of that spec that holds what nobody wrote."""
+    """Returns a dense array of that spec, filled with garbage."""
     return np.full(spec.nbytes, _GARBAGE, np.uint8).view(spec.dtype).reshape(spec.shape)
 
 
 def sign(schema: OpSchema, arrays: Sequence[Array], attrs: dict[str, Any]) -> Signature:
-    """The signature of the operator for these arrays."""
+    """Returns the signature of the operator for these arrays."""
     return schema.sign([spec_of(a) for a in arrays], attrs)
 
 
 def kernels(schema: OpSchema, signature: Signature) -> list[Kernel]:
-    """All kernels that take the signature; at least one."""
+    """Returns all kernels that take the signature; at least one."""
     supported = [k for k in schema.kernels if k.supports(signature)]
     assert supported, f"no kernel of {schema.name} takes {signature.inputs}"
     return supported
 
 
 def bind(kernel: Kernel, signature: Signature, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
-    """The bound kernel, with a workspace full of garbage; inputs that must be dense are copied."""
+    """Binds a kernel, with a workspace full of garbage; inputs that must be dense are copied."""
     operands = tuple(
         a if kernel.accepts(signature, i, Layout.of(a)) else np.array(a, order="C") for i, a in enumerate(inputs)
     )
@@ -45,7 +45,7 @@ def bind(kernel: Kernel, signature: Signature, inputs: Sequence[Array], outputs:
 
 
 def without_replaced(kernel: Kernel, signature: Signature, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    """The inputs, but for those whose data the kernel has packed: these hold NaN, or garbage."""
+    """Returns the inputs; those whose data the kernel has packed hold NaN, or garbage."""
     dropped = signature.constants.intersection(kernel.unread_after_pack(signature))
     return tuple(_gone(s) if i in dropped else a for i, (s, a) in enumerate(zip(signature.inputs, inputs, strict=True)))
 
@@ -55,7 +55,7 @@ def _gone(spec: TensorSpec) -> Array:
 
 
 def run(kernel: Kernel, signature: Signature, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    """New outputs. Fails where the kernel changes an input."""
+    """Returns new outputs. Fails where the kernel changes an input."""
     before = [a.tobytes() for a in inputs]
     outputs = tuple(garbage(s) for s in signature.outputs)
     thunk = bind(kernel, signature, inputs, outputs)
@@ -70,7 +70,7 @@ def _every(step: int, ndim: int) -> tuple[slice | EllipsisType, ...]:
 
 
 def strided_copies(array: Array) -> Iterator[Array]:
-    """The same elements stored otherwise: axes reversed, every second element, backwards."""
+    """Yields the same elements in other layouts: axes reversed, with gaps, backwards."""
     yield np.array(array.T, order="C").T
     gaps = garbage(TensorSpec(tuple(2 * n for n in array.shape), array.dtype))
     every_second = gaps[_every(2, array.ndim)]
@@ -95,7 +95,7 @@ def check_results(
     atol: float = 0.0,
     **attrs: Any,
 ) -> None:
-    """Every kernel gives `wanted`, an answer that was computed independently."""
+    """Checks that every kernel gives `wanted`, which was computed independently."""
     signature = sign(schema, arrays, attrs)
     for kernel in kernels(schema, signature):
         for got, want in zip(run(kernel, signature, arrays), wanted, strict=True):
@@ -105,7 +105,7 @@ def check_results(
 def check_strides(
     schema: OpSchema, arrays: Sequence[Array], rtol: float = 0.0, atol: float = 0.0, **attrs: Any
 ) -> None:
-    """Every kernel gives the same however its inputs are stored."""
+    """Checks that every kernel gives the same for inputs in any layout."""
     signature = sign(schema, arrays, attrs)
     for kernel in kernels(schema, signature):
         wanted = run(kernel, signature, arrays)
@@ -133,7 +133,7 @@ def _run_overwriting(
 
 
 def check_overwrites(schema: OpSchema, arrays: Sequence[Array], **attrs: Any) -> int:
-    """Every declared overwrite gives, bit for bit, what a kernel gives without it. Returns how many were declared."""
+    """Checks that every declared overwrite gives the bits of a run without it; returns how many were declared."""
     dense = [np.array(a, order="C") for a in arrays]
     signature = sign(schema, dense, attrs)
     ways = schema.overwrites(signature)
@@ -146,7 +146,7 @@ def check_overwrites(schema: OpSchema, arrays: Sequence[Array], **attrs: Any) ->
 
 
 def scratch_bytes(thunk: Thunk) -> int:
-    """Most bytes that the second call of a thunk held above what was held before it.
+    """Returns the most bytes that the second call of a thunk holds beyond those held before it.
 
     numpy's iterators own buffers of a fixed number of elements; they are made small, so that only arrays are seen.
     """
@@ -167,7 +167,10 @@ def scratch_bytes(thunk: Thunk) -> int:
 def check_no_allocation(
     schema: OpSchema, arrays: Sequence[Array], scratch_limit: int = MOST_SCRATCH, **attrs: Any
 ) -> None:
-    """No kernel takes memory of its own while it runs. Give tensors of at least 128 KiB, or nothing would be seen."""
+    """Checks that no kernel allocates memory while it runs.
+
+    Tensors must have at least 128 KiB, or nothing would be seen.
+    """
     signature = sign(schema, arrays, attrs)
     assert max(s.nbytes for s in signature.inputs + signature.outputs) >= 16 * scratch_limit, (
         "too small to see an allocation"
@@ -186,7 +189,7 @@ def check_kernels(
     atol: float = 0.0,
     **attrs: Any,
 ) -> None:
-    """Results, strides and overwrites together, on small arrays."""
+    """Checks results, strides and overwrites together, on small arrays."""
     check_results(schema, arrays, wanted, rtol, atol, **attrs)
     check_strides(schema, arrays, rtol, atol, **attrs)
     check_overwrites(schema, arrays, **attrs)

@@ -1,4 +1,4 @@
-"""What every gradient rule must keep: central differences, one wanted alone as all together, every mode to the bit."""
+"""Checks of gradients of layers: central differences, equal bits in all modes and for one gradient alone."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,7 +21,7 @@ def floats(seed: int, *shapes: tuple[int, ...], dtype: str = "float64") -> list[
 
 
 def distinct(seed: int, shape: tuple[int, ...], dtype: str = "float64") -> Array:
-    """Numbers that are all at least 0.01 from each other, and from 0, so that no maximum changes in a small step."""
+    """Returns numbers at least 0.01 from each other and from 0, so that no maximum changes in a small step."""
     rng = np.random.default_rng(seed)
     size = int(np.prod(shape))
     return ((rng.permutation(size) - size // 2 + 0.5) / 50).reshape(shape).astype(dtype)
@@ -35,7 +35,7 @@ def _graph(build: Build, arrays: Sequence[Array]) -> tuple[Graph, list[Var], Var
 
 
 def feeds_of(arrays: Sequence[Array]) -> dict[str, Array]:
-    """Arrays under the names of inputs."""
+    """Returns the arrays under the names of inputs."""
     return {f"x{i}": a for i, a in enumerate(arrays)}
 
 
@@ -46,9 +46,9 @@ def _output(build: Build, arrays: Sequence[Array]) -> Array:
 
 
 def backward(build: Build, arrays: Sequence[Array], wanted: Sequence[int]) -> tuple[Graph, dict[str, Array]]:
-    """A graph whose outputs are the gradients d0, d1 ... of the inputs that are wanted, and what to feed it.
+    """Returns a graph whose outputs are the gradients d0, d1 ... of the wanted inputs, and its feeds.
 
-    The seed is an operator's output, so that what reads it may overwrite it.
+    The seed is an operator's output, so that its readers may overwrite it.
     """
     graph, inputs, y = _graph(build, arrays)
     dy = graph.input("dy", y.shape, y.dtype)
@@ -60,7 +60,7 @@ def backward(build: Build, arrays: Sequence[Array], wanted: Sequence[int]) -> tu
 
 
 def float_positions(arrays: Sequence[Array]) -> list[int]:
-    """Which arrays hold floats."""
+    """Returns the positions of arrays that hold floats."""
     return [i for i, a in enumerate(arrays) if a.dtype.kind == "f"]
 
 

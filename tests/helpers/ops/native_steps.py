@@ -1,10 +1,10 @@
-"""Compiled functions for tests of programs: small, and wrong wherever two parts meet or a step begins too early."""
+"""Compiled functions for tests of programs, wrong wherever two parts overlap or a step begins too early."""
 
 from ops.native.memory import floats, longs, real, share, word
 
 
 def scale(words: int, part: int, parts: int) -> None:
-    """y = factor * x; words: x, y, elements, factor."""
+    """Computes y = factor * x. Words: x, y, elements, factor."""
     count, factor = word(words, 2), real(words, 3)
     first, last = share(count, part, parts)
     x, y = floats(word(words, 0), count), floats(word(words, 1), count)
@@ -13,7 +13,7 @@ def scale(words: int, part: int, parts: int) -> None:
 
 
 def prefix(words: int, part: int, parts: int) -> None:
-    """y[i] = x[n - 1 - i] + 1: each part reads what another one wrote a step before. Words: x, y, elements."""
+    """Computes y[i] = x[n - 1 - i] + 1, so each part reads what another one wrote before. Words: x, y, elements."""
     count = word(words, 2)
     first, last = share(count, part, parts)
     x, y = longs(word(words, 0), count), longs(word(words, 1), count)
@@ -22,6 +22,6 @@ def prefix(words: int, part: int, parts: int) -> None:
 
 
 def tell(words: int, part: int, parts: int) -> None:
-    """Writes how many parts there are where each part has a place. Words: places."""
+    """Writes the number of parts where each part has its element. Words: places."""
     places = longs(word(words, 0), 64)
     places[part] = parts

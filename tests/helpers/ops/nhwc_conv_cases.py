@@ -1,4 +1,4 @@
-"""Cases of compiled channels-last convolutions, and what their kernels must keep."""
+"""Cases and checks of compiled channels-last convolutions."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -32,7 +32,7 @@ def _floats(*shape: int) -> Array:
 
 
 def _uses() -> Iterator[tuple[str, list[Array], dict[str, Any]]]:
-    """Operators that random gradients do not use."""
+    """Yields uses of operators that random gradients do not use."""
     image, row, mask = _floats(2, 4, 6, 6), _floats(4), _floats(3, 4) > 1
     windows = {"kernel_shape": (3, 3), "pads": (1, 1, 1, 1)}
     for dtype in ("float16", "float32", "float64"):

@@ -1,4 +1,4 @@
-"""What oneDNN's kernels beside compiled ones must keep, on any threads and wherever arrays lie."""
+"""Checks of oneDNN's kernels that stand beside compiled ones, on any threads and at any address."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,20 +14,20 @@ from tests.helpers.ops.kernel_checks import bind, garbage, run, same
 
 
 def library_kernel(schema: OpSchema) -> Kernel:
-    """The one that is tested."""
+    """Returns the kernel of the library."""
     (kernel,) = (k for k in schema.kernels if k.backend == ONEDNN)
     return kernel
 
 
 def reference(schema: OpSchema, signature: Signature, arrays: Sequence[Array]) -> Array:
-    """What plain numpy gives."""
+    """Computes with plain numpy."""
     return run(schema.kernel(signature, (NUMPY,)), signature, arrays)[0]
 
 
 def check(  # noqa: PLR0917 - what is varied
     schema: OpSchema, arrays: Sequence[Array], attrs: dict[str, Any], place: int = 0, threads: int = 1, rtol: float = 0
 ) -> bool:
-    """Against numpy, twice, then with every strange number; whether the library took it."""
+    """Checks the kernel against numpy, twice, then with special numbers; returns whether the library took the case."""
     kernel = library_kernel(schema)
     signature = evolve(schema.sign([spec_of(a) for a in arrays], attrs), threads=threads)
     if not kernel.supports(signature):
@@ -61,7 +61,7 @@ def _compare(  # noqa: PLR0917 - one call and its answer
 
 
 def check_overwrites(schema: OpSchema, arrays: Sequence[Array], attrs: dict[str, Any]) -> None:
-    """Over the first input it gives the same bits, of any numbers."""
+    """Checks that the kernel gives the same bits over the first input, for any numbers."""
     signature, kernel = schema.sign([spec_of(a) for a in arrays], attrs), library_kernel(schema)
     wanted = run(kernel, signature, arrays)[0]
     shared = arrays[0].copy()
@@ -73,5 +73,5 @@ def check_overwrites(schema: OpSchema, arrays: Sequence[Array], attrs: dict[str,
 
 
 def numbers(seed: int, *shape: int) -> Array:
-    """Seeded."""
+    """Returns normal numbers."""
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)

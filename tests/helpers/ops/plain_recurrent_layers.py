@@ -15,7 +15,7 @@ def sigmoid(x: Array) -> Array:
 
 
 def functions(names: list[str], alpha: list[float], beta: list[float]) -> list[Function]:
-    """Activations of lower-case names, all with an alpha and a beta of their own that most do not look at."""
+    """Returns activations by their lower-case names, each with its own alpha and beta, which most ignore."""
     table: Mapping[str, Callable[[Array, float, float], Any]] = {
         "relu": lambda x, _, __: np.maximum(x, 0),
         "tanh": lambda x, _, __: np.tanh(x),
@@ -33,7 +33,7 @@ def functions(names: list[str], alpha: list[float], beta: list[float]) -> list[F
 
 
 class Model:
-    """One direction of one cell. `f` are its activations, `clip` bounds what they take (not the cell of an LSTM)."""
+    """A cell in one direction. `f` are its activations, `clip` bounds their inputs (not the cell of an LSTM)."""
 
     def __init__(self, kind: str, more: Mapping[str, Array], f: list[Function], attrs: Any) -> None:
         self.kind, self.w, self.r, self.f, self.attrs = kind, more["w"], more["r"], f, attrs
@@ -79,7 +79,7 @@ class Model:
 
 
 def run(kind: str, every: Mapping[str, Array], f: list[Function], attrs: Any) -> list[Array]:
-    """y, the last h and the last cell, in float64; layout 0, activations for all directions."""
+    """Computes y, the last h and the last cell, in float64; layout 0, activations for all directions."""
     x = every["x"].astype(np.float64)
     (time, batch, _), (directions, _, hidden) = x.shape, every["r"].shape
     y = np.zeros((time, directions, batch, hidden))

@@ -17,12 +17,12 @@ SEARCHES = (Neighbours.of, Sweep.of, Covers.of)
 
 
 def searches_for(problem: Problem) -> tuple[GapSearchMaker, ...]:
-    """Those that can take it."""
+    """Returns the searches that support the problem."""
     return SEARCHES if problem.conflicts is None else SEARCHES[:1]
 
 
-def meet(problem: Problem, one: int, other: int) -> bool:
-    """May the two chunks share no byte?"""
+def conflict(problem: Problem, one: int, other: int) -> bool:
+    """Returns whether the two chunks conflict."""
     if not problem.size[one] or not problem.size[other]:
         return False
     if problem.conflicts is None:
@@ -32,15 +32,15 @@ def meet(problem: Problem, one: int, other: int) -> bool:
 
 
 def placed_by_trying(problem: Problem, order: list[int]) -> list[int]:
-    """The rule of best-gap placement, offset by offset: a gap is a run of offsets at which the chain meets nobody."""
+    """Places by best gap, offset by offset: a gap is a run of offsets at which the chain has no conflict."""
     result = problem.chains
     root, inner = result.root.tolist(), result.offset.tolist()
     offset: dict[int, int] = {}
     highest = int(problem.size.sum() + problem.alignment.sum() + problem.pinned.max(initial=0)) + 1
 
     def is_free(chunk: int, at: int) -> bool:
-        rivals = (r for r in offset if root[r] != root[chunk] and meet(problem, chunk, r))
-        return all(at + problem.size[chunk] <= offset[r] or offset[r] + problem.size[r] <= at for r in rivals)
+        placed = (r for r in offset if root[r] != root[chunk] and conflict(problem, chunk, r))
+        return all(at + problem.size[chunk] <= offset[r] or offset[r] + problem.size[r] <= at for r in placed)
 
     for r in sorted(order, key=lambda r: problem.pinned[r] == FREE):
         members = [c for c in range(len(problem)) if root[c] == r and problem.size[c]]
@@ -62,7 +62,7 @@ def placed_by_trying(problem: Problem, order: list[int]) -> list[int]:
 
 @st.composite
 def ordered(draw: st.DrawFn, max_chunks: int = 10) -> tuple[Problem, list[int]]:
-    """A problem, with conflicts or without, some pinned chunks that meet nobody, and an order of its roots."""
+    """Draws a problem, with conflicts or without, some pinned chunks without conflicts, and an order of its roots."""
     problem = draw(problems(max_chunks=max_chunks, max_size=6))
     root = problem.chains.root
     pairs = [(a, b) for a in range(len(problem)) for b in range(a) if root[a] != root[b]]
@@ -96,7 +96,7 @@ def test_a_placer_takes_the_gap_that_trying_every_offset_finds(
 
 @st.composite
 def cliques(draw: st.DrawFn) -> tuple[Problem, list[int]]:
-    """Many chunks that live at once, of sizes of one byte to many: their offsets have several digits."""
+    """Draws many chunks that live at once, of one byte to many, so that offsets have several digits."""
     count = draw(st.integers(1, 120))
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     begin, size = random.integers(0, 40, count), 2 ** random.integers(0, 30, count) + random.integers(0, 3, count)
@@ -135,7 +135,7 @@ def test_placing_the_rest_of_an_order_equals_placing_all_of_it(
 
 
 def last_of(sizes: list[int], alignments: list[int], pinned: list[int], search: GapSearchMaker) -> int:
-    """Where the last chunk comes to lie, when all live at once and the others are pinned."""
+    """Returns the offset of the last chunk, when all live at once and the others are pinned."""
     count = len(sizes)
     placer = Placer.by(search, Problem([0] * count, [1] * count, sizes, alignments, pinned))
     return int(placer.place(np.arange(count))[-1])
@@ -152,6 +152,6 @@ def test_placement_takes_the_tightest_gap_and_of_equals_the_lowest(search: GapSe
 
 @pytest.mark.parametrize("search", SEARCHES)
 def test_alignment_padding_does_not_count_as_room_in_a_gap(search: GapSearchMaker) -> None:
-    """Gap [3, 8) has five bytes, but a chunk at a multiple of 4 finds four there, and eight in gap [12, 20)."""
+    """Gap [3, 8) has five bytes, but a chunk at a multiple of 4 has four there, and eight in gap [12, 20)."""
     assert last_of([3, 4, 4, 4], [1, 4, 4, 4], [0, 8, 20, FREE], search) == 4
     assert last_of([3, 4, 4, 5], [1, 4, 4, 4], [0, 8, 20, FREE], search) == 12
