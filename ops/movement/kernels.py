@@ -5,9 +5,11 @@ from functools import partial
 from typing import Any
 
 from ops.common.thunks import copier, in_turn
+from ops.common.view_rules import Views, copy_cost, overwrites_in_place
 from ops.movement.copies import Move, move_all
+from ops.schema.attributes import Attribute
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Binding, Kernel, Thunk
+from ops.schema.schema import Attrs, Binding, GradientRule, Kernel, OpSchema, Specs, Thunk, dense_only
 from ops.tensor.layout import Layout
 
 Moves = Callable[[Binding], Iterable[Move]]
@@ -25,6 +27,32 @@ def _in_place(source: Any, target: Any) -> bool:
 
 def _bind_numpy(moves: Moves, call: Binding) -> Thunk:
     return in_turn(*(copier(source, target) for source, target in moves(call)))
+
+
+def view_operator(
+    name: str,
+    summary: str,
+    *,
+    infer: Callable[[Specs, Attrs], Specs],
+    views: Views,
+    moves: Moves,
+    gradient: GradientRule,
+    attributes: tuple[Attribute, ...] = (),
+    writes: Callable[[Layout], bool] = dense_only,
+) -> OpSchema:
+    """Returns an operator whose outputs are views of its input; where they cannot be, it copies, in place if it can."""
+    return OpSchema(
+        name,
+        infer,
+        movement(moves, writes=writes),
+        attributes=attributes,
+        views=views,
+        overwrites=overwrites_in_place(views),
+        cost=copy_cost,
+        summary=summary,
+        gradient=gradient,
+        bit_copies=True,
+    )
 
 
 def movement(moves: Moves, name: str = "numpy", **options: Any) -> tuple[Kernel, Kernel]:

@@ -5,12 +5,11 @@ from collections.abc import Sequence
 
 from ops.common.apply import V, apply1
 from ops.common.lengths import Length, new_shape
-from ops.common.view_rules import copy_cost, overwrites_in_place
 from ops.movement.copies import Move
-from ops.movement.kernels import movement
+from ops.movement.kernels import view_operator
 from ops.schema.attributes import Attribute, flag, integers
 from ops.schema.backward import Backward, Terms
-from ops.schema.schema import Attrs, Binding, OpSchema, Signature, Specs
+from ops.schema.schema import Attrs, Binding, Signature, Specs
 from ops.tensor.errors import ShapeError
 from ops.tensor.layout import Layout
 from ops.tensor.spec import Shape, normalize_axes, normalize_axis
@@ -51,17 +50,14 @@ def _gradient(b: Backward) -> Terms:
     return (b.reshape(b.dy, b.signature.x.shape),)
 
 
-RESHAPE = OpSchema(
-    name="reshape",
-    summary="The elements of x in C order under `shape`; -1 is what is left, 0 the length in x where `zero_copies`.",
+RESHAPE = view_operator(
+    "reshape",
+    "The elements of x in C order under `shape`; -1 is what is left, 0 the length in x where `zero_copies`.",
     infer=_infer,
-    kernels=movement(_moves),
-    attributes=(Attribute("shape", integers), Attribute("zero_copies", flag, False)),
     views=_views,
-    overwrites=overwrites_in_place(_views),
+    moves=_moves,
     gradient=_gradient,
-    cost=copy_cost,
-    bit_copies=True,
+    attributes=(Attribute("shape", integers), Attribute("zero_copies", flag, False)),
 )
 OPS = (RESHAPE,)
 

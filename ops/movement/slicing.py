@@ -9,9 +9,9 @@ from attrs import frozen
 from ops.common.apply import V, apply1
 from ops.common.lengths import Length, lengths
 from ops.common.thunks import in_turn
-from ops.common.view_rules import copy_cost, overwrites_in_place
+from ops.common.view_rules import copy_cost
 from ops.movement.copies import Move
-from ops.movement.kernels import movement
+from ops.movement.kernels import view_operator
 from ops.schema.attributes import Attribute, integers, optional
 from ops.schema.backward import Backward, Terms
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
@@ -108,17 +108,14 @@ _ATTRIBUTES = (
     Attribute("axes", optional(integers), None),
     Attribute("steps", optional(integers), None),
 )
-SLICE = OpSchema(
-    name="slice",
-    summary="Along each of `axes` (all leading ones where none are given) the elements starts:ends:steps.",
+SLICE = view_operator(
+    "slice",
+    "Along each of `axes` (all leading ones where none are given) the elements starts:ends:steps.",
     infer=_infer,
-    kernels=movement(_slice),
-    attributes=_ATTRIBUTES,
     views=_views,
-    overwrites=overwrites_in_place(_views),
-    cost=copy_cost,
+    moves=_slice,
     gradient=_gradient,
-    bit_copies=True,
+    attributes=_ATTRIBUTES,
 )
 SLICE_GRADIENT = OpSchema(
     name="slice_gradient",

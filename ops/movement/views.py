@@ -8,12 +8,11 @@ import numpy as np
 
 from ops.common.apply import V, apply, apply1
 from ops.common.lengths import Length, lengths
-from ops.common.view_rules import copy_cost, overwrites_in_place
 from ops.movement.copies import Move
-from ops.movement.kernels import movement
+from ops.movement.kernels import view_operator
 from ops.schema.attributes import Attribute, integer, integers, optional
 from ops.schema.backward import Backward, Terms
-from ops.schema.schema import Attrs, Binding, OpSchema, Signature, Specs, any_strides
+from ops.schema.schema import Attrs, Binding, Signature, Specs, any_strides
 from ops.tensor.errors import ShapeError
 from ops.tensor.layout import Layout
 from ops.tensor.spec import as_shape, broadcast_shapes, normalize_axes, normalize_axis
@@ -104,52 +103,44 @@ def _split_gradient(b: Backward) -> Terms:
     return (b.concat([b.grad(i) for i in range(len(b.outputs))], b.attrs["axis"]),)
 
 
-IDENTITY = OpSchema(
-    name="identity",
-    summary="x itself.",
+IDENTITY = view_operator(
+    "identity",
+    "x itself.",
     infer=_identity_infer,
-    kernels=movement(_identity, writes=any_strides),
     views=_identity_views,
-    overwrites=overwrites_in_place(_identity_views),
+    moves=_identity,
     gradient=_same_gradient,
-    cost=copy_cost,
-    bit_copies=True,
+    writes=any_strides,
 )
-TRANSPOSE = OpSchema(
-    name="transpose",
-    summary="The axes of x in the order `perm`; reversed where none is given.",
+TRANSPOSE = view_operator(
+    "transpose",
+    "The axes of x in the order `perm`; reversed where none is given.",
     infer=_transpose_infer,
-    kernels=movement(_transpose, writes=any_strides),
-    attributes=(Attribute("perm", optional(integers), None),),
     views=_transpose_views,
-    overwrites=overwrites_in_place(_transpose_views),
+    moves=_transpose,
     gradient=_transpose_gradient,
-    cost=copy_cost,
-    bit_copies=True,
+    attributes=(Attribute("perm", optional(integers), None),),
+    writes=any_strides,
 )
-EXPAND = OpSchema(
-    name="expand",
-    summary="x broadcast together with `shape`: a dimension of length 1 on either side grows.",
+EXPAND = view_operator(
+    "expand",
+    "x broadcast together with `shape`: a dimension of length 1 on either side grows.",
     infer=_expand_infer,
-    kernels=movement(_expand, writes=any_strides),
-    attributes=(Attribute("shape", integers),),
     views=_expand_views,
-    overwrites=overwrites_in_place(_expand_views),
+    moves=_expand,
     gradient=_same_gradient,
-    cost=copy_cost,
-    bit_copies=True,
+    attributes=(Attribute("shape", integers),),
+    writes=any_strides,
 )
-SPLIT = OpSchema(
-    name="split",
-    summary="Consecutive parts of x along `axis`, of the lengths `sizes`.",
+SPLIT = view_operator(
+    "split",
+    "Consecutive parts of x along `axis`, of the lengths `sizes`.",
     infer=_split_infer,
-    kernels=movement(_split, writes=any_strides),
-    attributes=(Attribute("sizes", integers), Attribute("axis", integer, 0)),
     views=_split_views,
-    overwrites=overwrites_in_place(_split_views),
+    moves=_split,
     gradient=_split_gradient,
-    cost=copy_cost,
-    bit_copies=True,
+    attributes=(Attribute("sizes", integers), Attribute("axis", integer, 0)),
+    writes=any_strides,
 )
 OPS = (IDENTITY, TRANSPOSE, EXPAND, SPLIT)
 

@@ -45,7 +45,7 @@ from ops.schema.schema import (
     overwrites_either,
     overwrites_first,
 )
-from ops.schema.workspace import bytes_of, carve, dense_bytes
+from ops.schema.workspace import bytes_of, carve
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.layout import Layout
 from ops.tensor.limits import constant
@@ -95,14 +95,6 @@ def _images_or_row(layout: Layout) -> bool:
 
 def _channel_temporaries(count: int, signature: Signature) -> tuple[TensorSpec, ...]:
     return (signature.x.with_shape(signature.x.shape[1:2]),) * count
-
-
-def _two_temporaries(signature: Signature) -> int:
-    return dense_bytes(*_channel_temporaries(2, signature))
-
-
-def _one_temporary(signature: Signature) -> int:
-    return dense_bytes(*_channel_temporaries(1, signature))
 
 
 def _factor(variance: Array, epsilon: float, factor: Array) -> Iterator[Thunk]:
@@ -207,10 +199,6 @@ def _data_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     return (*_channel_temporaries(3, signature), piece_spec(signature.x))
 
 
-def _three_temporaries(signature: Signature) -> int:
-    return dense_bytes(*_channel_temporaries(3, signature))
-
-
 def _passes(count: int) -> Callable[[Signature], Cost]:
     def cost(signature: Signature) -> Cost:
         return Cost(count * signature.x.size, signature.nbytes)
@@ -247,13 +235,14 @@ def _through_statistics(b: Backward, dx: Tensor) -> Tensor:
     return dx
 
 
+_kernel = partial(Kernel, reads=_images_or_row)
 BATCH_NORM_TRAINING = OpSchema(
     name="batch_norm_training",
     summary="(x - mean) / sqrt(var + epsilon) * scale + bias; mean and variance of each channel of x are outputs too.",
     infer=_infer,
     kernels=(
-        Kernel("fused", _bind, _two_temporaries, reads=_images_or_row, writes=_images_or_row, backend=NUMBA),
-        Kernel("passes", _bind_passes, bytes_of(_passes_temporaries), reads=_images_or_row, writes=_images_or_row),
+        _kernel("fused", _bind, bytes_of(partial(_channel_temporaries, 2)), writes=_images_or_row, backend=NUMBA),
+        _kernel("passes", _bind_passes, bytes_of(_passes_temporaries), writes=_images_or_row),
     ),
     arity=(3, 3),
     attributes=(_EPSILON,),
@@ -266,8 +255,8 @@ CHANNEL_SUMS = OpSchema(
     summary="Of dy, x, mean, variance: sums over each channel of dy * (x - mean) / sqrt(var + epsilon), and of dy.",
     infer=_infer_sums,
     kernels=(
-        Kernel("fused", _bind_sums, _one_temporary, reads=_images_or_row, backend=NUMBA),
-        Kernel("passes", _bind_sums_passes, bytes_of(_sums_temporaries), reads=_images_or_row),
+        _kernel("fused", _bind_sums, bytes_of(partial(_channel_temporaries, 1)), backend=NUMBA),
+        _kernel("passes", _bind_sums_passes, bytes_of(_sums_temporaries)),
     ),
     arity=(4, 4),
     attributes=(_EPSILON,),
@@ -278,8 +267,8 @@ BATCH_NORM_DATA_GRADIENT = OpSchema(
     summary="The gradient of batch_norm_training by x, of dy, x, scale, mean, variance and both channel_sums.",
     infer=_infer_data,
     kernels=(
-        Kernel("fused", _bind_data, _three_temporaries, reads=_images_or_row, writes=_images_or_row, backend=NUMBA),
-        Kernel("passes", _bind_data_passes, bytes_of(_data_temporaries), reads=_images_or_row, writes=_images_or_row),
+        _kernel("fused", _bind_data, bytes_of(partial(_channel_temporaries, 3)), writes=_images_or_row, backend=NUMBA),
+        _kernel("passes", _bind_data_passes, bytes_of(_data_temporaries), writes=_images_or_row),
     ),
     arity=(7, 7),
     attributes=(_EPSILON,),

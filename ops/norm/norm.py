@@ -130,51 +130,41 @@ def _cost(signature: Signature) -> Cost:
 
 
 _VECTOR_ROWS = row_kernel(centred=True)
-LAYER_NORM = OpSchema(
+_over_rows = partial(OpSchema, infer=_infer_layer, overwrites=overwrites_first, cost=_cost, stripes=axis_stripes)
+_over_channels = partial(
+    OpSchema,
+    infer=_infer_channels,
+    kernels=(channel_kernel(_groups), _kernel(_channel_norm)),
+    arity=(3, 3),
+    overwrites=overwrites_first,
+    cost=_cost,
+    gradient=channel_norm_gradient,
+)
+LAYER_NORM = _over_rows(
     name="layer_norm",
     summary="(x - mean) / sqrt(variance + epsilon) * scale + bias over the dimensions from `axis` on.",
-    infer=_infer_layer,
     kernels=(onednn.layer_norm(_VECTOR_ROWS), _VECTOR_ROWS, _kernel(_layer_norm)),
     arity=(2, 3),
     attributes=(_AXIS, _EPSILON, Attribute("with_stats", flag, False)),
-    overwrites=overwrites_first,
-    cost=_cost,
     gradient=row_norm_gradient,
-    stripes=axis_stripes,
 )
-RMS_NORM = OpSchema(
+RMS_NORM = _over_rows(
     name="rms_norm",
     summary="x / sqrt(mean(x ** 2) + epsilon) * scale over the dimensions from `axis` on.",
-    infer=_infer_layer,
     kernels=(row_kernel(centred=False), _kernel(_rms_norm)),
     arity=(2, 2),
     attributes=(_AXIS, _EPSILON),
-    overwrites=overwrites_first,
-    cost=_cost,
     gradient=partial(row_norm_gradient, centred=False),
-    stripes=axis_stripes,
 )
-INSTANCE_NORM = OpSchema(
+INSTANCE_NORM = _over_channels(
     name="instance_norm",
     summary="(x - mean) / sqrt(variance + epsilon) * scale + bias over each channel of each image.",
-    infer=_infer_channels,
-    kernels=(channel_kernel(_groups), _kernel(_channel_norm)),
-    arity=(3, 3),
     attributes=(_EPSILON,),
-    overwrites=overwrites_first,
-    cost=_cost,
-    gradient=channel_norm_gradient,
 )
-GROUP_NORM = OpSchema(
+GROUP_NORM = _over_channels(
     name="group_norm",
     summary="(x - mean) / sqrt(variance + epsilon) * scale + bias over `num_groups` groups of channels of each image.",
-    infer=_infer_channels,
-    kernels=(channel_kernel(_groups), _kernel(_channel_norm)),
-    arity=(3, 3),
     attributes=(Attribute("num_groups", integer), _EPSILON),
-    overwrites=overwrites_first,
-    cost=_cost,
-    gradient=channel_norm_gradient,
 )
 OPS = (LAYER_NORM, RMS_NORM, INSTANCE_NORM, GROUP_NORM)
 

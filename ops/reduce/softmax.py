@@ -1,12 +1,14 @@
 """Softmax and its logarithm along one axis (ONNX Softmax-13, LogSoftmax-13)."""
 
+from functools import partial
+
 import numpy as np
 
 from ops.common.apply import V, apply1
 from ops.common.thunks import nothing
 from ops.common.tiling import axis_stripes
 from ops.reduce.softmax_compiled import softmax_kernel
-from ops.reduce.softmax_gradients import LOG_SOFTMAX_GRADIENT, SOFTMAX_GRADIENT
+from ops.reduce.softmax_gradients import LOG_SOFTMAX_GRADIENT, SOFTMAX_GRADIENT, row_spec
 from ops.schema.attributes import Attribute, integer
 from ops.schema.backward import Backward, Terms
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
@@ -25,24 +27,19 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
     return (x,)
 
 
-def _row(signature: Signature) -> tuple[int, ...]:
-    axis = normalize_axis(signature.attrs["axis"], signature.x.ndim)
-    return tuple(1 if i == axis else n for i, n in enumerate(signature.x.shape))
-
-
 def _workspace(signature: Signature) -> int:
-    return dense_bytes(signature.x.with_shape(_row(signature)))
+    return dense_bytes(row_spec(signature))
 
 
 def _log_workspace(signature: Signature) -> int:
-    return dense_bytes(signature.x.with_shape(_row(signature)), signature.x)
+    return dense_bytes(row_spec(signature), signature.x)
 
 
 def _softmax(call: Binding) -> Thunk:
     x, y, axis = call.x, call.y, call.attrs["axis"]
     if not x.size:
         return nothing
-    (row,) = carve(call.workspace, call.signature.x.with_shape(_row(call.signature)))
+    (row,) = carve(call.workspace, row_spec(call.signature))
 
     def run() -> None:
         np.maximum.reduce(x, axis=axis, keepdims=True, out=row)
@@ -58,7 +55,7 @@ def _log_softmax(call: Binding) -> Thunk:
     x, y, axis = call.x, call.y, call.attrs["axis"]
     if not x.size:
         return nothing
-    row, powers = carve(call.workspace, call.signature.x.with_shape(_row(call.signature)), call.signature.x)
+    row, powers = carve(call.workspace, row_spec(call.signature), call.signature.x)
 
     def run() -> None:
         np.maximum.reduce(x, axis=axis, keepdims=True, out=row)
@@ -83,27 +80,20 @@ def _log_gradient(b: Backward) -> Terms:
     return (b.apply1(LOG_SOFTMAX_GRADIENT, b.dy, b.y, **b.attrs),)
 
 
-SOFTMAX = OpSchema(
+_along_axis = partial(
+    OpSchema, infer=_infer, attributes=(_AXIS,), overwrites=overwrites_first, cost=_cost, stripes=axis_stripes
+)
+SOFTMAX = _along_axis(
     name="softmax",
     summary="exp(x) / sum(exp(x)) along `axis`.",
-    infer=_infer,
     kernels=(softmax_kernel(), Kernel("numpy", _softmax, _workspace)),
     gradient=_gradient,
-    attributes=(_AXIS,),
-    overwrites=overwrites_first,
-    cost=_cost,
-    stripes=axis_stripes,
 )
-LOG_SOFTMAX = OpSchema(
+LOG_SOFTMAX = _along_axis(
     name="log_softmax",
     summary="log(softmax(x)) along `axis`.",
-    infer=_infer,
     kernels=(softmax_kernel(is_log=True), Kernel("numpy", _log_softmax, _log_workspace)),
     gradient=_log_gradient,
-    attributes=(_AXIS,),
-    overwrites=overwrites_first,
-    cost=_cost,
-    stripes=axis_stripes,
 )
 OPS = (SOFTMAX, LOG_SOFTMAX)
 

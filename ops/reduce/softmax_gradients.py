@@ -38,7 +38,8 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
     return (dy,)
 
 
-def _row(signature: Signature) -> TensorSpec:
+def row_spec(signature: Signature) -> TensorSpec:
+    """Returns x with one element along the axis."""
     axis = normalize_axis(signature.attrs["axis"], signature.x.ndim)
     shape: Shape = tuple(1 if i == axis else n for i, n in enumerate(signature.x.shape))
     return signature.x.with_shape(shape)
@@ -50,7 +51,7 @@ def _buffer(signature: Signature) -> TensorSpec:
 
 
 def _softmax_workspace(signature: Signature) -> int:
-    return dense_bytes(_row(signature))
+    return dense_bytes(row_spec(signature))
 
 
 def _softmax(call: Binding) -> Thunk:
@@ -58,7 +59,7 @@ def _softmax(call: Binding) -> Thunk:
     (dy, y), dx, axis = call.inputs, call.y, call.attrs["axis"]
     if not dx.size:
         return nothing
-    (row,) = carve(call.workspace, _row(call.signature))
+    (row,) = carve(call.workspace, row_spec(call.signature))
     terms, factors, sums = np.moveaxis(dy, axis, -1), np.moveaxis(y, axis, -1), row.squeeze(axis)
 
     def run() -> None:
@@ -79,7 +80,7 @@ _not_last = unless(_is_last, "not the last axis")
 def _softmax_in_blocks(call: Binding) -> Thunk:
     """dy * y - y * sum(dy * y), for an axis that is not last: the products are made where the output lies."""
     (dy, y), dx, axis = call.inputs, call.y, normalize_axis(call.attrs["axis"], call.y.ndim)
-    row, buffer = carve(call.workspace, _row(call.signature), _buffer(call.signature))
+    row, buffer = carve(call.workspace, row_spec(call.signature), _buffer(call.signature))
     steps: list[Thunk] = [
         partial(np.multiply, dy, y, dx),
         partial(np.add.reduce, dx, axis=axis, keepdims=True, out=row),
@@ -95,13 +96,13 @@ def _softmax_in_blocks(call: Binding) -> Thunk:
 
 
 def _roomy_workspace(signature: Signature) -> int:
-    return dense_bytes(_row(signature), _buffer(signature))
+    return dense_bytes(row_spec(signature), _buffer(signature))
 
 
 def _log_softmax(call: Binding) -> Thunk:
     """dy - exp(y) * sum(dy), block by block, so that either input may lie where the output lies."""
     (dy, y), dx, axis = call.inputs, call.y, normalize_axis(call.attrs["axis"], call.y.ndim)
-    row, buffer = carve(call.workspace, _row(call.signature), _buffer(call.signature))
+    row, buffer = carve(call.workspace, row_spec(call.signature), _buffer(call.signature))
     steps: list[Thunk] = [partial(np.add.reduce, dy, axis=axis, keepdims=True, out=row)]
     for index in blocks(dx.shape, buffer.size) if dx.size else ():
         part = dx[index]
@@ -136,29 +137,22 @@ def _cost(signature: Signature) -> Cost:
     return Cost(4 * signature.y.size, 3 * signature.y.nbytes)
 
 
-SOFTMAX_GRADIENT = OpSchema(
+_of_two = partial(OpSchema, infer=_infer, arity=(2, 2), attributes=(_AXIS,), cost=_cost)
+SOFTMAX_GRADIENT = _of_two(
     name="softmax_gradient",
     summary="y * (dy - sum(dy * y)) along `axis`.",
-    infer=_infer,
     kernels=(
         Kernel("dot", _softmax, _softmax_workspace, unsupported=_not_last),
         Kernel("blocks", _softmax_in_blocks, _roomy_workspace),
     ),
-    arity=(2, 2),
-    attributes=(_AXIS,),
     overwrites=overwrites_first,
-    cost=_cost,
     gradient=_softmax_again,
 )
-LOG_SOFTMAX_GRADIENT = OpSchema(
+LOG_SOFTMAX_GRADIENT = _of_two(
     name="log_softmax_gradient",
     summary="dy - exp(y) * sum(dy) along `axis`.",
-    infer=_infer,
     kernels=(Kernel("numpy", _log_softmax, _roomy_workspace),),
-    arity=(2, 2),
-    attributes=(_AXIS,),
     overwrites=overwrites_either,
-    cost=_cost,
     gradient=_log_softmax_again,
 )
 OPS = (SOFTMAX_GRADIENT, LOG_SOFTMAX_GRADIENT)
