@@ -25,7 +25,7 @@ from engine.cli.progress import add_quiet, progress_shown
 from engine.exporters import html
 from engine.text.tables import in_columns
 from tools.chromium import chromium, what_is_missing
-from tools.crowd import crowd
+from tools.synthetic_trace import synthetic_trace
 
 TENSORS = (10_000, 50_000, 100_000)
 RUNS = 5
@@ -68,7 +68,7 @@ class Row:
 
 def measure(browser: Any, tensors: int, runs: int = RUNS) -> Row:
     """One size."""
-    trace = crowd(tensors)
+    trace = synthetic_trace(tensors)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "page.html"
         begin = time.perf_counter()

@@ -46,8 +46,8 @@ from engine.onnx.file import read_model
 from engine.onnx.seeded import seed_weights
 from engine.passes.pipeline import LEVELS
 from engine.system.threads import cpus
-from engine.text.plurals import counted
 from engine.text.tables import in_columns
+from engine.text.units import counted
 from engine.zoo import NETWORKS
 from ops.tensor.spec import Array
 

@@ -6,7 +6,7 @@ from typing import Any
 from attrs import frozen
 
 from engine.cli.placements import Placements
-from engine.pictures.figures import new_figure
+from engine.pictures.matplotlib import new_figure
 
 
 @frozen(eq=False)

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from allocator.io.files import write_whole
 from engine.cli.options.common import count, named_shape
-from engine.pictures.figures import to_png
+from engine.pictures.matplotlib import to_png
 
 
 class Row(Protocol):

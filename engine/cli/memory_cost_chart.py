@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.cli.memory_cost import BOTH, IN_PLACE, NONE, SHARING, MemoryCost
-from engine.pictures.figures import new_figure
+from engine.pictures.matplotlib import new_figure
 
 COLOURS = {NONE: "#999999", IN_PLACE: "#E69F00", SHARING: "#56B4E9", BOTH: "#0072B2"}
 """Of Okabe and Ito's, which colour-blind people tell apart."""

@@ -16,9 +16,8 @@ from engine.planning.placed import PlacedPlan
 from engine.planning.recomputed import Recomputed
 from engine.report.peak import peak_chunks
 from engine.report.report import Report, report
-from engine.text.plurals import counted
 from engine.text.tables import in_columns
-from engine.text.units import format_bytes
+from engine.text.units import counted, format_bytes
 
 _FEW = 4
 """Refused overwrites, and copied inputs, that the text names; the JSON has all."""

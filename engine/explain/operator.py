@@ -14,8 +14,7 @@ from engine.lower.calls import Alias, Call, Storage
 from engine.lower.kernel_choice import PassedOver, passed_over
 from engine.planning.placed import PlacedPlan
 from engine.report.peak import peak_of
-from engine.text.plurals import counted
-from engine.text.units import format_bytes
+from engine.text.units import counted, format_bytes
 
 FEED, FETCH = "feed", "fetch"
 CALL, ALIAS, JOIN, HAND_OVER = "call", "alias", "join", "hand over"

@@ -10,8 +10,7 @@ from engine.explain.peak import FED, HELD, READ, SCRATCH, AliveTensor
 from engine.lower.calls import Role
 from engine.lower.overwrite_rules import OverwriteRule
 from engine.text.errors import OptionError
-from engine.text.plurals import agreed, counted
-from engine.text.units import format_bytes
+from engine.text.units import agreed, counted, format_bytes
 
 _LONGEST = 80
 """Characters of a name in a sentence; the middle of a longer one is left out."""

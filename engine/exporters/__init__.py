@@ -1,4 +1,4 @@
-"""Files that other tools open. One format a module, and the one door to them: `FORMATS`."""
+"""Writes traces as files for other tools. Each module has one format; `FORMATS` lists them all."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -31,15 +31,15 @@ Shower = Callable[[Trace, BinaryIO, Screen], None]
 
 
 def _without_screen(of: "Format") -> Shower:
-    """What no person reads is the same everywhere."""
+    """Returns a function that writes the same to a screen as to a file."""
     return lambda trace, out, _: of.write(trace, out)
 
 
 @frozen(eq=False)
 class Format:
-    """`write` streams a trace to a file that is open for bytes; `suffix` is what such files are called.
+    """A file format. `write` streams a trace to a file that is open for bytes; `suffix` ends the names of its files.
 
-    `show` does it for a screen, where that makes a difference. What is no text is of no use on a terminal.
+    `show` writes for a terminal of a certain width and colours. A format that is no text is not for terminals.
     """
 
     write: Writer
@@ -62,8 +62,10 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "speedscope": Format(speedscope.write, ".speedscope.json", "speedscope.app: what the peak is made of"),
         "megengine": Format(megengine.write, ".json", "MegEngine's StaticMemoryInfo.json, and `arenaplan solve`"),
         **{
-            f"model-explorer-{name}": Format(model_explorer.writer_of(name), ".json", f"Model Explorer: {known.title}")
-            for name, known in model_explorer.MEASURES.items()
+            f"model-explorer-{name}": Format(
+                model_explorer.writer_of(name), ".json", f"Model Explorer: {measure.title}"
+            )
+            for name, measure in model_explorer.MEASURES.items()
         },
         "html": Format(
             html.write, ".html", "a page to look at, search and zoom; from disk, in any browser", is_text=False
@@ -72,11 +74,11 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "png": Format(png.write, ".png", "a picture for slides", is_text=False),
     }
 )
-"""Format by the name that the command line knows."""
+"""The formats by their names on the command line."""
 
 
 def named_like(file: Path) -> tuple[str, ...]:
-    """The formats whose files are called as this one is; of "a.trace.json" not those of ".json"."""
-    fitting = {name: known.suffix for name, known in FORMATS.items() if file.name.lower().endswith(known.suffix)}
+    """Returns the formats with the longest suffix that this file has; for "a.trace.json" not those of ".json"."""
+    fitting = {name: form.suffix for name, form in FORMATS.items() if file.name.lower().endswith(form.suffix)}
     longest = max((len(suffix) for suffix in fitting.values()), default=0)
     return tuple(name for name, suffix in fitting.items() if len(suffix) == longest)

@@ -1,9 +1,9 @@
 """Trace events in the Chrome trace event format, for Perfetto (ui.perfetto.dev) and chrome://tracing.
 
 A tick is shown as a millisecond, where a run has no times. Operators are slices, one row a thread; chunks are
-asynchronous slices (lifetimes overlap, and slices of one thread must nest). Counters tell the bytes that are live, the
-footprint, and what of it is unused: fragmentation, and room that is free at that time. Instants mark the peak and the
-begin of each stage. Objects are written as events come: what is kept is what is alive and what runs.
+asynchronous slices (lifetimes overlap, and slices of one thread must nest). Counters show the live bytes, the
+footprint, and its unused part: fragmentation and free bytes. Instants mark the peak and the begin
+of each stage. Objects are written as events come; memory holds live chunks and running operators only.
 
 The format: "Trace Event Format", 2016, https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU.
 """
@@ -14,19 +14,18 @@ from typing import Any, BinaryIO
 
 from attrs import define, field
 
-from engine.exporters.moments import nanoseconds
-from engine.exporters.texts import to_unicode
-from engine.exporters.turns import in_turns
+from engine.exporters.events import nanoseconds, without_overlaps
+from engine.text.names import to_unicode
 from engine.trace.trace import OVERWRITE, PEAK, STAGE, VIEW, Event, RunInfo, Trace
 
 _PROCESS = {"pid": 1}
 _MAIN = 1
-"""The row of what has no thread of its own."""
+"""The row of everything that has no thread of its own."""
 Shown = dict[str, Any]
 
 
 def write(trace: Trace, out: BinaryIO) -> None:
-    """{"traceEvents": [...], ...}, an event a line; times in microseconds, sizes in bytes. It keeps what is alive."""
+    """Writes {"traceEvents": [...], ...}, an event a line; times in microseconds, sizes in bytes."""
     out.write(b'{"displayTimeUnit": "ms", "otherData": ' + _line(_about(trace.facts)) + b', "traceEvents": [\n')
     between = b""
     for shown in _shown(trace):
@@ -40,7 +39,7 @@ def _line(value: Any) -> bytes:
 
 
 def _about(facts: RunInfo) -> Mapping[str, Any]:
-    """Perfetto shows these under "Overview", as texts."""
+    """Returns the facts of the run that Perfetto shows under "Overview", as texts."""
     sizes = ("arena_bytes", "lower_bound", "peak_bytes", "possible_peak_bytes", "footprint_bytes")
     return {
         "model": to_unicode(facts.model),
@@ -54,7 +53,7 @@ def _shown(trace: Trace) -> Iterator[Shown]:
     page = _Page()
     model = to_unicode(trace.facts.model)
     yield _named("process_name", _MAIN, f"arenaplan {model}".rstrip())
-    for event in in_turns(trace):
+    for event in without_overlaps(trace):
         yield from page.show(event)
     yield from page.closed()
 
@@ -65,7 +64,7 @@ def _named(what: str, row: int, name: str) -> Shown:
 
 @define(eq=False)
 class _Page:
-    """What is open, and the counters as they were told last."""
+    """Open slices, and the last value of each counter."""
 
     rows: set[int] = field(factory=set)
     running: dict[int, float] = field(factory=dict)
@@ -74,7 +73,7 @@ class _Page:
     last: float = 0.0
 
     def show(self, event: Event) -> Iterator[Shown]:
-        """All that one event is shown as."""
+        """Yields the objects of one event."""
         time = self.last = nanoseconds(event) / 1000
         match event.kind:
             case "alloc" | "overwrite":
@@ -90,7 +89,7 @@ class _Page:
         yield from self._counted(event, time)
 
     def closed(self) -> Iterator[Shown]:
-        """What is alive in the end."""
+        """Yields the ends of chunks that are alive after the last event."""
         for chunk in tuple(self.alive):
             yield from self._departure(chunk, self.last)
 
@@ -127,7 +126,7 @@ def _tensor(phase: str, chunk: int, name: str, time: float) -> Shown:
 
 
 def _instant(event: Event, time: float) -> Shown:
-    """Of the whole trace, or of a thread where it is about one tensor."""
+    """Returns an instant of the whole trace, or of a thread where it concerns one tensor."""
     name, args = {
         PEAK: ("peak", {"bytes": event.bytes, "operator": to_unicode(event.operator), "tick": event.tick}),
         STAGE: (to_unicode(event.operator), {"arena": event.bytes, "decided": to_unicode(event.tensor)}),

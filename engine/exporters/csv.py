@@ -1,4 +1,4 @@
-"""Trace events as CSV with a header; docs/trace_format.md has its columns."""
+"""Writes trace events as CSV with a header; docs/trace_format.md describes the columns."""
 
 from functools import lru_cache
 from operator import attrgetter
@@ -13,9 +13,9 @@ _values_of = attrgetter(*COLUMNS)
 
 
 def write(trace: Trace, out: BinaryIO) -> None:
-    """RFC 4180 in UTF-8, with plain newlines; columns as in `Event`. Lone surrogates, which UTF-8 lacks, are escaped.
+    """Writes RFC 4180 in UTF-8, with plain newlines; columns as in `Event`.
 
-    What holds of the whole trace is no event, and is left out.
+    Lone surrogates, which UTF-8 cannot encode, are escaped. The facts of the whole run are left out.
     """
     out.write(_line(COLUMNS))
     for event in trace:
@@ -27,7 +27,7 @@ def _line(values: tuple[object, ...]) -> bytes:
     return f"{line}\n".encode(errors="backslashreplace")
 
 
-@lru_cache(1 << 14)  # names come again and again
+@lru_cache(1 << 14)  # most names stand in several events
 def _cell(text: str) -> str:
     if any(sign in text for sign in ',"\r\n'):
         return '"' + text.replace('"', '""') + '"'

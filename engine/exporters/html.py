@@ -1,4 +1,4 @@
-"""A trace as a page that shows it: one HTML file, which needs no network; see `engine.viewer`."""
+"""Writes a trace as an interactive page: one HTML file, which needs no network; see `engine.viewer`."""
 
 from typing import BinaryIO
 
@@ -9,12 +9,12 @@ from engine.viewer.payload import pack
 
 
 def write(trace: Trace, out: BinaryIO) -> None:
-    """The page of one plan. Its memory grows with the number of chunks, not with what the file will be."""
+    """Writes the page of one plan. The memory for it grows with the number of chunks."""
     title = titled(trace.facts)
     write_page(f"{title} · arenaplan", [pack(rectangles_of(trace), title)], out)
 
 
 def titled(facts: RunInfo) -> str:
-    """A line that tells runs of one model apart."""
+    """Returns a title that differs between runs of one model."""
     ways = [facts.heap or "reference counting"] if facts.mode == "dynamic" else [facts.strategy, facts.policy]
     return " · ".join((facts.model or "a plan", *filter(None, ways)))

@@ -1,6 +1,7 @@
-"""A picture of a run made of letters: time from left to right, addresses from bottom to top, a letter a chunk.
+"""Draws a run with letters: time from left to right, addresses from bottom to top, a letter for each chunk.
 
-Each column shows the moment of its span at which most is alive. Without addresses it shows how much is alive.
+Each column shows the time in its span at which the live bytes are at their maximum. Without addresses it shows live
+bytes only.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,9 +11,10 @@ from typing import BinaryIO, TypeVar
 import numpy as np
 from attrs import frozen
 
-from engine.exporters.words import foot, head, sized
-from engine.pictures.raster import IDLE, Raster, raster, spans
-from engine.text.screen import BOLD, DIM, FILE, Screen, padded, printed, shortened, visible_width
+from engine.exporters.map_cells import IDLE, Raster, raster, spans
+from engine.exporters.summary import foot, head, sized
+from engine.text.names import escaped
+from engine.text.screen import BOLD, DIM, FILE, Screen, padded, shortened, visible_width
 from engine.text.units import format_bytes
 from engine.trace.rectangles import Rectangles, rectangles_of
 from engine.trace.trace import Trace
@@ -20,27 +22,27 @@ from engine.trace.trace import Trace
 USUAL_WIDTH = 80
 _LETTERS = ascii_lowercase + ascii_uppercase
 _COLOURS = (110, 179, 108, 174, 139, 73, 222, 146, 216, 151, 181, 117)
-"""Of xterm's 256: light enough for black letters."""
+"""Colours of xterm's 256 that are light enough for black letters."""
 _LEVELS, _ASCII_LEVELS = " ▁▂▃▄▅▆▇█", " .:-=+*%@"
 _INDENT = 4
 _LISTED = 8
-"""Chunks of the peak that are named below the picture."""
+"""The largest number of chunks of the peak that are listed below the picture."""
 _MARGIN = 13
 _SHORTEST_NAME = 3
 T = TypeVar("T")
 
 
 def write(trace: Trace, out: BinaryIO) -> None:
-    """To a file, for a width of 80."""
+    """Writes the picture to a file, for a width of 80."""
     show(trace, out, FILE)
 
 
 def show(trace: Trace, out: BinaryIO, screen: Screen) -> None:
-    """As wide as the terminal; every chunk that is seen in it is kept in memory."""
-    found = rectangles_of(trace)
+    """Writes the picture as wide as the terminal. All chunks are held in memory."""
+    rectangles = rectangles_of(trace)
     width = max((screen.width or USUAL_WIDTH) - _MARGIN - 1, 8)
-    grid = raster(found, width, max(min(width // 4, 32), 6))
-    picture = _Picture(found, grid, screen)
+    grid = raster(rectangles, width, max(min(width // 4, 32), 6))
+    picture = _Picture(rectangles, grid, screen)
     for line in head(trace.facts):
         screen.put(screen.styled(shortened(line, width + _MARGIN, "..."), BOLD), out)
     screen.put("", out)
@@ -50,7 +52,7 @@ def show(trace: Trace, out: BinaryIO, screen: Screen) -> None:
 
 @frozen(eq=False)
 class _Paint:
-    """How a life is drawn: its letter, and the number of its colour."""
+    """How a chunk is drawn: its letter, and the number of its colour."""
 
     letter: str
     colour: int
@@ -58,14 +60,14 @@ class _Paint:
 
 @frozen(eq=False)
 class _Picture:
-    """All lines of the picture."""
+    """A picture of text lines."""
 
     rectangles: Rectangles
     raster: Raster
     screen: Screen
 
     def lines(self) -> Iterator[str]:
-        """From top to bottom."""
+        """Yields the lines from top to bottom."""
         paints = _paints(self.raster)
         yield from self._rows(paints)
         yield from self._axis()
@@ -95,7 +97,7 @@ class _Picture:
         return self.screen.styled(f"{text:>{_MARGIN - 2}} {line}", DIM)
 
     def _places(self, row: list[int], names: Mapping[int, str], paints: Mapping[int, _Paint]) -> str:
-        """The cells of a row, with names over letters; neighbours of one life in one go."""
+        """Returns the cells of a row, with names over letters."""
         letters = [paints[chunk].letter if chunk != IDLE else "." for chunk in row]
         if self.screen.has_colour:
             letters = [" " if chunk != IDLE else self._idle for chunk in row]
@@ -113,13 +115,13 @@ class _Picture:
         return self.screen.styled(text, f"38;5;16;48;5;{paints[chunk].colour}")
 
     def _levels(self, low: float) -> str:
-        """Where no addresses are known: a column as high as what is alive."""
+        """Returns a row of bars of live bytes, for runs without addresses."""
         levels = _LEVELS if self.screen.has_blocks else _ASCII_LEVELS
         share = (self.raster.live - low) / self.raster.row_bytes
         return "".join(levels[i] for i in np.clip(np.ceil(share * 8), 0, 8).astype(int).tolist())
 
     def _axis(self) -> Iterator[str]:
-        """What is below the addresses: time, and where the peak is."""
+        """Yields the time axis and the mark of the peak."""
         columns, peak = len(self.raster.moments), self.raster.peak
         line = "─" if self.screen.has_blocks else "-"
         yield self._margin("", "└" if self.screen.has_blocks else "+") + self.screen.styled(line * columns, DIM)
@@ -136,33 +138,33 @@ class _Picture:
         yield self.screen.styled(f"{'alive':>{_MARGIN - 2}}  ", DIM) + self.screen.styled(drawn, "33")
 
     def _legend(self, paints: Mapping[int, _Paint]) -> Iterator[str]:
-        """The chunks that are alive at the peak, the largest first."""
+        """Yields the chunks that are alive at the peak, the largest first."""
         start, stop = spans(self.rectangles)
         moment, size = self.raster.moments[self.raster.peak], self.rectangles.size
         alive = np.flatnonzero((start <= moment) & (moment < stop) & (size > 0))
         alive = alive[np.argsort(-size[alive], kind="stable")].tolist()
         shown = alive[:_LISTED]
-        if not shown:  # all at one time, as in a run that takes none
+        if not shown:  # in a run that takes no time, no chunk is alive for longer than a moment
             return
-        told = [f"{sized(int(size[chunk]))} at {self.rectangles.offset[chunk]:,}" for chunk in shown]
-        room = (self.screen.width or USUAL_WIDTH) - _INDENT - max(map(len, told)) - 3
-        names = [shortened(printed(self.rectangles.name[chunk]), max(room, 8), "...") for chunk in shown]
+        details = [f"{sized(int(size[chunk]))} at {self.rectangles.offset[chunk]:,}" for chunk in shown]
+        space = (self.screen.width or USUAL_WIDTH) - _INDENT - max(map(len, details)) - 3
+        names = [shortened(escaped(self.rectangles.name[chunk]), max(space, 8), "...") for chunk in shown]
         wide = max(map(visible_width, names))
-        for chunk, name, size_told in zip(shown, names, told, strict=True):
-            yield f"  {self._sign(chunk, paints)} {padded(name, wide)}  {self.screen.styled(size_told, DIM)}"
+        for chunk, name, detail in zip(shown, names, details, strict=True):
+            yield f"  {self._sign(chunk, paints)} {padded(name, wide)}  {self.screen.styled(detail, DIM)}"
         if len(alive) > _LISTED:
             rest = sum(size[alive[_LISTED:]].tolist())
             yield f"    and {len(alive) - _LISTED:,} more with {format_bytes(rest)}"
 
     def _sign(self, chunk: int, paints: Mapping[int, _Paint]) -> str:
-        """What a chunk looks like in the picture; a blank if it is too small to be seen."""
+        """Returns the sign of a chunk in the picture; a blank if the chunk is too small to be seen."""
         if chunk not in paints:
             return " "
         return self._painted(" " if self.screen.has_colour else paints[chunk].letter, chunk, paints)
 
 
 def _runs(row: list[int]) -> Iterator[tuple[int, int]]:
-    """From where to where neighbours are the same."""
+    """Yields the begin and the end of each run of equal neighbours."""
     start = 0
     for i in range(1, len(row) + 1):
         if i == len(row) or row[i] != row[start]:
@@ -171,7 +173,7 @@ def _runs(row: list[int]) -> Iterator[tuple[int, int]]:
 
 
 def _paints(of: Raster) -> dict[int, _Paint]:
-    """Letters and colours in turn, in the order of lives, but for those of neighbours."""
+    """Returns the paint of each chunk: letters and colours in turn, but no two neighbours share one."""
     near = _neighbours(of)
     paints: dict[int, _Paint] = {}
     for number, chunk in enumerate(sorted(near)):
@@ -182,7 +184,7 @@ def _paints(of: Raster) -> dict[int, _Paint]:
 
 
 def _free(choices: Sequence[T], first: int, taken: set[T]) -> T:
-    """The first choice from that number on that no neighbour has; if they have all, that number's."""
+    """Returns the first choice from number `first` on that is not taken; if all are taken, choice `first`."""
     turned = [choices[(first + i) % len(choices)] for i in range(len(choices))]
     return next((choice for choice in turned if choice not in taken), turned[0])
 
@@ -198,18 +200,18 @@ def _neighbours(of: Raster) -> dict[int, set[int]]:
 
 
 def _names(of: Rectangles, cells: "np.ndarray[tuple[int, int], np.dtype[np.int64]]") -> dict[int, dict[int, str]]:
-    """By row and column: each name once, in the middle of the rows of its life, if it fits in there."""
+    """Returns names by row and column: each name once, in the middle one of its chunk's rows, if it fits there."""
     names: dict[int, dict[int, str]] = {}
     rows: dict[int, list[tuple[int, int, int]]] = {}
     for number, row in enumerate(cells.tolist()):
         for start, stop in _runs(row):
             if row[start] != IDLE and stop - start >= _SHORTEST_NAME:
                 rows.setdefault(row[start], []).append((number, start, stop))
-    for chunk, found in rows.items():
-        number, start, stop = found[len(found) // 2]
-        name = printed(of.name[chunk])
-        room = stop - start - 2 * (len(name) < stop - start - 1)
-        if name.isascii() and len(name) <= room and visible_width(name) >= 1:
+    for chunk, stretches in rows.items():
+        number, start, stop = stretches[len(stretches) // 2]
+        name = escaped(of.name[chunk])
+        space = stop - start - 2 * (len(name) < stop - start - 1)
+        if name.isascii() and len(name) <= space and visible_width(name) >= 1:
             shown = f" {name} " if len(name) + 2 <= stop - start else name
             names.setdefault(number, {})[start + (stop - start - len(shown)) // 2] = shown
     return names

@@ -1,7 +1,7 @@
-"""What is alive over time as a file of Massif, the heap profiler of Valgrind; `ms_print` draws it as text.
+"""Writes the live bytes over time as a file of Massif, the heap profiler of Valgrind; `ms_print` draws it as text.
 
-"Useful" bytes are those of tensors, "extra" ones their padding; together they are what is alive. What an arena or a
-heap has beyond that is no part of it: a graph of the footprint of one arena would be a flat line. `desc` tells it.
+"Useful" bytes are those of tensors, "extra" bytes are their padding; together they are the live bytes. The unused
+bytes of an arena or a heap are left out: a graph of the footprint of an arena would be a flat line. `desc` has it.
 
 The format is documented by its reader alone: ms_print of Valgrind 3.19.
 """
@@ -13,21 +13,20 @@ from typing import BinaryIO
 
 from attrs import define, field, frozen
 
-from engine.exporters.alive import LiveChunks
-from engine.exporters.moments import TICK, nanoseconds
-from engine.exporters.texts import to_line
+from engine.exporters.events import TICK, LiveChunks, nanoseconds
+from engine.text.names import without_comments
 from engine.trace.trace import ALLOC, FREE, OVERWRITE, PEAK, Event, RunInfo, Trace
 
 SNAPSHOTS = 200
-"""That are told at most, beside the first one and the peak; the graph of ms_print has 72 columns."""
+"""The most snapshots besides the first one and the peak; the graph of ms_print has 72 columns."""
 _LEVELS = ("schema", "operator", "tensor")
-"""Of the tree of who is alive."""
+"""Levels of the tree of the tensors that are alive at the peak."""
 _CHANGES = (ALLOC, OVERWRITE, FREE)
 _RULE = "#-----------\n"
 
 
 def write(trace: Trace, out: BinaryIO) -> None:
-    """Text; times in ticks (unit "i") or milliseconds, sizes in bytes. It reads it twice, and keeps who is alive."""
+    """Writes text; times in ticks (unit "i") or milliseconds, sizes in bytes. It reads the trace twice."""
     out.write(_head(trace.facts).encode())
     for number, snapshot in enumerate(_snapshots(trace)):
         out.write(f"{_RULE}snapshot={number}\n{_RULE}{snapshot.text(trace.facts)}".encode())
@@ -37,17 +36,17 @@ def _head(facts: RunInfo) -> str:
     sizes = {"arena": facts.arena_bytes, "lower bound": facts.lower_bound, "footprint": facts.footprint_bytes}
     if facts.policy:
         sizes["possible peak of any run"] = facts.possible_peak_bytes
-    told = ", ".join(f"{name} {size:,} B" for name, size in sizes.items())
+    description = ", ".join(f"{name} {size:,} B" for name, size in sizes.items())
     if not facts.peak_bytes:
-        told += ", nothing is ever alive"
+        description += ", nothing is ever alive"
     run = " ".join(filter(None, (facts.mode, facts.heap)))
     unit = "ms" if facts.is_timed else "i"
-    return f"desc: {run} run: {told}\ncmd: arenaplan trace {to_line(facts.model)}\ntime_unit: {unit}\n"
+    return f"desc: {run} run: {description}\ncmd: arenaplan trace {without_comments(facts.model)}\ntime_unit: {unit}\n"
 
 
 @frozen
 class _Snapshot:
-    """What is alive at one time, in bytes; who, if that is told."""
+    """The live bytes at one time; for the snapshot of the peak also the events that began the live chunks."""
 
     nanoseconds: int = 0
     live: int = 0
@@ -56,41 +55,41 @@ class _Snapshot:
     at: str = ""
 
     def text(self, facts: RunInfo) -> str:
-        """Its lines."""
+        """Returns the lines of the snapshot."""
         time = f"{self.nanoseconds / 1e6:.3f}" if facts.is_timed else str(self.nanoseconds // TICK)
         sizes = f"mem_heap_B={self.live - self.padding}\nmem_heap_extra_B={self.padding}\nmem_stacks_B=0\n"
         if not self.alive:
             return f"time={time}\n{sizes}heap_tree=empty\n"
-        tree = "".join(_tree(self.alive, f"(tensors alive at the peak, in {to_line(self.at)})"))
+        tree = "".join(_tree(self.alive, f"(tensors alive at the peak, in {without_comments(self.at)})"))
         return f"time={time}\n{sizes}heap_tree=peak\n{tree}"
 
 
 def _snapshots(trace: Trace) -> Iterator[_Snapshot]:
-    """The peak, and of each of equal parts of the trace the moment at which most was alive."""
+    """Yields a start without bytes, the peak, and for each of equal parts of the trace its highest snapshot."""
     yield _Snapshot()
     changes = sum(event.kind in _CHANGES for event in trace)
     sampler = _Sampler(-(-changes // SNAPSHOTS))
     for event in trace:
-        yield from sampler.meet(event)
+        yield from sampler.enter(event)
     yield from sampler.close()
 
 
 @define(eq=False)
 class _Sampler:
-    """`kept` is the highest snapshot of the part of `length` changes that is read, of which `seen` came already."""
+    """The highest snapshot of the current part of a trace (`kept`); `seen` of its `length` changes are read."""
 
     length: int
     seen: int = 0
     kept: list[_Snapshot] = field(factory=list)
     alive: LiveChunks = field(factory=LiveChunks)
 
-    def meet(self, event: Event) -> Iterator[_Snapshot]:
-        """What an event completes."""
+    def enter(self, event: Event) -> Iterator[_Snapshot]:
+        """Takes the next event, and yields the snapshots that it completes."""
         if event.kind == PEAK:
             yield from (kept for kept in self.close() if kept.live < event.live_bytes)
             yield _Snapshot(*self._sizes(event), tuple(self.alive.born.values()), event.operator)
         elif event.kind in _CHANGES:
-            self.alive.meet(event)
+            self.alive.enter(event)
             self.seen += 1
             if not self.kept or event.live_bytes > self.kept[0].live:
                 self.kept = [_Snapshot(*self._sizes(event))]
@@ -101,13 +100,13 @@ class _Sampler:
         return nanoseconds(event), event.live_bytes, self.alive.padding
 
     def close(self) -> Iterator[_Snapshot]:
-        """Ends a part."""
+        """Ends the current part, and yields its snapshot."""
         yield from self.kept
         self.kept, self.seen = [], 0
 
 
 def _tree(events: Sequence[Event], name: str, depth: int = 0) -> Iterator[str]:
-    """A line for them together, and below it those of what they are made of, the largest first."""
+    """Yields a line for the chunks of these events together, and below it the lines of its parts, the largest first."""
     parts = _parts(events, depth)
     size = sum(_useful(e) for e in events)
     yield f"{' ' * depth}n{len(parts)}: {size} {name}\n"
@@ -118,15 +117,15 @@ def _tree(events: Sequence[Event], name: str, depth: int = 0) -> Iterator[str]:
 def _parts(events: Sequence[Event], depth: int) -> list[tuple[str, list[Event]]]:
     if depth == len(_LEVELS):
         return []
-    known = attrgetter(_LEVELS[depth])
-    parts = [(name, list(members)) for name, members in groupby(sorted(events, key=known), known)]
+    level = attrgetter(_LEVELS[depth])
+    parts = [(name, list(members)) for name, members in groupby(sorted(events, key=level), level)]
     named = [(_named(name, members[0], depth), members) for name, members in parts]
     return sorted(named, key=lambda part: -sum(map(_useful, part[1])))
 
 
 def _named(name: str, event: Event, depth: int) -> str:
     shape = f" [{event.shape}] {event.dtype} {event.role}" if depth == len(_LEVELS) - 1 else ""
-    return f"{to_line(name) or event.role}{shape}"
+    return f"{without_comments(name) or event.role}{shape}"
 
 
 def _useful(event: Event) -> int:

@@ -1,7 +1,7 @@
-"""A plan as MegEngine's StaticMemoryInfo.json, which its `graph_info_analyze.py` shows in TensorBoard.
+"""Writes a plan as MegEngine's StaticMemoryInfo.json, which its `graph_info_analyze.py` shows in TensorBoard.
 
-A chunk is called as the tensor that it was made for; `arenaplan solve` reads such files again. The format has an
-address for each chunk and knows no heaps, so it is one for static plans; weights are one chunk behind the arena.
+A chunk has the name of the tensor that owns it; `arenaplan solve` reads such files again. The format has an address for
+each chunk and no heaps, so it holds static plans only; weights are one chunk behind the arena.
 """
 
 from collections.abc import Iterable
@@ -15,11 +15,11 @@ from engine.trace.rectangles import Rectangles, rectangles_of
 from engine.trace.trace import NOTHING, Trace
 
 _TAKEN = frozenset(("-1",))
-"""Means no chunk."""
+"""The id that means no chunk."""
 
 
 def write(trace: Trace, out: BinaryIO) -> None:
-    """JSON. All chunks are held in memory. Raises OptionError for what is no plan of one stage, AllocatorError."""
+    """Writes JSON. All chunks are held in memory. Raises OptionError unless it is one static plan, AllocatorError."""
     facts = trace.facts
     if facts.mode != "static" or facts.stages != 1:
         raise OptionError("StaticMemoryInfo.json holds one static plan: no dynamic run, and none of several stages")
@@ -27,32 +27,32 @@ def write(trace: Trace, out: BinaryIO) -> None:
     out.write(render(instance_of(rectangles_of(trace)), names, facts.constants_bytes))
 
 
-def instance_of(found: Rectangles) -> Instance:
-    """The chunks as buffers with names. Raises ProblemError."""
-    ids, count = _unique(found.name), len(found)
-    pairs = [(src, dest) for src, dest in enumerate(found.overwrites.tolist()) if dest != NOTHING]
+def instance_of(chunks: Rectangles) -> Instance:
+    """Returns the chunks as buffers with names. Raises ProblemError."""
+    ids, count = _unique(chunks.name), len(chunks)
+    pairs = [(src, dest) for src, dest in enumerate(chunks.overwrites.tolist()) if dest != NOTHING]
     problem = named_problem(
         ids,
-        begin=found.begin,
-        end=found.end,
-        size=found.size,
+        begin=chunks.begin,
+        end=chunks.end,
+        size=chunks.size,
         alignment=[1] * count,
         pinned=[FREE] * count,
         src=[src for src, _ in pairs],
         dest=[dest for _, dest in pairs],
-        overwrite_offset=[int(found.offset[src] - found.offset[dest]) for src, dest in pairs],
+        overwrite_offset=[int(chunks.offset[src] - chunks.offset[dest]) for src, dest in pairs],
     )
-    return Instance(problem, ids, found.offset)
+    return Instance(problem, ids, chunks.offset)
 
 
 def _unique(names: Iterable[str]) -> tuple[str, ...]:
-    """The names, with a number behind those that were there before."""
-    seen, made = set(_TAKEN), list[str]()
+    """Returns the names; those that stand there before get a number."""
+    seen, unique = set(_TAKEN), list[str]()
     for name in names:
-        number, one = 1, name
-        while one in seen:
+        number, candidate = 1, name
+        while candidate in seen:
             number += 1
-            one = f"{name}#{number}"
-        seen.add(one)
-        made.append(one)
-    return tuple(made)
+            candidate = f"{name}#{number}"
+        seen.add(candidate)
+        unique.append(candidate)
+    return tuple(unique)

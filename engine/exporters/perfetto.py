@@ -1,11 +1,11 @@
-"""A trace in Perfetto's own format, for ui.perfetto.dev and its trace processor: half as large as Chrome's JSON.
+"""Writes a trace in Perfetto's own format, for ui.perfetto.dev and its trace processor: smaller than Chrome's JSON.
 
 A tick is shown as a millisecond, where a run has no times. There are a track of slices for each thread, with its
-operators, one for tensors, counters in bytes (live, footprint, and what of it is unused), and instants for the peak and
-the begin of each stage. Tensors lie in lanes, the lowest one that is free, which the viewer shows as one track.
+operators, one for tensors, counters in bytes (live, footprint, unused), and instants for the peak and the begin of each
+stage. A tensor takes the lowest lane that is free; the viewer shows all lanes as one track.
 
 The format: protos/perfetto/trace/perfetto_trace.proto, and "Converting arbitrary timestamped data to Perfetto" of
-https://perfetto.dev/docs. Packets are written as events come: what is kept is who is alive and what runs.
+https://perfetto.dev/docs. Packets are written as events come; memory holds live chunks and running operators only.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,10 +16,9 @@ from typing import Any, BinaryIO
 
 from attrs import define, field
 
-from engine.exporters.moments import nanoseconds
-from engine.exporters.texts import to_unicode
-from engine.exporters.turns import in_turns
+from engine.exporters.events import nanoseconds, without_overlaps
 from engine.text.errors import EngineError
+from engine.text.names import to_unicode
 from engine.trace.trace import BEGIN, FREE, OVERWRITE, Event, RunInfo, Trace
 
 _SEQUENCE = 1
@@ -28,7 +27,7 @@ _BYTES = 3
 _SLICE_BEGIN, _SLICE_END, _INSTANT, _COUNTER = 1, 2, 3, 4
 """TrackEvent.Type."""
 _EXPLICIT = 3
-"""TrackDescriptor.ChildTracksOrdering: as the ranks of siblings say."""
+"""TrackDescriptor.ChildTracksOrdering: by the ranks of siblings."""
 _ROOT, _MARKS, _LIVE, _FOOTPRINT, _UNUSED, _FIRST_THREAD, _FIRST_LANE = 1, 2, 3, 4, 5, 10, 1_000_000
 """Numbers of tracks."""
 _COUNTERS = {_LIVE: "live bytes", _FOOTPRINT: "footprint bytes", _UNUSED: "unused bytes"}
@@ -37,21 +36,21 @@ _NONE: Notes = MappingProxyType({})
 
 
 def write(trace: Trace, out: BinaryIO) -> None:
-    """Packets of a Trace message; times in nanoseconds, sizes in bytes. Raises EngineError without perfetto."""
+    """Writes packets of a Trace message; times in nanoseconds, sizes in bytes. Raises EngineError without perfetto."""
     try:
         new_builder = import_module("perfetto.trace_builder.proto_builder").StreamingTraceProtoBuilder
     except ImportError as error:
         raise EngineError("perfetto is not installed: pip install 'arenaplan[perfetto]'") from error
     tracks = _Tracks(new_builder(out), trace.facts)
     tracks.open()
-    for event in in_turns(trace):
+    for event in without_overlaps(trace):
         tracks.show(event)
     tracks.close()
 
 
 @define(eq=False)
 class _Tracks:
-    """The lane of each tensor that is alive, by chunk, and what was told of."""
+    """The lane of each live chunk, the tracks that are described, and the last value of each counter."""
 
     builder: Any
     facts: RunInfo
@@ -63,14 +62,14 @@ class _Tracks:
     last: int = 0
 
     def open(self) -> None:
-        """Tells of the tracks that there always are."""
+        """Describes the tracks that every file has."""
         self._describe(_ROOT, f"arenaplan {to_unicode(self.facts.model)}".rstrip(), rank=0)
         self._describe(_MARKS, "peak and stages", rank=1)
         for rank, (track, name) in enumerate(_COUNTERS.items()):
             self._describe(track, name, rank=2 + rank, unit=_BYTES)
 
     def show(self, event: Event) -> None:
-        """One event after the other."""
+        """Writes the packets of the next event."""
         self.last = nanoseconds(event)
         if event.kind in {FREE, OVERWRITE}:
             self._leave(event.overwrites if event.kind == OVERWRITE else event.chunk)
@@ -88,7 +87,7 @@ class _Tracks:
             self._count(track, value)
 
     def close(self) -> None:
-        """Ends what is alive."""
+        """Ends the slices of chunks that are still alive."""
         for chunk in tuple(self.lane):
             self._leave(chunk)
 

@@ -1,41 +1,41 @@
-"""The picture of `engine.exporters.svg` as PNG, for slides and chats. Drawn by matplotlib, from the same shapes."""
+"""Writes the picture of `engine.exporters.svg` as PNG, for slides and chats; matplotlib draws the same shapes."""
 
 import warnings
 from collections.abc import Mapping
 from typing import Any, BinaryIO
 
 from engine.pictures.arena import draw
-from engine.pictures.figures import new_figure, new_rectangles, new_rounded, to_png
+from engine.pictures.matplotlib import new_figure, new_rectangles, new_rounded, to_png
 from engine.pictures.options import PAGE, PictureOptions
-from engine.pictures.paints import PAINTS
 from engine.pictures.shapes import Circle, Polygon, Polyline, Rect, RectGroup, Shape, TextLabel
+from engine.text.palette import PAINTS
 from engine.trace.rectangles import Rectangles, rectangles_of
 from engine.trace.trace import Trace
 
 _DENSITY = 2
-"""Dots for a pixel: letters stay sharp on dense screens."""
+"""Dots a pixel, so that letters are sharp on screens of high density."""
 _INCH = 100.0
-"""Pixels, by which matplotlib measures pictures."""
+"""Pixels an inch, the unit of matplotlib's figures."""
 _POINT = 72.0 / _INCH
-"""Of letters and lines."""
+"""Points a pixel, the unit of matplotlib's fonts and lines."""
 _WIDE = 0.9
-"""The font that matplotlib brings, DejaVu Sans, is wider than those that texts were fitted for."""
+"""Scale of fonts: DejaVu Sans, matplotlib's font, is wider than those that texts were fitted to."""
 
 _SIDES = {"start": ("left", "bottom"), "middle": ("center", "center"), "end": ("right", "top")}
 _ANCHORS: Mapping[tuple[str, bool], Mapping[str, Any]] = {
     **{(a, False): {"ha": across, "va": "baseline"} for a, (across, _) in _SIDES.items()},
     **{(a, True): {"ha": "right", "va": up, "rotation": 90} for a, (_, up) in _SIDES.items()},
 }
-"""Which point of a text stands at its place, by its anchor and by whether it is turned."""
+"""Which point of a text lies at its position, by its anchor and by whether it is turned."""
 
 
 def write(trace: Trace, out: BinaryIO) -> None:
-    """Of a whole trace. Raises EngineError where matplotlib is not installed."""
+    """Writes the picture of a trace. Raises EngineError where matplotlib is not installed."""
     out.write(png(rectangles_of(trace)))
 
 
 def png(of: Rectangles, options: PictureOptions = PAGE, *, dark: bool = False) -> bytes:
-    """The picture as a file, twice as many dots wide as it has pixels. Raises EngineError."""
+    """Returns the picture as the bytes of a file, with _DENSITY dots a pixel. Raises EngineError."""
     drawing = draw(of, options)
     figure = new_figure(drawing.width / _INCH, drawing.height / _INCH, layout="none")
     axes = figure.add_axes((0, 0, 1, 1))
@@ -45,7 +45,8 @@ def png(of: Rectangles, options: PictureOptions = PAGE, *, dark: bool = False) -
     for depth, shape in enumerate(drawing.shapes):
         _add(axes, shape, dark).set_zorder(depth)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing")  # names may have any letters; a box stands for them
+        # matplotlib draws a box for a character that its font lacks
+        warnings.filterwarnings("ignore", "Glyph .* missing")
         return to_png(figure, int(_INCH) * _DENSITY)
 
 
@@ -80,8 +81,8 @@ def _line(axes: Any, line: Polyline, colour: str) -> Any:
 
 
 def _text(axes: Any, text: TextLabel, colour: str) -> Any:
-    """Names are no formulas, whatever dollars they have."""
-    made = axes.text(
+    """Adds a text; dollar signs in it do not begin a formula."""
+    artist = axes.text(
         text.x,
         text.y,
         text.text,
@@ -92,8 +93,8 @@ def _text(axes: Any, text: TextLabel, colour: str) -> Any:
         **_ANCHORS[text.anchor, text.turned],
     )
     if text.clip:
-        made.set_clip_path(new_rectangles([text.clip], transform=axes.transData))
-    return made
+        artist.set_clip_path(new_rectangles([text.clip], transform=axes.transData))
+    return artist
 
 
 def _colour(paint: str, dark: bool) -> str:

@@ -1,13 +1,13 @@
-"""A trace as a memory snapshot of PyTorch, for pytorch.org/memory_viz and `python -m torch.cuda._memory_viz`.
+"""Writes a trace as a memory snapshot of PyTorch, for pytorch.org/memory_viz and `python -m torch.cuda._memory_viz`.
 
-A chunk is an allocation, whose stack trace tells tensor, operator and model; an overwrite frees one chunk and allocates
-another in its bytes. What has no bytes is left out. The arena is a segment; so is what a model of a heap gets, or all
-of it is one segment that grows, where chunks reach from one part into the next. Reference counting without a model of a
-heap has no addresses: chunks are laid out by first fit. No model of a heap with addresses gives any back.
+A chunk is an allocation, and its stack trace names tensor, operator and model. An overwrite frees one chunk and
+allocates another in its bytes. Chunks without bytes are left out. The arena is a segment. Each growth of a heap is a
+segment too; where chunks reach from one growth into the next, the heap is one segment that grows. Reference counting
+without a heap model has no addresses: chunks are placed by first fit. No heap model with addresses shrinks.
 
 The format: torch/cuda/_memory_viz.py and torch/utils/viz/MemoryViz.js of PyTorch 2.13. The latter reads pickles itself,
-of protocols 2 to 4, and knows only what plain lists, dicts, texts and numbers are made of. Events are pickled as they
-come, one by one; readers hold the whole file.
+of protocols 2 to 4, and accepts only plain lists, dicts, texts and numbers. Events are pickled one by one; a reader
+holds the whole file.
 """
 
 from bisect import bisect_right
@@ -16,11 +16,10 @@ from typing import Any, BinaryIO
 
 from attrs import define, field, frozen
 
-from engine.exporters.alive import LiveChunks
+from engine.exporters.events import LiveChunks, nanoseconds
 from engine.exporters.laid_out import LaidOut, laid_out
-from engine.exporters.moments import nanoseconds
-from engine.exporters.pickled import PickledDict
-from engine.exporters.texts import to_unicode
+from engine.exporters.pickle_stream import PickleStream
+from engine.text.names import to_unicode
 from engine.trace.trace import ARRIVALS, FREE, GROW, NOWHERE, OVERWRITE, Event, RunInfo, Trace
 
 BASE = 0x7F0000000000
@@ -29,17 +28,19 @@ _LEFT_OUT = (
     "unwind::unwind", "CapturedTraceback::gather", "gather_with_cpp", "_start", "__libc_start_main", "PyEval_",
     "PyObject_", "PyFunction_",
 )  # fmt: skip
-"""Both readers leave out frames of functions with these in their names."""
+"""Both readers hide frames whose function names contain one of these."""
 _JOINER = "\N{WORD JOINER}"
 Shown = dict[str, Any]
 
 
 def write(trace: Trace, out: BinaryIO) -> None:
-    """One pickled dict; times in microseconds, sizes in bytes. It reads the trace twice, and keeps what is alive; where
-    chunks have no addresses three times, and it keeps those."""
-    memory = _Memory(trace.facts, _ground(trace))
-    dump = PickledDict(out)
-    dump.put_lists("device_traces", [memory.tell(trace)])  # one a device
+    """Writes one pickled dict; times in microseconds, sizes in bytes.
+
+    It reads the trace twice and keeps live chunks; without addresses three times, and it keeps all addresses.
+    """
+    memory = _Memory(trace.facts, _segments_of(trace))
+    dump = PickleStream(out)
+    dump.put_lists("device_traces", [memory.history(trace)])  # one list a device
     dump.put("segments", memory.segments())
     dump.put("allocator_settings", {})
     dump.put("external_annotations", [])
@@ -50,15 +51,18 @@ _PLACED = LaidOut([], 0)
 
 
 @frozen(eq=False)
-class _Ground:
-    """What is to be known before. `is_one`: all memory is one segment, as chunks reach from one part that it grew by
-    into the next. Chunks without addresses are `laid_out`."""
+class _Segments:
+    """What must be computed before events are written.
+
+    `is_one`: all memory is one segment, because chunks reach from one growth into the next. `laid_out` has
+    addresses for chunks that have none.
+    """
 
     is_one: bool = False
     laid_out: LaidOut = _PLACED
 
 
-def _ground(trace: Trace) -> _Ground:
+def _segments_of(trace: Trace) -> _Segments:
     top, starts, is_one = 0, list[int](), False
     for event in trace:
         if event.kind == GROW:
@@ -66,43 +70,43 @@ def _ground(trace: Trace) -> _Ground:
             top += event.bytes
         elif event.kind in ARRIVALS and event.bytes:
             if event.offset == NOWHERE:
-                return _Ground(is_one=True, laid_out=laid_out(trace))
+                return _Segments(is_one=True, laid_out=laid_out(trace))
             after = bisect_right(starts, event.offset)
             is_one |= after < len(starts) and starts[after] < event.offset + event.bytes
-    return _Ground(is_one)
+    return _Segments(is_one)
 
 
 @define(eq=False)
 class _Memory:
-    """The memory while a trace is told, and how many chunks came; `parts` are its segments: address and bytes."""
+    """The state of the memory after the events so far, and how many chunks there were; `parts` are (address, bytes)."""
 
     facts: RunInfo
-    ground: _Ground
+    layout: _Segments
     arrived: int = 0
     address: dict[int, int] = field(factory=dict)
     alive: LiveChunks = field(factory=LiveChunks)
     parts: list[tuple[int, int]] = field(factory=list)
     top: int = 0
 
-    def tell(self, trace: Trace) -> Iterator[Shown]:
-        """The events of MemoryViz."""
+    def history(self, trace: Trace) -> Iterator[Shown]:
+        """Yields the events of MemoryViz."""
         for event in trace:
-            if self.ground.laid_out.bytes and not self.top:
-                yield self._grow(event, self.ground.laid_out.bytes)
-            if event.kind == GROW and not self.ground.laid_out.bytes:
+            if self.layout.laid_out.bytes and not self.top:
+                yield self._grow(event, self.layout.laid_out.bytes)
+            if event.kind == GROW and not self.layout.laid_out.bytes:
                 yield self._grow(event, event.bytes)
             if event.kind in {FREE, OVERWRITE}:
                 yield from self._leave(event.overwrites if event.kind == OVERWRITE else event.chunk, event)
             if event.kind in ARRIVALS and event.bytes:
                 self.address[event.chunk] = at = self._place(event)
                 yield _shown("alloc", at, event.bytes, event, self._frames(event))
-            self.alive.meet(event)
+            self.alive.enter(event)
 
     def _place(self, event: Event) -> int:
-        if not self.ground.laid_out.bytes:
+        if not self.layout.laid_out.bytes:
             return event.offset
         self.arrived += 1
-        return int(self.ground.laid_out.offset[self.arrived - 1])
+        return int(self.layout.laid_out.offset[self.arrived - 1])
 
     def _leave(self, chunk: int, event: Event) -> Iterator[Shown]:
         if chunk not in self.address:
@@ -112,7 +116,7 @@ class _Memory:
             yield _shown(action, at, gone.bytes, event, self._frames(gone))
 
     def _grow(self, event: Event, size: int) -> Shown:
-        at, is_more = self.top, bool(self.parts) and self.ground.is_one
+        at, is_more = self.top, bool(self.parts) and self.layout.is_one
         self.top += size
         if is_more:
             self.parts[0] = 0, self.top
@@ -124,20 +128,20 @@ class _Memory:
     def _memory_name(self) -> str:
         if self.facts.mode == "static":
             return "arena"
-        return "reference counting, laid out by first fit" if self.ground.laid_out.bytes else f"heap {self.facts.heap}"
+        return "reference counting, laid out by first fit" if self.layout.laid_out.bytes else f"heap {self.facts.heap}"
 
     def _frames(self, event: Event) -> list[Shown]:
-        """From the inside out, as those of a stack."""
+        """Returns the frames of a stack trace, the innermost first."""
         kind = f" ({event.schema})" if event.schema else ""
         names = {
             "tensor": f"{event.tensor} [{event.shape}] {event.dtype} {event.role}",
             "operator": f"{event.operator}{kind}",
             "model": self.facts.model,
         }
-        return [{"filename": what, "line": event.tick, "name": _kept(name)} for what, name in names.items()]
+        return [{"filename": what, "line": event.tick, "name": _not_hidden(name)} for what, name in names.items()]
 
     def segments(self) -> list[Shown]:
-        """Those that are there in the end, with what is alive then."""
+        """Returns the segments after the last event, with the chunks that are alive then."""
         spans = sorted((at, self.alive.born[chunk]) for chunk, at in self.address.items())
         return [
             self._segment(start, size, [s for s in spans if start <= s[0] < start + size]) for start, size in self.parts
@@ -154,13 +158,13 @@ class _Memory:
         if top < start + size:
             blocks.append(_block("inactive", top, start + size - top, []))
         sizes = {"total_size": size, "allocated_size": used, "active_size": used, "requested_size": used}
-        kind = {"segment_type": "large", "segment_pool_id": (0, 0), "is_expandable": self.ground.is_one}
+        kind = {"segment_type": "large", "segment_pool_id": (0, 0), "is_expandable": self.layout.is_one}
         where = {"device": 0, "address": BASE + start, "stream": 0}
         return {**where, **sizes, **kind, "frames": [], "blocks": blocks}
 
 
-def _kept(name: str) -> str:
-    """A name that both readers show: an invisible letter stands in what they would leave out."""
+def _not_hidden(name: str) -> str:
+    """Returns a name that both readers show: an invisible character breaks the words that they hide."""
     name = to_unicode(name)
     for part in _LEFT_OUT:
         name = name.replace(part, part[:-1] + _JOINER + part[-1])

@@ -1,8 +1,8 @@
-"""What the peak is made of, and when operators ran, for speedscope (https://www.speedscope.app).
+"""Writes the tensors of the peak, and when operators ran, for speedscope (https://www.speedscope.app).
 
 The first profile has a stack for each tensor that is alive at the peak: role, kind of operator, operator, tensor; its
-weight are its bytes. The others, where a run has times, have a call for each operator, one profile a thread that ran
-any. Tensors of the peak and operators are kept in memory, and the viewer reads the whole file anyway.
+weight is its bytes. Where a run has times, each thread that ran operators has a profile with a call for each. Tensors
+of the peak and operators are kept in memory; the viewer reads the whole file, too.
 
 The format: file-format-schema.json of speedscope 1.25.
 """
@@ -14,18 +14,15 @@ from typing import Any, BinaryIO
 
 from attrs import define, field
 
-from engine.exporters.alive import alive_at_peak
-from engine.exporters.moments import nanoseconds
-from engine.exporters.texts import to_unicode
-from engine.exporters.turns import in_turns
+from engine.exporters.events import alive_at_peak, nanoseconds, without_overlaps
+from engine.text.names import to_unicode
 from engine.trace.trace import BEGIN, END, Event, RunInfo, Trace
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
 
 def write(trace: Trace, out: BinaryIO) -> None:
-    """Bytes of the peak in bytes; times in nanoseconds. It reads the trace twice, and keeps three numbers an operator
-    where the run has times."""
+    """Writes JSON; weights in bytes, times in nanoseconds. It reads the trace twice."""
     frames = _Frames()
     head = {"$schema": SCHEMA, "name": _name(trace.facts), "exporter": "arenaplan", "activeProfileIndex": 0}
     out.write(_text(head)[:-1] + b', "profiles": [\n' + _text(_peak(trace, frames)))
@@ -48,21 +45,21 @@ def _text(value: Any) -> bytes:
 
 @define(eq=False)
 class _Frames:
-    """Numbers of names, in the order in which they are met. One name may stand for things of several sorts."""
+    """Numbers of names, in order of first use. The same name may be used in several sorts."""
 
     number: dict[tuple[str, str], int] = field(factory=dict)
 
     def of(self, sort: str, name: str) -> int:
-        """The number of a name; a new one, if it is new."""
+        """Returns the number of a name, which may be a new one."""
         return self.number.setdefault((sort, to_unicode(name) or f"({sort} without a name)"), len(self.number))
 
     def shown(self) -> list[dict[str, str]]:
-        """The viewer shows the sort where other profiles have a file."""
+        """Returns the frames; the viewer shows the sort where other profiles have a file."""
         return [{"name": name, "file": sort} for sort, name in self.number]
 
 
 def _peak(trace: Trace, frames: _Frames) -> dict[str, Any]:
-    """In the order in which the tensors came."""
+    """Returns the profile of the peak, with tensors in the order in which they were allocated."""
     alive = [event for event in alive_at_peak(trace) if event.bytes]
     samples = [[frames.of(sort, name) for sort, name in _stack(event)] for event in alive]
     weights = [event.bytes for event in alive]
@@ -72,7 +69,7 @@ def _peak(trace: Trace, frames: _Frames) -> dict[str, Any]:
 
 
 def _stack(event: Event) -> Iterator[tuple[str, str]]:
-    """From the outside in. What is fed has no operator of its own."""
+    """Yields the frames of a stack, the outermost first. Tensors that are fed have no operator."""
     yield "role", event.role
     if event.schema:
         yield "kind of operator", event.schema
@@ -81,12 +78,12 @@ def _stack(event: Event) -> Iterator[tuple[str, str]]:
 
 
 def _calls(trace: Trace, frames: _Frames) -> dict[int, "array[int]"]:
-    """By thread: frame, begin and end of each operator, one after the other. None where the run has no times."""
+    """Returns frame, begin and end of each operator, joined, by thread; empty where the run has no times."""
     calls = dict[int, "array[int]"]()
-    for event in in_turns(trace) if trace.facts.is_timed else ():
+    for event in without_overlaps(trace) if trace.facts.is_timed else ():
         if event.kind == BEGIN:
-            known = calls.setdefault(event.thread, array("q"))
-            known.extend((frames.of("operator", event.operator), nanoseconds(event)))
+            numbers = calls.setdefault(event.thread, array("q"))
+            numbers.extend((frames.of("operator", event.operator), nanoseconds(event)))
         elif event.kind == END:
             calls[event.thread].append(nanoseconds(event))
     return calls

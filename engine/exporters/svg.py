@@ -1,4 +1,4 @@
-"""A picture of the arena as SVG, for documents and notebooks: light or dark as the reader prefers, with no script."""
+"""Writes a picture of the arena as SVG, for documents and notebooks: light or dark as the reader prefers, no script."""
 
 from collections.abc import Sequence
 from html import escape
@@ -6,31 +6,31 @@ from typing import BinaryIO
 
 from engine.pictures.arena import draw
 from engine.pictures.options import PAGE, PictureOptions
-from engine.pictures.paints import PAINTS
 from engine.pictures.shapes import Circle, Drawing, Polygon, Polyline, Rect, RectGroup, Shape, TextLabel
+from engine.text.palette import PAINTS
 from engine.trace.rectangles import Rectangles, rectangles_of
 from engine.trace.trace import Trace
 
 _FONT = "Helvetica Neue,Helvetica,Arial,Liberation Sans,sans-serif"
 _STEM = "arenaplan-picture"
-"""Class of the whole picture: rules for colours must not reach beyond it where it stands in a page."""
+"""Class of the whole picture: its colour rules must not change anything else of a page."""
 
 
 def write(trace: Trace, out: BinaryIO) -> None:
-    """Of a whole trace."""
+    """Writes the picture of a trace."""
     out.write(svg(rectangles_of(trace)).encode())
 
 
 def svg(of: Rectangles, options: PictureOptions = PAGE, dark: str = "") -> str:
-    """The picture as one element, for a file of its own or a place in a page. The same lives give the same text.
+    """Returns the picture as one element, for a file of its own or for a page. The same input gives the same text.
 
-    `dark` is a CSS selector of pages that are dark, where that is not for the reader's system to say.
+    `dark` is a CSS selector of dark pages; without it the reader's system decides whether the picture is dark.
     """
     return to_svg(draw(of, options), dark)
 
 
 def to_svg(drawing: Drawing, dark: str = "") -> str:
-    """A drawing as SVG. Texts are printable already; see `engine.pictures.wording`."""
+    """Returns a drawing as SVG. Its texts are printable already (`engine.text.names.printable`)."""
     width, height = _number(drawing.width), _number(drawing.height)
     body = "\n".join(map(_element, drawing.shapes))
     return (
@@ -41,7 +41,7 @@ def to_svg(drawing: Drawing, dark: str = "") -> str:
 
 
 def _rules(drawing: Drawing, dark: str) -> str:
-    """Dark colours for who prefers them; the light ones are attributes, for programs that know no style sheets."""
+    """Returns the rules of dark colours; light colours are attributes, for programs without style sheets."""
     used = {name: PAINTS[name] for name in sorted({shape.paint for shape in drawing.shapes})}
     scope = f"{dark} .{_STEM}".lstrip()
     rules = "".join(
@@ -89,7 +89,7 @@ def _rectangle(box: tuple[float, float, float, float]) -> str:
 
 
 def _text(text: TextLabel) -> str:
-    """What is to be clipped stands in an element with a view of its own: an id for a clip path might not be unique."""
+    """Returns a text. A clipped one stands in a nested <svg>: the id of a clip path might not be unique in a page."""
     left, top, width, height = text.clip or (0.0, 0.0, 0.0, 0.0)
     x, y = _number(text.x - left), _number(text.y - top)
     anchor = f' text-anchor="{text.anchor}"' if text.anchor != "start" else ""
@@ -121,5 +121,5 @@ def _numbers(**attributes: float) -> str:
 
 
 def _number(value: float) -> str:
-    """To a hundredth of a pixel, with no needless zeros and no negative zero."""
+    """Returns a number to a hundredth of a pixel, without trailing zeros and without negative zero."""
     return f"{round(value, 2) + 0.0:g}" if abs(value) < 10_000 else f"{value:.2f}"

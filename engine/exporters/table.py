@@ -1,7 +1,7 @@
-"""Trace events as a table for people: what comes, goes and is written over in each tick, and what is alive then.
+"""Writes trace events as a table for people: allocations, frees and overwrites of each tick, and the live bytes.
 
-Operators are a column and not lines of their own; where a run has times, the line at which one ends tells how long it
-took. On a terminal names are shortened, and numbers in groups of three; elsewhere they are as they are.
+Operators are a column and have no lines of their own; where a run has times, the line of their end has their duration.
+On a terminal names are shortened, and digits stand in groups of three; in files they are as they are.
 """
 
 from collections import deque
@@ -11,8 +11,9 @@ from typing import BinaryIO
 
 from attrs import define, field, frozen
 
-from engine.exporters.words import foot, head
-from engine.text.screen import BOLD, DIM, FILE, Screen, padded, printed, shortened, visible_width
+from engine.exporters.summary import foot, head
+from engine.text.names import escaped
+from engine.text.screen import BOLD, DIM, FILE, Screen, padded, shortened, visible_width
 from engine.trace.trace import (
     ARRIVALS,
     BEGIN,
@@ -36,23 +37,23 @@ _TIMES = ("ms", "thread")
 _LEFT = ("operator", "event", "tensor")
 _NARROWEST = 6
 _BAR = 12
-"""Columns of the bar that shows what is alive."""
+"""Columns of the bar of live bytes."""
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 def write(trace: Trace, out: BinaryIO) -> None:
-    """To a file."""
+    """Writes the table to a file."""
     show(trace, out, FILE)
 
 
 def show(trace: Trace, out: BinaryIO, screen: Screen) -> None:
-    """Goes through the trace twice: how wide columns are is known in the end only."""
+    """Writes the table for a screen. It reads the trace twice: first to measure the columns."""
     for line in head(trace.facts):
         screen.put(screen.styled(line, BOLD), out)
     screen.put("", out)
-    sheet = _Sheet.of(trace, screen)
-    screen.put(screen.styled(sheet.title(), DIM), out)
-    for line in sheet.lines(trace):
+    table = _Table.of(trace, screen)
+    screen.put(screen.styled(table.title(), DIM), out)
+    for line in table.lines(trace):
         screen.put(line, out)
     screen.put("", out)
     for line in foot(trace.facts):
@@ -61,7 +62,7 @@ def show(trace: Trace, out: BinaryIO, screen: Screen) -> None:
 
 @frozen(eq=False)
 class _Row:
-    """A line: the texts of the columns, and what it is, to be drawn as such."""
+    """A line: the texts of its columns, and the kind of its event, which decides its style."""
 
     cells: tuple[str, ...]
     kind: str
@@ -71,8 +72,8 @@ class _Row:
 
 
 @define(eq=False)
-class _Teller:
-    """Events to rows. It keeps the names of what is alive, and when what runs began."""
+class _RowBuilder:
+    """Makes rows of events. It keeps the names of live chunks, and the begins of running operators."""
 
     facts: RunInfo
     has_groups: bool
@@ -80,7 +81,7 @@ class _Teller:
     begun: dict[int, float] = field(factory=dict)
 
     def rows(self, events: Iterable[Event]) -> Iterator[_Row]:
-        """One an event, without those that say nothing new; the row of the peak is marked."""
+        """Yields a row for each event that adds information; the row of the peak is marked."""
         waiting: deque[_Row] = deque()
         tick = NOWHERE
         for event in self._shown(events):
@@ -95,7 +96,7 @@ class _Teller:
         yield from waiting
 
     def _shown(self, events: Iterable[Event]) -> Iterator[Event]:
-        """Where there are no times, an operator that nothing else is told of begins; else it ends."""
+        """Yields the events with rows: no begins in a timed run, else an operator only if nothing else happens."""
         if self.facts.is_timed:
             yield from (e for e in events if not self._begins(e))
             return
@@ -119,29 +120,29 @@ class _Teller:
     def _cells(self, event: Event) -> tuple[str, ...]:
         offset = "" if event.offset == NOWHERE else self._number(event.offset)
         size = "" if event.kind == END else self._number(event.bytes)
-        told = printed(event.operator), self._told(event), printed(event.tensor), offset, size
-        return (str(event.tick), *told, self._number(event.live_bytes), *self._times(event))
+        texts = escaped(event.operator), self._description(event), escaped(event.tensor), offset, size
+        return (str(event.tick), *texts, self._number(event.live_bytes), *self._times(event))
 
-    def _told(self, event: Event) -> str:
-        """What happens, in words; names of chunks are those of the tensors that have their bytes."""
+    def _description(self, event: Event) -> str:
+        """Returns the event in words; a chunk has the name of the tensor that owns it."""
         match event.kind:
             case "overwrite":
-                told = f"over {self.names.pop(event.overwrites, f'chunk {event.overwrites}')}"
+                text = f"over {self.names.pop(event.overwrites, f'chunk {event.overwrites}')}"
             case "view":
-                told = f"in {self.names.get(event.chunk, f'chunk {event.chunk}')}"
+                text = f"in {self.names.get(event.chunk, f'chunk {event.chunk}')}"
             case "free":
                 self.names.pop(event.chunk, "")
-                told = FREE
+                text = FREE
             case "grow" | "shrink":
-                told = "arena" if self.facts.mode == "static" else f"heap {event.kind}s"
+                text = "arena" if self.facts.mode == "static" else f"heap {event.kind}s"
             case "end":
                 took = event.seconds - self.begun.pop(event.tick, event.seconds)
-                told = f"ran {1e3 * took:.3f} ms" if self.facts.is_timed else "runs"
+                text = f"ran {1e3 * took:.3f} ms" if self.facts.is_timed else "runs"
             case _:
-                told = event.kind
+                text = event.kind
         if event.kind in ARRIVALS:
-            self.names[event.chunk] = printed(event.tensor) or f"chunk {event.chunk}"
-        return told
+            self.names[event.chunk] = escaped(event.tensor) or f"chunk {event.chunk}"
+        return text
 
     def _times(self, event: Event) -> tuple[str, ...]:
         return (f"{1e3 * event.seconds:.3f}", str(event.thread)) if self.facts.is_timed else ()
@@ -151,8 +152,8 @@ class _Teller:
 
 
 @frozen(eq=False)
-class _Sheet:
-    """Columns of a trace on a screen."""
+class _Table:
+    """The columns of a trace on a screen."""
 
     facts: RunInfo
     screen: Screen
@@ -160,21 +161,21 @@ class _Sheet:
     widths: tuple[int, ...]
 
     @classmethod
-    def of(cls, trace: Trace, screen: Screen) -> "_Sheet":
-        """With columns as wide as what will stand in them, as far as the screen allows."""
+    def of(cls, trace: Trace, screen: Screen) -> "_Table":
+        """Returns a table whose columns are as wide as their texts, as far as the screen allows."""
         names = _NAMES + (_TIMES if trace.facts.is_timed else ())
         widths = list(map(len, names))
-        for row in _Teller(trace.facts, screen.is_terminal).rows(trace):
+        for row in _RowBuilder(trace.facts, screen.is_terminal).rows(trace):
             widths = [max(w, visible_width(c)) for w, c in zip(widths, row.cells, strict=True)]
         return cls(trace.facts, screen, names, tuple(_fitted(names, widths, screen.width)))
 
     def title(self) -> str:
-        """The line of names."""
+        """Returns the line of column names."""
         return self._line(self.names).rstrip()
 
     def lines(self, trace: Trace) -> Iterator[str]:
-        """All others."""
-        for row in _Teller(self.facts, self.screen.is_terminal).rows(trace):
+        """Yields the lines of events."""
+        for row in _RowBuilder(self.facts, self.screen.is_terminal).rows(trace):
             yield self._drawn(row)
 
     def _drawn(self, row: _Row) -> str:
@@ -187,7 +188,7 @@ class _Sheet:
         return f"{place}{_GAP}{self.screen.styled(line.rstrip(), _STYLES.get(row.kind, ''))}".rstrip()
 
     def _line(self, cells: Sequence[str], start: int = 0) -> str:
-        """Cells of the columns from that number on."""
+        """Returns the cells of the columns from number `start` on, joined."""
         dots = "…" if self.screen.has_blocks else "..."
         return _GAP.join(
             padded(shortened(c, w, dots), w, right=name not in _LEFT)
@@ -195,7 +196,7 @@ class _Sheet:
         )
 
     def _bar(self, live: int) -> str:
-        """What is alive, beside the most that ever is; where there is room for it."""
+        """Returns the bar of live bytes relative to the peak; empty where there is no space for it."""
         used = sum(self.widths) + len(_GAP) * len(self.widths)
         most = self.facts.peak_bytes
         if self.screen.width < used + _BAR + len(_MARK) or not self.screen.has_blocks or not most:
@@ -208,7 +209,7 @@ _STYLES = {FREE: DIM, OVERWRITE: "35", VIEW: "36", GROW: "33", SHRINK: "33", STA
 
 
 def _fitted(names: Sequence[str], widths: list[int], width: int) -> list[int]:
-    """Columns of names give way, the widest first, until a line fits a terminal of so many columns."""
+    """Returns the widths of columns: those of texts shrink, the widest first, until a line fits the terminal."""
     if not width:
         return widths
     excess = sum(widths) + len(_GAP) * (len(widths) - 1) + len(_MARK) - width

@@ -1,4 +1,4 @@
-"""Plans, reports and traces in notebooks: cards that appear by themselves, and a figure to look around in."""
+"""Plans, reports and traces in notebooks: cards that appear by themselves, and an interactive figure."""
 
 from typing import TYPE_CHECKING
 

@@ -7,7 +7,7 @@ from engine.text.errors import EngineError
 
 
 def bokeh(module: str) -> Any:
-    """A module of bokeh, such as "plotting". Raises EngineError where it is not installed."""
+    """Returns a module of bokeh, such as "plotting". Raises EngineError where it is not installed."""
     try:
         return import_module(f"bokeh.{module}")
     except ImportError as error:

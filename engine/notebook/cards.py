@@ -1,4 +1,4 @@
-"""How a plan, a report and a trace look in a notebook: totals as bars, what is alive at the peak, the arena."""
+"""Cards of plans, reports and traces in notebooks: totals as bars, the tensors of the peak, the arena."""
 
 from engine.execution_plan import ExecutionPlan
 from engine.exporters.svg import svg
@@ -12,7 +12,7 @@ from engine.trace.trace import RunInfo, Trace
 
 ARENA, BOUND, DYNAMIC, NAIVE, PEAK = "#4C86C6", "#3E9B73", "#C98B3A", "#9AA3AD", "#C8574A"
 MOST_TICKS = 20_000
-"""Of a trace, beyond which a picture would take seconds."""
+"""The most ticks of a trace that is drawn; a longer one would make the page slow to open."""
 _TENSORS = 10
 _HEAD = ("tensor", "operator", "shape", "bytes", "share", "lifetime", "offset")
 _RIGHT = frozenset((3, 4, 6))
@@ -21,47 +21,47 @@ _DARK = (
     ':is(body[data-jp-theme-light="false"],body[data-vscode-theme-kind="vscode-dark"],'
     'body[data-vscode-theme-kind="vscode-high-contrast"],html[theme="dark"])'
 )
-"""Pages of JupyterLab, VS Code and Colab that are dark; what the reader's system prefers does not matter there."""
+"""Selects dark pages of JupyterLab, VS Code and Colab, which decide without the preference of the reader's system."""
 
 
 def card_of(shown: ExecutionPlan | Report | Trace) -> str:
-    """The HTML of any of them."""
+    """Returns the HTML of a card."""
     if isinstance(shown, ExecutionPlan):
-        found = shown.report()
-        return card(*_title(found), _totals(found), _peak(found, is_open=False), _picture(shown.trace()))
+        report = shown.report()
+        return card(*_title(report), _totals(report), _peak(report, is_open=False), _picture(shown.trace()))
     if isinstance(shown, Report):
         return card(*_title(shown), _totals(shown), _peak(shown, is_open=True))
     return card(shown.facts.model, _about(shown.facts), _sizes(shown.facts), _picture(shown))
 
 
-def _title(found: Report) -> tuple[str, str]:
-    operators = f"{found.operators:,} operators, {found.flops / 1e6:,.1f} million operations a run"
-    policy = f"; safe for operators at once by {found.parallel}" if found.parallel else ""
-    return found.model, f"{operators}; strategy {found.strategy}, {found.status}{policy}"
+def _title(report: Report) -> tuple[str, str]:
+    operators = f"{report.operators:,} operators, {report.flops / 1e6:,.1f} million operations a run"
+    policy = f"; safe for operators at once by {report.parallel}" if report.parallel else ""
+    return report.model, f"{operators}; strategy {report.strategy}, {report.status}{policy}"
 
 
-def _totals(found: Report) -> str:
-    naive = max(found.naive_bytes, 1)
-    gap = "met: no arena is smaller" if not found.gap else f"the arena is {found.gap:.2%} above it"
+def _totals(report: Report) -> str:
+    naive = max(report.naive_bytes, 1)
+    gap = "met: no arena is smaller" if not report.gap else f"the arena is {report.gap:.2%} above it"
     return bars(
         [
-            Bar("naive", found.naive_bytes, NAIVE, "every tensor has bytes of its own"),
-            Bar("dynamic peak", found.dynamic_peak_bytes, DYNAMIC, "reference counting"),
-            Bar("arena", found.arena_bytes, ARENA, f"{found.arena_bytes / naive:.1%} of naive"),
-            Bar("lower bound", found.lower_bound, BOUND, gap),
+            Bar("naive", report.naive_bytes, NAIVE, "every tensor has bytes of its own"),
+            Bar("dynamic peak", report.dynamic_peak_bytes, DYNAMIC, "reference counting"),
+            Bar("arena", report.arena_bytes, ARENA, f"{report.arena_bytes / naive:.1%} of naive"),
+            Bar("lower bound", report.lower_bound, BOUND, gap),
         ]
-    ) + note(f"{format_bytes(found.constants_bytes)} of constants lie outside of the arena")
+    ) + note(f"{format_bytes(report.constants_bytes)} of constants lie outside of the arena")
 
 
-def _peak(found: Report, is_open: bool) -> str:
-    where = f"tick {found.peak_tick} ({found.peak_operator} {found.peak_kind})".replace(" )", ")")
-    rest = len(found.peak_tensors) - _TENSORS
+def _peak(report: Report, is_open: bool) -> str:
+    where = f"tick {report.peak_tick} ({report.peak_operator} {report.peak_kind})".replace(" )", ")")
+    rest = len(report.peak_tensors) - _TENSORS
     more = note(f"and {rest:,} smaller ones") if rest > 0 else ""
-    rows = [_row(tensor) for tensor in found.peak_tensors[:_TENSORS]]
-    many = len(found.peak_tensors)
-    what = f"{many:,} tensor{'' if many == 1 else 's'}, {format_bytes(found.peak_bytes)}"
+    rows = [_row(tensor) for tensor in report.peak_tensors[:_TENSORS]]
+    many = len(report.peak_tensors)
+    what = f"{many:,} tensor{'' if many == 1 else 's'}, {format_bytes(report.peak_bytes)}"
     summary = f"peak in {where}: {what} alive"
-    if found.parallel:
+    if report.parallel:
         summary = f"peak: {what} may be alive at once, the last of them written in {where}"
     return folded(summary, table(_HEAD, rows, _RIGHT), more, is_open=is_open)
 

@@ -1,14 +1,15 @@
-"""A figure to look around in: time and addresses above, what is alive below, moved and zoomed together."""
+"""An interactive figure: time and addresses above, live bytes below, moved and zoomed together."""
 
+from collections.abc import Iterable
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from engine.notebook.bokeh import bokeh
-from engine.pictures.paints import KINDS, OTHER, PAINTS
 from engine.pictures.plot_data import PlotData, plot_data_of
-from engine.pictures.wording import printable
 from engine.text.errors import OptionError
+from engine.text.names import printable
+from engine.text.palette import KINDS, OTHER, PAINTS
 from engine.text.units import format_bytes
 from engine.trace.rectangles import rectangles_of
 from engine.trace.trace import NOTHING, Trace
@@ -36,18 +37,18 @@ _MOMENT = (
 
 @runtime_checkable
 class HasTrace(Protocol):
-    """A plan, or what has one."""
+    """A plan, or another object with a trace."""
 
     def trace(self) -> Trace:
-        """Of its static run."""
+        """Returns the trace of its static run."""
 
 
 def figure(shown: HasTrace | Trace, width: int = WIDTH) -> Any:
-    """A bokeh layout of a plan or a trace, for `bokeh.io.show`: `width` in pixels.
+    """Returns a bokeh layout of a plan or a trace, for `bokeh.io.show`; `width` in pixels.
 
-    Rectangles are chunks, coloured by the kind of operator that made them; below is what is alive, what the memory
-    has, the lower bound and the peak. Of a trace without addresses there are only the curves. Raises EngineError where
-    bokeh is not installed, OptionError.
+    Rectangles are chunks, coloured by the kind of operator that writes them. Below are the live bytes, the footprint,
+    the lower bound and the peak. A trace without addresses has only the curves. Raises EngineError where bokeh is not
+    installed, OptionError.
     """
     if not isinstance(shown, HasTrace | Trace):
         raise OptionError(f"{type(shown).__name__} has no trace; give a plan, or what `plan.trace()` returns")
@@ -64,8 +65,8 @@ def figure(shown: HasTrace | Trace, width: int = WIDTH) -> Any:
 
 def _map(data: PlotData, width: int) -> Any:
     models = bokeh("models")
-    made = _empty(data, width, MAP_HEIGHT)
-    made.title = models.Title(text=_plain(data.facts.model))
+    plot = _empty(data, width, MAP_HEIGHT)
+    plot.title = models.Title(text=_plain(data.facts.model))
     columns = _rectangles(data)
     kinds = list(dict.fromkeys(columns["group"]))
     for kind in kinds:
@@ -73,22 +74,22 @@ def _map(data: PlotData, width: int) -> Any:
         source = models.ColumnDataSource({key: column[chosen] for key, column in columns.items()}, name="chunks")
         edges = {"left": "left", "right": "right", "bottom": "bottom", "top": "top"}
         colours = {"fill_color": "colour", "line_color": "#16191D", "line_alpha": 0.35, "line_width": 0.5}
-        made.quad(source=source, legend_label=_plain(str(kind)), hover_line_alpha=1.0, **edges, **colours)
-    made.add_tools(models.HoverTool(tooltips=list(_CHUNK), point_policy="follow_mouse"))
-    made.legend.update(click_policy="hide", label_text_font_size="9pt", spacing=0, padding=4)
-    made.add_layout(made.legend[0], "right")
-    made.add_layout(models.Span(location=data.facts.arena_bytes, dimension="width", line_dash="dotted"))
-    return made
+        plot.quad(source=source, legend_label=_plain(str(kind)), hover_line_alpha=1.0, **edges, **colours)
+    plot.add_tools(models.HoverTool(tooltips=list(_CHUNK), point_policy="follow_mouse"))
+    plot.legend.update(click_policy="hide", label_text_font_size="9pt", spacing=0, padding=4)
+    plot.add_layout(plot.legend[0], "right")
+    plot.add_layout(models.Span(location=data.facts.arena_bytes, dimension="width", line_dash="dotted"))
+    return plot
 
 
 def _rectangles(data: PlotData) -> dict[str, Any]:
-    """A row a chunk; `left` to `right` in ticks or seconds, `bottom` to `top` in bytes."""
+    """Returns columns with a row a chunk; `left` to `right` in ticks or seconds, `bottom` to `top` in bytes."""
     of, shown = data.rectangles, range(len(data.rectangles))
     colours = [PAINTS[paint].light for paint in KINDS]
     rest = len(data.kinds) > len(colours)
     groups = [k if not rest or i < len(colours) else "others" for i, k in enumerate(data.kinds)]
     paints = [colours[i] if i < len(colours) else PAINTS[OTHER].light for i in range(len(data.kinds))]
-    told = [" ".join(filter(None, (of.shape[i], of.dtype[i], of.role[i]))) for i in shown]
+    descriptions = [" ".join(filter(None, (of.shape[i], of.dtype[i], of.role[i]))) for i in shown]
     taken = [printable(of.name[o]) if o != NOTHING else "-" for o in of.overwrites.tolist()]
     return {
         "left": data.begin,
@@ -101,43 +102,46 @@ def _rectangles(data: PlotData) -> dict[str, Any]:
         "text": _texts([format_bytes(size) for size in of.size.tolist()]),
         "name": _texts(map(printable, of.name)),
         "operator": _texts(printable(f"{o} {s}".rstrip()) for o, s in zip(of.operator, of.schema, strict=True)),
-        "what": _texts(map(printable, told)),
+        "what": _texts(map(printable, descriptions)),
         "overwrites": _texts(taken),
         "group": _texts(printable(groups[k]) for k in data.kind.tolist()),
         "colour": _texts(paints[k] for k in data.kind.tolist()),
     }
 
 
-def _texts(told: Any) -> Any:
-    return np.array(list(told), dtype=object)
+def _texts(texts: Iterable[str]) -> Any:
+    return np.array(list(texts), dtype=object)
 
 
 def _curves(data: PlotData, width: int) -> Any:
     models = bokeh("models")
-    made = _empty(data, width, CURVES_HEIGHT)
-    made.xaxis.axis_label = "seconds" if data.timed else "tick"
+    plot = _empty(data, width, CURVES_HEIGHT)
+    plot.xaxis.axis_label = "seconds" if data.timed else "tick"
     source = models.ColumnDataSource(_moments(data), name="curves")
     live, held, bound = (PAINTS[name].light for name in ("live_line", "footprint", "bound"))
-    made.varea_step(x="time", y1=0, y2="live", source=source, step_mode="after", fill_color=live, fill_alpha=0.25)
+    plot.varea_step(x="time", y1=0, y2="live", source=source, step_mode="after", fill_color=live, fill_alpha=0.25)
     step = {"x": "time", "source": source, "mode": "after"}
-    made.step(y="live", line_color=live, line_width=1.5, legend_label="alive", **step)
-    made.step(y="footprint", line_color=held, legend_label="held", **step)
+    plot.step(y="live", line_color=live, line_width=1.5, legend_label="alive", **step)
+    plot.step(y="footprint", line_color=held, legend_label="held", **step)
     if data.bound:
         row = {"line_color": bound, "line_dash": "dashed", "legend_label": "lower bound"}
-        made.line([0, data.last], [data.bound] * 2, **row)
-    _mark_peak(made, data)
+        plot.line([0, data.last], [data.bound] * 2, **row)
+    _mark_peak(plot, data)
     edges = {"left": "time", "right": "until", "bottom": 0, "top": data.ceiling * 1.03}
-    moments = made.quad(
+    moments = plot.quad(
         source=source, fill_alpha=0.0, line_alpha=0.0, hover_fill_alpha=0.12, hover_fill_color=live, **edges
     )
-    made.add_tools(models.HoverTool(tooltips=list(_MOMENT), renderers=[moments], point_policy="follow_mouse"))
-    made.legend.update(label_text_font_size="9pt", spacing=0, padding=4)
-    made.add_layout(made.legend[0], "right")
-    return made
+    plot.add_tools(models.HoverTool(tooltips=list(_MOMENT), renderers=[moments], point_policy="follow_mouse"))
+    plot.legend.update(label_text_font_size="9pt", spacing=0, padding=4)
+    plot.add_layout(plot.legend[0], "right")
+    return plot
 
 
 def _moments(data: PlotData) -> dict[str, Any]:
-    """A row for each time between two changes. What is freed just before something is allocated makes no dent."""
+    """Returns columns with a row for each time between two changes.
+
+    A free that is followed by an allocation at the same time does not lower the curve.
+    """
     times, live = data.times, data.live
     until, then = np.append(times[1:], data.last)[: len(times)], np.append(live[1:], 0)[: len(times)]
     kept = (until > times) | (live >= then)
@@ -145,26 +149,26 @@ def _moments(data: PlotData) -> dict[str, Any]:
     return {name: column[kept] for name, column in columns.items()}
 
 
-def _mark_peak(made: Any, data: PlotData) -> None:
+def _mark_peak(plot: Any, data: PlotData) -> None:
     peak = int(np.argmax(data.live)) if len(data.live) else NOTHING
     if peak != NOTHING:
         at = [float(data.times[peak])], [int(data.live[peak])]
-        made.scatter(*at, size=7, color=PAINTS["peak"].light, legend_label="peak", name="peak")
+        plot.scatter(*at, size=7, color=PAINTS["peak"].light, legend_label="peak", name="peak")
 
 
 def _empty(data: PlotData, width: int, height: int) -> Any:
     models = bokeh("models")
-    made = bokeh("plotting").figure(width=width, height=height, tools=_TOOLS, active_drag="box_zoom")
-    made.x_range = models.Range1d(0, data.last, bounds=(0, data.last))
-    made.y_range = models.Range1d(0, data.ceiling * 1.03, bounds=(0, data.ceiling * 1.03))
+    plot = bokeh("plotting").figure(width=width, height=height, tools=_TOOLS, active_drag="box_zoom")
+    plot.x_range = models.Range1d(0, data.last, bounds=(0, data.last))
+    plot.y_range = models.Range1d(0, data.ceiling * 1.03, bounds=(0, data.ceiling * 1.03))
     units = {"mantissas": [1, 2, 4, 8, 16, 32, 64, 128, 256, 512], "base": 1024}
-    made.yaxis.ticker = models.AdaptiveTicker(
+    plot.yaxis.ticker = models.AdaptiveTicker(
         **units, min_interval=1, num_minor_ticks=0, desired_num_ticks=max(height // 60, 2)
     )
-    made.yaxis.formatter = models.CustomJSTickFormatter(code=_BYTES)
-    made.min_border_left = 74
-    made.grid.grid_line_alpha = 0.4
-    return made
+    plot.yaxis.formatter = models.CustomJSTickFormatter(code=_BYTES)
+    plot.min_border_left = 74
+    plot.grid.grid_line_alpha = 0.4
+    return plot
 
 
 _BYTES = """
@@ -173,12 +177,12 @@ let value = tick, unit = 0;
 while (Math.abs(value) >= 1024 && unit < 4) { value /= 1024; unit += 1; }
 return `${+value.toFixed(2)} ${units[unit]}`;
 """
-"""As `format_bytes` writes sizes."""
+"""Writes sizes as `format_bytes` does."""
 
 
-def _plain(told: str) -> str:
-    """A text that bokeh does not read as mathematics, for which it would load a library."""
-    shown = printable(told)
+def _plain(name: str) -> str:
+    """Returns a text that bokeh does not read as a formula; for formulas it would load a library."""
+    shown = printable(name)
     while "$$" in shown or r"\(" in shown or r"\[" in shown:
         shown = shown.replace("$$", "$ $").replace(r"\(", "\\ (").replace(r"\[", "\\ [")
     return shown

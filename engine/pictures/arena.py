@@ -1,12 +1,12 @@
-"""The picture of a run: which bytes of the arena hold what and when, what is alive, and where the peak is."""
+"""Draws a run: which bytes of the arena hold which chunk and when, how many are live, and where the peak is."""
 
 from engine.pictures.captions import draw_caption, draw_legend, draw_title, headline, summary
 from engine.pictures.chunks import draw_chunks
-from engine.pictures.curves import draw_curves, name_peak
+from engine.pictures.curves import draw_curves, draw_peak_label
 from engine.pictures.frame import (
-    AXIS_ROOM,
+    AXIS_HEIGHT,
     CARD_MARGIN,
-    NAMES_ROOM,
+    NAMES_HEIGHT,
     backdrop,
     byte_axis,
     operator_names,
@@ -22,7 +22,7 @@ from engine.trace.rectangles import Rectangles
 
 
 def draw(rectangles: Rectangles, options: PictureOptions) -> Drawing:
-    """A map of time and addresses over the curves of what is alive; of a run without addresses only the curves."""
+    """Returns a map of time and addresses above the curves of live bytes; without addresses only the curves."""
     data = plot_data_of(rectangles)
     shapes, bottom, merged = _plots(data, options)
     if not options.compact:
@@ -40,25 +40,25 @@ def draw(rectangles: Rectangles, options: PictureOptions) -> Drawing:
 
 
 def _plots(data: PlotData, options: PictureOptions) -> tuple[list[Shape], float, int]:
-    """The plots, the y below them, and how many chunks were too small to be drawn one by one."""
+    """Returns the plots, the y below them, and how many chunks were too small to be drawn one by one."""
     shapes, merged = list[Shape](), 0
     top, below, height = plot_tops(options, data.has_addresses)
     bottom = top
     if data.has_addresses:
         area = panel(options, top, options.height, data.last, data.ceiling)
         shapes += [backdrop(area), *([] if options.compact else byte_axis(area, 6))]
-        found, merged = draw_chunks(data, area)
-        shapes += [*found, *stage_lines(area, data.stage_starts)]
+        chunks, merged = draw_chunks(data, area)
+        shapes += [*chunks, *stage_lines(area, data.stage_starts)]
         bottom = area.bottom
     if height:
         area = panel(options, below, height, data.last, data.ceiling * 1.12)
         shapes += [backdrop(area), *([] if options.compact else byte_axis(area, 3 if data.has_addresses else 6))]
         shapes += [*draw_curves(data, area), *stage_lines(area, data.stage_starts)]
         if not options.compact:
-            shapes += name_peak(data, area, area.top - 5 if data.has_addresses else area.top + 14)
+            shapes.append(draw_peak_label(data, area, area.top - 5 if data.has_addresses else area.top + 14))
         bottom = area.bottom
     if not options.compact:
         names = [] if data.timed else list(operator_names(area, data.operators))
         shapes += [*time_axis(area, data.timed), *names]
-        bottom += AXIS_ROOM + (NAMES_ROOM if names else 0.0)
+        bottom += AXIS_HEIGHT + (NAMES_HEIGHT if names else 0.0)
     return shapes, bottom, merged

@@ -1,4 +1,4 @@
-"""What a picture says in words: title, legend, caption, and the summary for who cannot see it."""
+"""The texts of a picture: title, legend, caption, and a summary for screen readers."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -8,20 +8,21 @@ import numpy as np
 from engine.pictures.chunks import WEDGE, paint_of, wedge
 from engine.pictures.frame import LARGE, NORMAL, SMALL
 from engine.pictures.options import PictureOptions
-from engine.pictures.paints import KINDS
 from engine.pictures.plot_data import PlotData
 from engine.pictures.shapes import Polyline, Rect, Shape, TextLabel
-from engine.pictures.wording import fitted, printable, text_width, wrapped
+from engine.pictures.wording import fitted, text_width, wrapped
+from engine.text.names import printable
+from engine.text.palette import KINDS
 from engine.text.units import format_bytes
 from engine.trace.trace import NOTHING
 
 _MARGIN, _ROW, _SWATCH = 20.0, 20.0, 11.0
 Mark = Callable[[float, float], Shape]
-"""From where a text begins, its baseline: what stands before it."""
+"""Returns the sign of an entry of the legend, from the x and the baseline of the entry."""
 
 
 def headline(data: PlotData) -> str:
-    """Whose run, and what it takes."""
+    """Returns the name of the model and its bytes."""
     facts, model = data.facts, printable(data.facts.model, 60) or "a graph"
     if facts.mode == "static":
         return f"{model}: an arena of {format_bytes(facts.arena_bytes)}"
@@ -32,7 +33,7 @@ def headline(data: PlotData) -> str:
 
 
 def details(data: PlotData) -> list[str]:
-    """How good that is; what matters most comes last."""
+    """Returns counts, strategy and lower bound; the most important part comes last."""
     facts = data.facts
     parts = [_count(len(data.begin), "tensor"), _count(facts.ticks, "tick")]
     if facts.stages > 1:
@@ -49,7 +50,7 @@ def details(data: PlotData) -> list[str]:
 
 
 def summary(data: PlotData) -> str:
-    """Sentences for a screen reader."""
+    """Returns sentences for a screen reader."""
     facts = data.facts
     where = f" at {printable(facts.peak_operator, 60)}, tick {facts.peak_tick}" if facts.peak_operator else ""
     return (
@@ -58,18 +59,18 @@ def summary(data: PlotData) -> str:
 
 
 def draw_title(data: PlotData, options: PictureOptions) -> list[Shape]:
-    """Two lines at the top."""
-    room, parts = options.width - 2 * _MARGIN, details(data)
-    while len(parts) > 1 and text_width(" · ".join(parts), NORMAL) > room:
+    """Returns the two lines at the top; details that do not fit are left out."""
+    width, parts = options.width - 2 * _MARGIN, details(data)
+    while len(parts) > 1 and text_width(" · ".join(parts), NORMAL) > width:
         del parts[0]
     return [
-        TextLabel(_MARGIN, 28, fitted(headline(data), LARGE, room), LARGE, "ink", bold=True),
-        TextLabel(_MARGIN, 47, fitted(" · ".join(parts), NORMAL, room), NORMAL, "quiet"),
+        TextLabel(_MARGIN, 28, fitted(headline(data), LARGE, width), LARGE, "ink", bold=True),
+        TextLabel(_MARGIN, 47, fitted(" · ".join(parts), NORMAL, width), NORMAL, "quiet"),
     ]
 
 
 def draw_legend(data: PlotData, options: PictureOptions, top: float) -> tuple[list[Shape], float]:
-    """Kinds of operators with their colours, in as many rows as they need, then what else there is; the y below."""
+    """Returns the legend, in as many rows as it needs, and the y below it."""
     shapes, x, y = list[Shape](), _MARGIN, top + NORMAL
     for text, mark in _entries(data, options):
         width = _SWATCH + 6 + text_width(text, SMALL) + 16
@@ -110,7 +111,7 @@ def _stroke(x: float, y: float, paint: str, dash: float = 0.0) -> Shape:
 
 
 def draw_caption(data: PlotData, options: PictureOptions, merged: int, top: float) -> tuple[list[Shape], float]:
-    """How to read it, and what could not be drawn one by one; the y below."""
+    """Returns the caption, which says how to read the picture and what was merged, and the y below it."""
     lines = ["Each box is a tensor: as wide as it lives, as high as its bytes, at its address."]
     if not data.has_addresses:
         lines = ["This run has no addresses: only what is alive can be drawn."]

@@ -1,4 +1,4 @@
-"""Rectangles too small or too many to be drawn one by one become runs of cells in their main colour."""
+"""Merges rectangles that are too small or too many to be drawn one by one into runs of equal cells."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -8,24 +8,24 @@ import numpy as np
 from ops.tensor.spec import Array
 
 MOST_RUNS = 50_000
-"""Cells grow until runs are no more than that."""
+"""Cells grow until there are no more runs than that."""
 _FAINT = 0.2
-"""Of a cell: less than that is not drawn."""
+"""A cell of which less than this share is covered is not drawn."""
 
 Runs = dict[int, tuple[tuple[float, float, float, float], ...]]
 
 
 def merge(boxes: Array, kind: Array, frame: tuple[float, float, float, float]) -> Runs:
-    """By kind: boxes of whole cells. `boxes` are rows (x, y, width, height), inside the `frame`; lengths in pixels."""
+    """Returns runs of whole cells by kind. `boxes` are rows (x, y, width, height) in the `frame`; lengths in pixels."""
     for cell in (1.0, 1.5, 2.0, 3.0, 4.0, 6.0):
-        runs = {k: tuple(found) for k, found in _runs(_winners(boxes, kind, frame, cell), frame, cell).items()}
+        runs = {k: tuple(cells) for k, cells in _runs(_winners(boxes, kind, frame, cell), frame, cell).items()}
         if sum(map(len, runs.values())) <= MOST_RUNS:
             break
     return runs
 
 
 def _winners(boxes: Array, kind: Array, frame: tuple[float, float, float, float], cell: float) -> Array:
-    """By row and column of cells: the kind that covers most of it, -1 where there is hardly anything."""
+    """Returns the kind that covers most of each cell, by row and column; -1 where less than _FAINT is covered."""
     x, y, width, height = frame
     rows, columns = int(np.ceil(height / cell)), int(np.ceil(width / cell))
     ranges = (_range(boxes[:, 0] - x, boxes[:, 2], cell, columns), _range(boxes[:, 1] - y, boxes[:, 3], cell, rows))
@@ -39,13 +39,13 @@ def _winners(boxes: Array, kind: Array, frame: tuple[float, float, float, float]
 
 
 def _range(start: Array, length: Array, cell: float, count: int) -> tuple[Array, Array]:
-    """First and past the last cell that each meets."""
+    """Returns for each box the first cell that it meets, and the cell behind the last one."""
     first = np.clip((start / cell).astype(int), 0, count - 1)
     return first, np.clip(np.ceil((start + length) / cell).astype(int), first + 1, count)
 
 
 def _cover(boxes: Array, ranges: list[tuple[Array, Array]], shape: tuple[int, int], cell: float) -> Array:
-    """Share of each cell that the boxes cover; each box is spread evenly over the cells that it meets."""
+    """Returns the share of each cell that the boxes cover; a box is spread evenly over the cells that it meets."""
     (left, right), (top, bottom) = ranges
     share = boxes[:, 2] * boxes[:, 3] / ((right - left) * (bottom - top) * cell * cell)
     corners = np.zeros((shape[0] + 1, shape[1] + 1))
@@ -70,7 +70,7 @@ def _runs(
 
 
 def _stretches(line: Array) -> Iterator[tuple[int, int, int]]:
-    """(kind, first, past) of equal neighbours."""
+    """Yields (kind, first, past) of each run of equal neighbours."""
     bounds = [0, *(np.flatnonzero(np.diff(line)) + 1).tolist(), len(line)]
     for first, past in pairwise(bounds):
         if line[first] >= 0:

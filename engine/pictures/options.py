@@ -1,4 +1,4 @@
-"""How a picture shall look."""
+"""Options of a picture."""
 
 from attrs import field, frozen
 from attrs.validators import ge
@@ -6,10 +6,10 @@ from attrs.validators import ge
 
 @frozen
 class PictureOptions:
-    """Width in pixels, and the height of the map of the arena; what else there is to see.
+    """The width of a picture and the height of its map of the arena, in pixels, and what else it has.
 
-    `curves` below the map, a `title` above it, a `legend` and a `caption` at the bottom. `compact` leaves out all four
-    and what is written beside axes, for a small picture beside others. Raises ValueError for a size too small to see.
+    `curves` stand below the map, a `title` above it, a `legend` and a `caption` at the bottom. `compact` leaves out all
+    four and the labels of the axes, for small pictures side by side. Raises ValueError for a size that is too small.
     """
 
     width: int = field(default=900, validator=ge(120))
@@ -22,4 +22,4 @@ class PictureOptions:
 
 
 PAGE = PictureOptions()
-"""For a page of text."""
+"""Options of a picture for a page of text."""

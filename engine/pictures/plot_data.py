@@ -1,12 +1,11 @@
-"""What a picture shows: the chunks and the curves of a run, on one axis of ticks or of seconds."""
+"""The data of a picture: the chunks and the curves of a run, on one axis of ticks or of seconds."""
 
 from collections.abc import Iterator
 
 import numpy as np
 from attrs import frozen
 
-from engine.pictures.columns import ranked
-from engine.pictures.wording import printable
+from engine.text.names import printable
 from engine.text.units import format_bytes
 from engine.trace.rectangles import Rectangles
 from engine.trace.trace import NOTHING, RunInfo
@@ -19,9 +18,11 @@ _MOST_STAGES = 100
 
 @frozen(eq=False)
 class PlotData:
-    """`begin` and `end` of chunks, `times` of the curves and `last` are ticks, or seconds if `timed`; the rest bytes.
+    """Chunks and curves in plot coordinates.
 
-    `kinds` are what made chunks, those with most bytes first; `kind` is a chunk's place among them.
+    `begin` and `end` of chunks, `times` of the curves and `last` are ticks, or seconds if `timed`; `low`, `high`,
+    `live` and `footprint` are bytes. `kinds` are the kinds of operators that wrote chunks, those with most bytes first;
+    `kind` is the index of a chunk's kind.
     """
 
     rectangles: Rectangles
@@ -40,33 +41,33 @@ class PlotData:
 
     @property
     def has_addresses(self) -> bool:
-        """Whether anything lies anywhere."""
+        """Whether there are chunks with addresses."""
         return self.rectangles.has_places and len(self.low) > 0
 
     @property
     def bound(self) -> int:
-        """Bytes that no plan can do without; 0 where no plan ran."""
+        """The lower bound in bytes; 0 where no plan ran."""
         return self.facts.lower_bound if self.facts.mode == "static" else 0
 
     @property
     def operators(self) -> Iterator[tuple[int, str]]:
-        """By tick."""
+        """The tick and the name of each operator."""
         return ((ran.tick, ran.name) for ran in self.rectangles.operators)
 
     @property
     def stage_starts(self) -> tuple[float, ...]:
-        """Of all stages but the first, if they are not too many to be told apart."""
+        """Where all stages but the first start; empty where they are too many to be drawn apart."""
         starts = tuple(stage.seconds if self.timed else float(stage.tick) for stage in self.rectangles.stages[1:])
         return starts if len(starts) <= _MOST_STAGES else ()
 
     @property
     def ceiling(self) -> int:
-        """The highest address, or most that is held."""
+        """The highest address or the largest footprint, whichever is larger; at least 1."""
         tops = [int(column.max(initial=0)) for column in (self.high, self.footprint, self.live)]
         return max(1, self.facts.arena_bytes if self.facts.mode == "static" else 0, *tops)
 
     def title(self, chunk: int) -> str:
-        """Lines about a chunk."""
+        """Returns lines that describe a chunk."""
         rectangles = self.rectangles
         what = " ".join(
             filter(
@@ -89,12 +90,12 @@ class PlotData:
 
 
 def plot_data_of(rectangles: Rectangles) -> PlotData:
-    """On an axis of seconds if the run was timed."""
+    """Returns the data of a run, on an axis of seconds if it was timed."""
     facts, timed = rectangles.facts, rectangles.facts.is_timed
     begin, end = (rectangles.born, rectangles.died) if timed else (rectangles.begin, _shown_until(rectangles))
     times = rectangles.time if timed else rectangles.tick
     schema = tuple(s or r or _NO_KIND for s, r in zip(rectangles.schema, rectangles.role, strict=True))
-    kinds = ranked(schema, rectangles.size)
+    kinds = _ranked(schema, rectangles.size)
     place = {name: i for i, name in enumerate(kinds)}
     settled = _settled(times, rectangles.live)
     return PlotData(
@@ -114,18 +115,28 @@ def plot_data_of(rectangles: Rectangles) -> PlotData:
     )
 
 
+def _ranked(kinds: tuple[str, ...], weight: Array) -> list[str]:
+    """Returns the kinds by their total weight, the heaviest first."""
+    names, place = np.unique(np.array(kinds, dtype=object).astype(str), return_inverse=True)
+    total = np.bincount(place, weights=weight, minlength=len(names))
+    return [str(names[i]) for i in np.lexsort((np.arange(len(names)), -total))]
+
+
 def _shown_until(rectangles: Rectangles) -> Array:
-    """In the tick of an overwrite both are alive; where it covers all of the other, only itself can be seen."""
-    heirs = np.flatnonzero(rectangles.overwrites != NOTHING)
-    heads, top = rectangles.overwrites[heirs], rectangles.offset + rectangles.size
-    hidden = (rectangles.offset[heirs] <= rectangles.offset[heads]) & (top[heirs] >= top[heads])
+    """Returns the ticks until which chunks are drawn.
+
+    In the tick of an overwrite both chunks are alive; one that is covered as a whole by the other is not drawn there.
+    """
+    over = np.flatnonzero(rectangles.overwrites != NOTHING)
+    under, top = rectangles.overwrites[over], rectangles.offset + rectangles.size
+    hidden = (rectangles.offset[over] <= rectangles.offset[under]) & (top[over] >= top[under])
     until = rectangles.end.copy()
-    until[heads[hidden]] = rectangles.begin[heirs[hidden]]
+    until[under[hidden]] = rectangles.begin[over[hidden]]
     return until
 
 
 def _settled(times: Array, live: Array) -> Array:
-    """All points of a curve but those in the middle of a fall that takes no time: several are freed in one tick."""
+    """Returns which points of a curve are drawn: not those between several frees at one time."""
     falls = np.diff(live, prepend=0) < 0
     goes_on = np.append(falls[1:] & (np.diff(times) == 0), False)[: len(live)]
     settled: Array = ~(falls & goes_on)

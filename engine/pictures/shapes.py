@@ -1,4 +1,4 @@
-"""What a picture is made of. Lengths in pixels; x grows to the right, y downwards, as on a screen."""
+"""Shapes of pictures. Lengths in pixels; x grows to the right, y downwards, as on a screen."""
 
 from attrs import frozen
 
@@ -7,7 +7,7 @@ Points = tuple[tuple[float, float], ...]
 
 @frozen
 class Rect:
-    """A rectangle; `title` is shown where the mouse rests on it."""
+    """A rectangle; `title` is shown while the mouse is over it."""
 
     x: float
     y: float
@@ -46,9 +46,9 @@ class Polyline:
 
 @frozen
 class TextLabel:
-    """One line; `anchor` is start | middle | end, `y` its baseline, `size` the height of its font.
+    """One line of text; `anchor` is start | middle | end, `y` its baseline, `size` its font size.
 
-    A `turned` one runs upwards. `clip` is the box (x, y, width, height) beyond which it is not drawn, if any.
+    A `turned` text runs upwards. It is drawn only inside of `clip`, a box (x, y, width, height), if there is one.
     """
 
     x: float
@@ -77,7 +77,7 @@ Shape = Rect | RectGroup | Polygon | Polyline | TextLabel | Circle
 
 @frozen(eq=False)
 class Drawing:
-    """Shapes, the first at the bottom. `name` and `summary` tell in words what there is to see."""
+    """Shapes, the first at the bottom. `name` and `summary` describe the picture in words."""
 
     width: float
     height: float

@@ -3,7 +3,7 @@
 from attrs import field, frozen
 
 from engine.graph.graph import Graph
-from engine.text.plurals import agreed
+from engine.text.units import agreed
 
 
 @frozen

@@ -8,8 +8,8 @@ from engine.lower.calls import Call
 from engine.lower.costs import call_cost
 from engine.lower.kernel_choice import why_not_text
 from engine.planning.placed import PlacedPlan
-from engine.text.plurals import counted
 from engine.text.tables import in_columns
+from engine.text.units import counted
 
 
 @frozen

@@ -21,9 +21,8 @@ from engine.report.parallelism import parallelism
 from engine.report.peak import PeakTensor, peak_of
 from engine.report.savings import Savings, nested_bytes, savings
 from engine.text.errors import BudgetError
-from engine.text.plurals import agreed, counted
 from engine.text.tables import in_columns
-from engine.text.units import format_bytes
+from engine.text.units import agreed, counted, format_bytes
 
 LEAN_NODES = 4
 """Steps of the search for the arena without workspaces. It starts from the plan, and must not make a report slow."""

@@ -1,4 +1,4 @@
-"""Arrays that look at bytes by a layout."""
+"""Arrays as views of bytes, their addresses, and aligned memory."""
 
 from typing import Any
 
@@ -9,10 +9,10 @@ from ops.tensor.spec import Array
 
 
 def view_array(buffer: Array, layout: Layout, dtype: np.dtype[Any]) -> Array:
-    """The tensor that `layout` describes inside a dense buffer, with no copy.
+    """Returns a view of the tensor that `layout` describes inside a dense buffer.
 
-    A dense one has the strides of C order in dimensions of length 1 too: numpy compares strides to tell whether an
-    operation in place is safe, and copies the operand where they differ.
+    A dense tensor has the strides of C order also in dimensions of length 1: numpy compares strides to decide whether
+    an operation in place is safe, and copies the operand where they differ.
     """
     flat = buffer.reshape(-1).view(np.uint8)
     strides = dense_strides(layout.shape, layout.itemsize) if layout.is_dense else layout.strides
@@ -20,12 +20,12 @@ def view_array(buffer: Array, layout: Layout, dtype: np.dtype[Any]) -> Array:
 
 
 def address(array: Array) -> int:
-    """Address of the first element."""
+    """Returns the address of the first element."""
     return int(array.__array_interface__["data"][0])
 
 
 def aligned_empty(nbytes: int, alignment: int) -> Array:
-    """Uninitialised bytes that start at a multiple of `alignment`."""
+    """Returns uninitialised bytes that start at a multiple of `alignment`."""
     raw = np.empty(nbytes + alignment, np.uint8)
     start = -address(raw) % alignment
     return raw[start : start + nbytes]

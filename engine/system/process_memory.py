@@ -1,6 +1,7 @@
-"""What the operating system says of this process: resident bytes, their peak, page faults. None: it does not say.
+"""The memory of this process: resident bytes, their peak, page faults. A function returns None if it cannot tell.
 
-Linux tells by /proc (man 5 proc_pid_status, proc_pid_clear_refs, proc_pid_smaps), others by getrusage alone.
+On Linux the numbers are from /proc (man 5 proc_pid_status, proc_pid_clear_refs, proc_pid_smaps), on other systems from
+getrusage alone.
 """
 
 import ctypes
@@ -23,33 +24,33 @@ _THP_DISABLE = 41
 
 @frozen
 class Faults:
-    """Page faults: minor ones only map a page, major ones read it from a disk."""
+    """Numbers of page faults: a minor one only maps a page, a major one reads it from a disk."""
 
     minor: int
     major: int
 
 
 def whole_pages(size: int) -> int:
-    """Bytes of the pages that so many bytes take."""
+    """Returns a size rounded up to whole pages, in bytes."""
     return -(-size // PAGE) * PAGE
 
 
 def resident_bytes() -> int | None:
-    """Bytes of memory that the process holds now."""
-    return _told("status", "VmRSS:")
+    """Returns the bytes of memory that the process holds now."""
+    return _proc_bytes("status", "VmRSS:")
 
 
 def peak_bytes() -> int | None:
-    """The most bytes that were resident since the last `reset_peak`, or since the process began."""
-    told = _told("status", "VmHWM:")
-    if told is not None or sys.platform == "win32":
-        return told
+    """Returns the maximum of the resident bytes since the last `reset_peak`, or since the process began."""
+    peak = _proc_bytes("status", "VmHWM:")
+    if peak is not None or sys.platform == "win32":
+        return peak
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def reset_peak() -> bool:
-    """The peak counts from here on. False where the system has no such thing: the peak then counts from the start."""
+    """Resets the peak. Returns False where the system cannot: the peak then counts from the start of the process."""
     try:
         (_PROC / "clear_refs").write_text(_RESET_PEAK)
     except OSError:
@@ -58,12 +59,12 @@ def reset_peak() -> bool:
 
 
 def huge_bytes() -> int | None:
-    """Bytes that lie in transparent huge pages, of which every touched one is resident as a whole."""
-    return _told("smaps_rollup", "AnonHugePages:")
+    """Returns the bytes in transparent huge pages; a huge page that is touched is resident as a whole."""
+    return _proc_bytes("smaps_rollup", "AnonHugePages:")
 
 
 def page_faults() -> Faults | None:
-    """Of the process so far."""
+    """Returns the page faults of the process so far."""
     if sys.platform == "win32":
         return None
     used = resource.getrusage(resource.RUSAGE_SELF)
@@ -71,18 +72,18 @@ def page_faults() -> Faults | None:
 
 
 def give_back() -> bool:
-    """Collects garbage, gives pages of freed memory back. False where the C library (not glibc) cannot be asked to."""
+    """Collects garbage and returns freed pages to the system. Returns False where the C library is not glibc."""
     gc.collect()
     return _call("malloc_trim", 0) is not None
 
 
 def refuse_huge_pages() -> bool:
-    """From here on this process gets no transparent huge pages. False where that cannot be asked for."""
+    """Disables transparent huge pages for this process. Returns False where the system cannot."""
     return _call("prctl", _THP_DISABLE, 1, 0, 0, 0) == 0
 
 
 def _call(name: str, *numbers: int) -> int | None:
-    """A function of the C library, where it has one of the name."""
+    """Calls a function of the C library and returns its result; None where it has no function of that name."""
     try:
         function = getattr(ctypes.CDLL(None), name)
     except (AttributeError, OSError, TypeError):
@@ -90,8 +91,8 @@ def _call(name: str, *numbers: int) -> int | None:
     return int(function(*map(ctypes.c_ulong, numbers)))
 
 
-def _told(file: str, key: str) -> int | None:
-    """Bytes behind a key of a file such as /proc/self/status, which has them in KiB."""
+def _proc_bytes(file: str, key: str) -> int | None:
+    """Returns the bytes behind a key of a file such as /proc/self/status, which has them in KiB."""
     try:
         lines = (_PROC / file).read_text().splitlines()
     except OSError:

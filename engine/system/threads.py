@@ -1,4 +1,4 @@
-"""How many threads there are to use, and how many BLAS may use. The one door onto threadpoolctl, which is optional."""
+"""Numbers of threads, and limits of the threads of BLAS. Only this module imports threadpoolctl, which is optional."""
 
 import logging
 import operator
@@ -12,14 +12,14 @@ from attrs import define, field
 from engine.text.errors import EngineError, OptionError
 
 MOST_THREADS = 1024
-"""Beyond which only an error can be meant."""
+"""The largest number of threads that is accepted; a larger one is surely an error."""
 _LOG = logging.getLogger("arenaplan")
 AS_THEY_ARE = 0
-"""Leave the threads of BLAS as the library, or its environment variables, set them."""
+"""Leaves the threads of BLAS as the library or its environment variables set them."""
 
 
 def check_threads(threads: object, least: int, meaning: str = "") -> None:
-    """Raises OptionError for what is no number of threads from `least` on; `meaning` tells what that one stands for."""
+    """Raises OptionError unless `threads` is a number from `least` on; `meaning` explains `least` in the message."""
     number = -1 if isinstance(threads, bool) or not isinstance(threads, SupportsIndex) else operator.index(threads)
     if not least <= number <= MOST_THREADS:
         raise OptionError(
@@ -28,14 +28,14 @@ def check_threads(threads: object, least: int, meaning: str = "") -> None:
 
 
 def cpus() -> int:
-    """How many processors this process may use."""
+    """Returns how many processors this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def limit_threads(threads: int) -> AbstractContextManager[Any]:
-    """Inside, BLAS uses at most so many threads. Raises EngineError where threadpoolctl is needed and not there."""
+    """Returns a context in which BLAS uses at most that many threads. Raises EngineError without threadpoolctl."""
     if threads == AS_THEY_ARE:
         return nullcontext()
     limits: AbstractContextManager[Any] = _threadpoolctl("bench").threadpool_limits(limits=threads, user_api="blas")
@@ -43,9 +43,9 @@ def limit_threads(threads: int) -> AbstractContextManager[Any]:
 
 
 def limit_for(threads: int) -> "BlasLimit | NoLimit":
-    """What holds BLAS to so many threads while a network runs; nothing for AS_THEY_ARE.
+    """Returns the limit of BLAS for runs of a network; none for AS_THEY_ARE.
 
-    Nothing either where threadpoolctl is not there: then a line of the log says so.
+    Without threadpoolctl there is no limit either, and a warning in the log says so.
     """
     if threads == AS_THEY_ARE:
         return NoLimit()
@@ -68,25 +68,28 @@ def _threadpoolctl(extra: str) -> Any:
 
 @define(eq=False)
 class _Held:
-    """The limits that hold now. BLAS has one number for the whole process, so runs at once must know of each other.
+    """The limits that hold now. BLAS has one number for the whole process, so concurrent runs share this object.
 
-    `found` has the number of threads that each library had before the first limit, by the path of its file.
+    `original` has each library and its number of threads before the first limit, by the path of its file.
     """
 
     lock: Any = field(factory=threading.Lock)
     limits: dict["BlasLimit", int] = field(factory=dict)
-    found: dict[str, tuple[Any, int]] = field(factory=dict)
+    original: dict[str, tuple[Any, int]] = field(factory=dict)
 
     def set_all(self) -> None:
         most = min(self.limits.values(), default=0)
-        for library, before in self.found.values():
+        for library, before in self.original.values():
             _set_from_any_thread(library, min(before, most) if self.limits else before)
         if not self.limits:
-            self.found.clear()
+            self.original.clear()
 
 
 def _set_from_any_thread(library: Any, threads: int) -> None:
-    """Newer threadpoolctl lets one thread control OpenBLAS and silently ignores all others; here a lock does that."""
+    """Sets the threads of a library from any thread; the caller holds a lock.
+
+    Newer versions of threadpoolctl let one thread control OpenBLAS and silently ignore all others.
+    """
     clear = getattr(library, "clear_controlling_thread", None)
     if clear is None:
         library.set_num_threads(threads)
@@ -100,37 +103,37 @@ _HELD = _Held()
 
 
 class NoLimit:
-    """BLAS uses as many threads as it likes."""
+    """No limit of BLAS."""
 
     def hold(self) -> None:
-        """Nothing."""
+        """Does nothing."""
 
     def release(self) -> None:
-        """Nothing."""
+        """Does nothing."""
 
 
 class BlasLimit:
-    """BLAS uses at most `most` threads between `hold` and `release`, each of which takes microseconds.
+    """A limit of `most` threads of BLAS between `hold` and `release`.
 
-    Where several hold at once, the least counts; the last to be released restores what the first one found. Finding the
-    libraries takes milliseconds, here. Raises EngineError where threadpoolctl is not there.
+    If several limits hold at once, the least counts; the last release restores the original numbers. The constructor
+    searches the libraries, because that is too slow for every run. Raises EngineError without threadpoolctl.
     """
 
     def __init__(self, most: int) -> None:
         self.most = most
-        found = _threadpoolctl("parallel").ThreadpoolController().select(user_api="blas")
-        self._libraries = tuple(found.lib_controllers)
+        controller = _threadpoolctl("parallel").ThreadpoolController().select(user_api="blas")
+        self._libraries = tuple(controller.lib_controllers)
 
     def hold(self) -> None:
-        """From now on."""
+        """Begins the limit."""
         with _HELD.lock:
             for library in self._libraries:
-                _HELD.found.setdefault(library.filepath, (library, library.get_num_threads()))
+                _HELD.original.setdefault(library.filepath, (library, library.get_num_threads()))
             _HELD.limits[self] = self.most
             _HELD.set_all()
 
     def release(self) -> None:
-        """Until now; nothing where it is not held."""
+        """Ends the limit, if it holds."""
         with _HELD.lock:
             if self in _HELD.limits:
                 del _HELD.limits[self]

@@ -1,4 +1,4 @@
-"""When each call of a run ran, and on which thread."""
+"""Times and threads of the calls of a run."""
 
 import time
 from collections.abc import Sequence
@@ -11,7 +11,10 @@ from ops.schema.schema import Thunk
 
 @frozen(eq=False)
 class Timing:
-    """One call: seconds from the start of the run. Thread 0 is the caller's; others count on as they come."""
+    """The begin and the end of a call, in seconds from the start of the run. Thread 0 is the caller's.
+
+    Other threads have numbers in order of their first call.
+    """
 
     tick: int
     thread: int
@@ -21,14 +24,14 @@ class Timing:
 
 @define(eq=False)
 class Stopwatch:
-    """Takes the time of thunks; it runs from when it is made. Any number of threads may call them."""
+    """Measures thunks, from its construction on. Any number of threads may call them."""
 
     caller: int = field(factory=get_ident)
     start: float = field(factory=time.perf_counter)
     taken: list[tuple[int, int, float, float]] = field(factory=list)
 
     def around(self, tick: int, thunk: Thunk) -> Thunk:
-        """The same thunk, timed. One that fails leaves no time."""
+        """Returns the thunk with its time measured. One that fails leaves no time."""
         clock, taken = time.perf_counter, self.taken
 
         def run() -> None:
@@ -39,7 +42,7 @@ class Stopwatch:
         return run
 
     def timings(self) -> tuple[Timing, ...]:
-        """All calls that were taken, by when they began."""
+        """Returns the timings of all calls so far, in order of their begin."""
         rows = sorted(self.taken, key=lambda row: row[2])
         numbers = _numbers([self.caller, *(thread for _, thread, _, _ in rows)])
         return tuple(Timing(t, numbers[thread], begin - self.start, end - self.start) for t, thread, begin, end in rows)

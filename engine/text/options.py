@@ -1,4 +1,4 @@
-"""Keywords of functions that pass them on: names that do not exist, and flags that are neither on nor off."""
+"""Checks of keyword arguments that functions pass on: unknown names, and flags that are no bool."""
 
 from collections.abc import Collection
 from difflib import get_close_matches
@@ -6,12 +6,12 @@ from difflib import get_close_matches
 from engine.text.errors import OptionError, UnknownOptionError
 
 
-def check_option_names(function: str, given: Collection[str], known: Collection[str]) -> None:
-    """Raises UnknownOptionError, with the name that was probably meant."""
-    for name in given:
-        if name not in known:
-            close = get_close_matches(name, known, 1)
-            hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+def check_option_names(function: str, names: Collection[str], options: Collection[str]) -> None:
+    """Raises UnknownOptionError for a name that is no option; the message has the one that was probably meant."""
+    for name in names:
+        if name not in options:
+            close = get_close_matches(name, options, 1)
+            hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(options)}"
             raise UnknownOptionError(f"{function} has no option {name!r}; {hint}")
 
 

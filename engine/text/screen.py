@@ -1,4 +1,4 @@
-"""What people look at text on: how wide it is, and what it can show."""
+"""Terminals and files as targets of text: their width, their colours, and the characters that they can show."""
 
 import sys
 from collections.abc import Mapping
@@ -24,12 +24,12 @@ class Screen:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether lines must not be longer than it is wide."""
+        """Whether lines must fit into its width."""
         return self.width != UNBOUNDED
 
     @property
     def has_blocks(self) -> bool:
-        """Whether it knows the characters that pictures are drawn with."""
+        """Whether its encoding has the characters that pictures are drawn with."""
         try:
             _BLOCKS.encode(self.encoding)
         except UnicodeEncodeError:
@@ -37,16 +37,16 @@ class Screen:
         return True
 
     def styled(self, text: str, style: str) -> str:
-        """In a style, by its ANSI numbers, where there is colour."""
+        """Returns a text in a style, given by its ANSI numbers; unchanged without colour."""
         return f"\x1b[{style}m{text}{_RESET}" if self.has_colour and text and style else text
 
     def put(self, line: str, out: BinaryIO) -> None:
-        """Writes a line; letters that the screen has not are spelled out."""
+        """Writes a line; characters that the encoding lacks are written as escapes."""
         out.write(f"{line}\n".encode(self.encoding, "backslashreplace"))
 
 
 def screen_of(stream: TextIO, environment: Mapping[str, str]) -> Screen:
-    """What a stream is. Colour is for terminals, but not where NO_COLOR is set (https://no-color.org)."""
+    """Returns the screen of a stream. Terminals have colour, unless NO_COLOR is set (https://no-color.org)."""
     encoding = stream.encoding or "utf-8"
     if not stream.isatty():
         return Screen(encoding=encoding)
@@ -56,35 +56,28 @@ def screen_of(stream: TextIO, environment: Mapping[str, str]) -> Screen:
 
 
 FILE = Screen()
-"""No terminal, and UTF-8."""
+"""A file in UTF-8."""
 BOLD, DIM = "1", "2"
 
 
-def printed(name: str) -> str:
-    """A name on one line, whole: what would move the cursor or cannot be seen is written as Python escapes it."""
-    if name.isprintable():
-        return name
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in name)
-
-
 def visible_width(text: str) -> int:
-    """Columns that a text takes on a terminal: two for wide characters, none for what stands over another."""
+    """Returns the columns of a text on a terminal: two for a wide character, none for a combining one."""
     if text.isascii():
         return len(text)
     return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def shortened(text: str, width: int, dots: str) -> str:
-    """Both ends of a text that takes more columns: names often differ in a number at the end."""
+    """Returns a text in at most `width` columns: of a longer one both ends, because the end is often a number."""
     if visible_width(text) <= width:
         return text
-    room = max(width - len(dots), 0)
-    tail = _kept(text[::-1], room // 2)[::-1]
-    return f"{_kept(text, room - visible_width(tail))}{dots[:width]}{tail}"
+    space = max(width - len(dots), 0)
+    tail = _kept(text[::-1], space // 2)[::-1]
+    return f"{_kept(text, space - visible_width(tail))}{dots[:width]}{tail}"
 
 
 def _kept(text: str, width: int) -> str:
-    """The beginning of a text, in so many columns."""
+    """Returns the beginning of a text that fits into `width` columns."""
     kept = ""
     for character in text:
         if visible_width(kept + character) > width:
@@ -94,6 +87,6 @@ def _kept(text: str, width: int) -> str:
 
 
 def padded(text: str, width: int, right: bool = False) -> str:
-    """With blanks behind it, or before it where it is to stand to the right."""
+    """Returns a text with blanks behind it, or before it if it is right-aligned."""
     blanks = " " * (width - visible_width(text))
     return blanks + text if right else text + blanks

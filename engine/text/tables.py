@@ -1,10 +1,10 @@
-"""Rows of texts as lines whose columns stand below each other."""
+"""Tables of texts, as lines."""
 
 from collections.abc import Container, Sequence
 
 
 def in_columns(rows: Sequence[Sequence[str]], right: Container[int] = ()) -> list[str]:
-    """One line a row, two blanks between columns; the columns whose numbers are in `right` stand to the right."""
+    """Returns a line for each row, with two blanks between columns; columns in `right` are right-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(_cell(c, w, i in right) for i, (c, w) in enumerate(zip(row, widths, strict=True))).rstrip()

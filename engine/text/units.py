@@ -1,4 +1,4 @@
-"""Sizes and durations as people write and read them."""
+"""Sizes, durations and counts as people write and read them."""
 
 import math
 import re
@@ -13,7 +13,7 @@ _DURATION = re.compile(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*(ms|s|m|h|)\s*", re.ASCII)
 
 
 def parse_bytes(text: int | str) -> int:
-    """Bytes meant by a number or by a text such as "8 MiB", "512kb", "1.5 GiB". Raises OptionError."""
+    """Returns the bytes of a number or of a text such as "8 MiB", "512kb", "1.5 GiB". Raises OptionError."""
     if isinstance(text, Integral) and not isinstance(text, bool):
         return _positive(int(text), text)
     match = _SIZE.fullmatch(text) if isinstance(text, str) else None
@@ -23,11 +23,14 @@ def parse_bytes(text: int | str) -> int:
 
 
 _ENDLESS = 1e18
-"""Seconds that nobody waits for."""
+"""Seconds beyond which a duration counts as no limit."""
 
 
 def parse_seconds(duration: float | str) -> float:
-    """Seconds meant by a number (infinity: no limit) or by a text such as "10s", "500ms", "2m", "1h". OptionError."""
+    """Returns the seconds of a number (infinity: no limit) or of a text such as "10s", "500ms", "2m", "1h".
+
+    Raises OptionError.
+    """
     if isinstance(duration, (int, float)) and not isinstance(duration, bool):
         if not duration >= 0:
             raise OptionError(f"{duration!r} is no number of seconds from 0 on")
@@ -39,7 +42,7 @@ def parse_seconds(duration: float | str) -> float:
 
 
 def format_bytes(size: int) -> str:
-    """A size with a binary unit and two decimals; below 1 KiB in plain bytes."""
+    """Returns a size with a binary unit and two decimals; below 1 KiB in plain bytes."""
     value = float(size)
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if abs(value) < 1024 or unit == "TiB":
@@ -49,13 +52,23 @@ def format_bytes(size: int) -> str:
 
 
 def _whole(number: str, factor: int) -> int:
-    """A decimal number times a factor, to the byte below."""
+    """Returns a decimal number times a factor, rounded down."""
     before, _, behind = number.partition(".")
     scale: int = 10 ** len(behind)
     return int(before + behind) * factor // scale
 
 
-def _positive(size: int, given: object) -> int:
+def _positive(size: int, text: object) -> int:
     if not 0 <= size < 2**63:
-        raise OptionError(f"{str(given)[:40]!r} is no size of 0 to 2**63 - 1 bytes")
+        raise OptionError(f"{str(text)[:40]!r} is no size of 0 to 2**63 - 1 bytes")
     return size
+
+
+def counted(count: int, noun: str) -> str:
+    """Returns a count with its noun: "1 tensor", "2 tensors"."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def agreed(count: int, noun: str, one: str, more: str) -> str:
+    """Returns a count with its noun and its verb: "1 tensor waits", "2 tensors wait"."""
+    return f"{counted(count, noun)} {one if count == 1 else more}"

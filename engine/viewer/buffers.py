@@ -1,4 +1,4 @@
-"""Buffers of a planning instance, placed by a strategy, as lives: there are no operators and no shapes to tell of."""
+"""Rectangles of a planning instance that a strategy has placed; its buffers have no operators and no shapes."""
 
 import numpy as np
 from attrs import evolve
@@ -10,12 +10,12 @@ from engine.trace.trace import NOT_RUN, NOTHING, RunInfo
 
 
 def buffer_rectangles(name: str, instance: Instance, plan: Plan) -> Rectangles:
-    """The buffers of `instance`, which the page calls `name`, where `plan` puts them."""
+    """Returns the buffers of `instance` at their offsets in `plan`; the page shows `name` as their model."""
     problem, many = instance.problem, len(instance.problem)
     overwrites = np.full(many, NOTHING)
     overwrites[problem.src] = problem.dest
     ticks, live = _curve(problem)
-    nothing, untold = np.zeros(many, np.int64), ("",) * many
+    zeros, no_texts = np.zeros(many, np.int64), ("",) * many
     return Rectangles(
         facts=_facts(name, problem, plan, ticks, live),
         begin=problem.begin,
@@ -24,15 +24,15 @@ def buffer_rectangles(name: str, instance: Instance, plan: Plan) -> Rectangles:
         died=np.full(many, float(NOT_RUN)),
         offset=np.maximum(plan.offset, 0),
         size=problem.size,
-        padding=nothing,
+        padding=zeros,
         overwrites=overwrites,
-        stage=nothing,
-        thread=nothing + NOT_RUN,
+        stage=zeros,
+        thread=zeros + NOT_RUN,
         name=instance.ids,
-        operator=untold,
-        schema=untold,
-        shape=untold,
-        dtype=untold,
+        operator=no_texts,
+        schema=no_texts,
+        shape=no_texts,
+        dtype=no_texts,
         role=("buffer",) * many,
         views=(),
         operators=(),
@@ -45,7 +45,10 @@ def buffer_rectangles(name: str, instance: Instance, plan: Plan) -> Rectangles:
 
 
 def _curve(problem: Problem) -> tuple[Column, Column]:
-    """Ticks in which what is alive changes, and its bytes from then on. A buffer that is overwritten is gone then."""
+    """Returns the ticks at which the live bytes change, and the live bytes from then on.
+
+    A buffer that is overwritten ends where the other one begins.
+    """
     until = problem.end.copy()
     until[problem.dest] = problem.begin[problem.src]
     ticks, place = np.unique(np.concatenate((problem.begin, until)), return_inverse=True)

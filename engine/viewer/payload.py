@@ -1,4 +1,4 @@
-"""What the page knows of a plan, packed: texts once each, numbers as columns that JavaScript reads in place."""
+"""Packs the data of a plan for the page: each text once, and numbers as columns that JavaScript reads in place."""
 
 import gzip
 import json
@@ -15,16 +15,16 @@ VERSION = 1
 _NUMBERS = ("begin", "end", "offset", "size", "padding", "overwrites", "stage", "thread", "born", "died")
 _TEXTS = ("name", "operator", "schema", "shape", "dtype", "role")
 _ALIGNMENT = 8
-"""Of columns, in bytes: what a Float64Array needs."""
+"""Alignment of columns in bytes: a Float64Array needs it."""
 
 Numbers = npt.NDArray[Any]
 
 
 def pack(rectangles: Rectangles, title: str) -> bytes:
-    """A gzip file: the length of a JSON header (4 bytes), the header, and columns from the next multiple of 8 on.
+    """Returns a gzip file: the length of a JSON header (4 bytes), the header, and columns from a multiple of 8 on.
 
-    Everything is little-endian. The header says of each column its type ("i4" or "f8"), where it begins and how many
-    numbers it has. A column of texts holds places in the list `strings`.
+    All numbers are little-endian. The header has the type ("i4" or "f8"), the start and the length of each column. A
+    column of texts holds indices into the list `strings`.
     """
     table = _Strings()
     places, body = _layout(_columns(rectangles, table))
@@ -43,7 +43,7 @@ def pack(rectangles: Rectangles, title: str) -> bytes:
 
 @define(eq=False)
 class _Strings:
-    """Each text once, by its place."""
+    """Each text once, with its index."""
 
     place: dict[str, int] = field(factory=dict)
 
@@ -52,10 +52,10 @@ class _Strings:
 
 
 def _columns(rectangles: Rectangles, table: _Strings) -> dict[str, Numbers]:
-    """By the names that engine/viewer/js knows."""
-    made: dict[str, Any] = {name: getattr(rectangles, name) for name in _NUMBERS}
-    made |= {name: table.column(getattr(rectangles, name)) for name in _TEXTS}
-    made |= {
+    """Returns the columns by the names that engine/viewer/js uses."""
+    columns: dict[str, Any] = {name: getattr(rectangles, name) for name in _NUMBERS}
+    columns |= {name: table.column(getattr(rectangles, name)) for name in _TEXTS}
+    columns |= {
         "view_chunk": [v.rectangle for v in rectangles.views],
         "view_name": table.column(v.name for v in rectangles.views),
         "view_tick": [v.tick for v in rectangles.views],
@@ -73,11 +73,11 @@ def _columns(rectangles: Rectangles, table: _Strings) -> dict[str, Numbers]:
         "curve_live": rectangles.live,
         "curve_footprint": rectangles.footprint,
     }
-    return {name: _narrow(np.asarray(values)) for name, values in made.items()}
+    return {name: _narrow(np.asarray(values)) for name, values in columns.items()}
 
 
 def _narrow(values: Numbers) -> Numbers:
-    """As int32 if that loses nothing, else as float64, which is exact to 2**53."""
+    """Returns numbers as int32 if that loses nothing, else as float64, which is exact to 2**53."""
     limits = np.iinfo(np.int32)
     is_whole = values.dtype.kind in "iu" and (
         not len(values) or limits.min <= values.min() <= values.max() <= limits.max
@@ -86,7 +86,7 @@ def _narrow(values: Numbers) -> Numbers:
 
 
 def _layout(columns: Mapping[str, Numbers]) -> tuple[dict[str, tuple[str, int, int]], bytes]:
-    """By name the type, place and length of each column; and all of them."""
+    """Returns the type, start and length of each column by name, and the bytes of all columns."""
     places, parts, at = dict[str, tuple[str, int, int]](), list[bytes](), 0
     for name, values in columns.items():
         places[name] = values.dtype.str.lstrip("<"), at, len(values)

@@ -1,7 +1,7 @@
-"""The page's JavaScript modules as one script, which a page without a server can hold.
+"""Joins the JavaScript modules of the page into one script, because a page without a server cannot import modules.
 
-A module becomes a function that is called once, in an order in which each stands behind those that it imports; what
-it exports is the object that the function returns.
+A module becomes a function that is called once, after the modules that it imports. The function returns an object with
+its exports.
 """
 
 import re
@@ -14,13 +14,13 @@ _LEFT = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 
 
 def flatten(modules: Mapping[str, str]) -> str:
-    """One strict script of ES modules by name, starting with "main". Raises ValueError for what it cannot read."""
+    """Returns one strict script of ES modules by name, starting with "main". Raises ValueError for unknown syntax."""
     parts = [_function(name, modules[name]) for name in _in_order(modules, MAIN, ())]
     return '(() => {\n"use strict";\n' + "".join(parts) + "})();\n"
 
 
 def _in_order(modules: Mapping[str, str], name: str, above: tuple[str, ...]) -> Iterator[str]:
-    """Those that a module needs, then itself; each once."""
+    """Yields the modules that a module imports, then the module; each once."""
     done = set[str]()
     for needed in _walk(modules, name, above):
         if needed not in done:
@@ -39,8 +39,8 @@ def _walk(modules: Mapping[str, str], name: str, above: tuple[str, ...]) -> Iter
 
 
 def _function(name: str, source: str) -> str:
-    exports = [found for _, found in _EXPORT.findall(source)]
-    body = _EXPORT.sub(r"\1", _IMPORT.sub(lambda found: f"const {{{found[1]}}} = ${found[2]};\n", source))
+    exports = [exported for _, exported in _EXPORT.findall(source)]
+    body = _EXPORT.sub(r"\1", _IMPORT.sub(lambda match: f"const {{{match[1]}}} = ${match[2]};\n", source))
     if left := _LEFT.search(body):
         raise ValueError(f"{name}.js: {left[0][:80]} is no plain import or export")
     return f"const ${name} = (() => {{\n{body}return {{ {', '.join(exports)} }};\n}})();\n\n"

@@ -2,7 +2,7 @@
 
 from tests.helpers.browser.browser_session import Session
 from tools.bench_viewer import measure, show
-from tools.crowd import crowd
+from tools.synthetic_trace import synthetic_trace
 
 
 def test_bench_viewer_measures_a_page(browser: Session) -> None:
@@ -12,8 +12,8 @@ def test_bench_viewer_measures_a_page(browser: Session) -> None:
     assert show([row]).splitlines()[0].split() == ["tensors", "megabytes", "make", "load", "draw", "zoom"]
 
 
-def test_tensors_of_a_crowd_never_overlap_and_its_facts_are_those_of_its_events() -> None:
-    trace = crowd(500)
+def test_tensors_of_a_synthetic_trace_never_overlap_and_its_facts_are_those_of_its_events() -> None:
+    trace = synthetic_trace(500)
     alive, most = dict[int, tuple[int, int]](), 0
     for event in trace:
         if event.kind == "alloc":

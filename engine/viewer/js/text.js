@@ -1,4 +1,4 @@
-/** Numbers and names as people read them; the same words and digits as engine/text/units.py and engine/pictures/wording.py. */
+/** Numbers and names as people read them; the same words and digits as engine/text/units.py and engine/text/names.py. */
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 /** Characters that have no picture of their own; some of them turn the order of others. */

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 import engine
 from engine import Trace
 from engine.exporters import perfetto
-from engine.exporters.moments import nanoseconds
-from engine.exporters.turns import in_turns
+from engine.exporters.events import nanoseconds, without_overlaps
 from engine.text.errors import EngineError
 from engine.trace.trace import ARRIVALS, BEGIN, END, PEAK
 from tests.helpers.graphs.random_graphs import build, seeded
@@ -52,7 +51,7 @@ def test_slices_of_a_track_come_one_after_the_other_and_all_is_in_order_of_time(
         assert opened[event.track_uuid] in {0, 1}
     assert not any(opened.values())
     times = [p.timestamp for p in events]
-    assert times == sorted(times) and set(times) <= {nanoseconds(e) for e in in_turns(trace)}
+    assert times == sorted(times) and set(times) <= {nanoseconds(e) for e in without_overlaps(trace)}
 
 
 @settings(max_examples=40, deadline=None)
@@ -105,7 +104,7 @@ def test_perfetto_ends_an_operator_before_the_next_begins() -> None:
     begin, end = (e for e in engine.make_plan(build(seeded(1), 1)).trace(threads=1) if e.kind in {BEGIN, END})
     first, second = evolve(begin, tick=7, seconds=0.0), evolve(begin, tick=3, seconds=1.0)
     events = [first, second, evolve(end, tick=7, seconds=1.0), evolve(end, tick=3, seconds=2.0)]
-    assert [(e.kind, e.tick, e.seconds) for e in in_turns(events)] == [
+    assert [(e.kind, e.tick, e.seconds) for e in without_overlaps(events)] == [
         (BEGIN, 7, 0.0), (END, 7, 1.0), (BEGIN, 3, 1.0), (END, 3, 2.0)
     ]  # fmt: skip
 

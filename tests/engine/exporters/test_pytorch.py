@@ -124,7 +124,7 @@ def test_frames_tell_tensor_operator_and_model_even_of_names_that_readers_leave_
         tensor, operator, model = shown["frames"]
         assert tensor["name"] == f"{event.tensor} [{event.shape}] {event.dtype} {event.role}"
         assert operator["name"].startswith(event.operator) and model["name"] == "squeezenet"
-    assert pytorch._kept("x_start") == "x_star\u2060t"
+    assert pytorch._not_hidden("x_start") == "x_star\u2060t"
 
 
 @pytest.fixture(scope="module")

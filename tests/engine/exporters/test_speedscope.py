@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 import engine
 from engine import Event, Trace, zoo
-from engine.exporters.alive import alive_at_peak
+from engine.exporters.events import alive_at_peak
 from engine.trace.trace import BEGIN
 from tests.helpers.traces.exported_files import exported
 from tests.helpers.traces.sample_traces import EMPTY, any_traces, staged

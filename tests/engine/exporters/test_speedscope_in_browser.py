@@ -10,7 +10,7 @@ import engine
 from engine import Trace, zoo
 from engine.exporters import speedscope
 from tests.helpers.browser.browser_session import Session, node_module
-from tests.helpers.traces.hostile_names import HOSTILE, crowd
+from tests.helpers.traces.hostile_names import HOSTILE, synthetic_trace
 
 SANDWICH = "3"
 """The key for the list of frames."""
@@ -67,7 +67,7 @@ def test_speedscope_shows_operators_in_time(browser: Session, tmp_path: Path) ->
 
 
 def test_names_that_hold_anything_run_nothing_in_speedscope(browser: Session, tmp_path: Path) -> None:
-    trace = crowd(len(HOSTILE), name=lambda i: HOSTILE[i % len(HOSTILE)])
+    trace = synthetic_trace(len(HOSTILE), name=lambda i: HOSTILE[i % len(HOSTILE)])
     with _opened(browser, trace, tmp_path) as page:
         page.keyboard.press(SANDWICH)
         page.get_by_text("Symbol Name").wait_for()

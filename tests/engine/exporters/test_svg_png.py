@@ -12,17 +12,17 @@ import engine
 import ops
 from engine.exporters import png, svg
 from engine.graph.graph import Graph
-from engine.pictures import figures
+from engine.pictures import matplotlib
 from engine.pictures.options import PictureOptions
 from engine.pictures.plot_data import NAMELESS
-from engine.pictures.wording import printable
 from engine.text.errors import EngineError
+from engine.text.names import printable
 from engine.text.units import format_bytes
 from engine.trace.rectangles import Rectangles, rectangles_of
 from tests.helpers.graphs.random_graphs import build, graphs, seeded
 from tests.helpers.graphs.staged_graphs import rows, staged_graph
 from tests.helpers.traces.exported_files import exported, written
-from tests.helpers.traces.hostile_names import HOSTILE, crowd
+from tests.helpers.traces.hostile_names import HOSTILE, synthetic_trace
 
 SVG = "{http://www.w3.org/2000/svg}"
 LARGEST = 2_000_000
@@ -89,7 +89,7 @@ def test_a_picture_too_small_to_see_is_refused() -> None:
 
 
 def test_names_that_hold_anything_break_no_picture() -> None:
-    of = rectangles_of(crowd(len(HOSTILE), name=lambda i: HOSTILE[i % len(HOSTILE)]))
+    of = rectangles_of(synthetic_trace(len(HOSTILE), name=lambda i: HOSTILE[i % len(HOSTILE)]))
     text = svg.svg(of)
     tags = {element.tag.removeprefix(SVG) for element in ET.fromstring(text).iter()}
     assert tags <= {"svg", "desc", "style", "rect", "title", "path", "circle", "text"}
@@ -100,7 +100,7 @@ def test_names_that_hold_anything_break_no_picture() -> None:
 
 @pytest.mark.parametrize("count", [20_000, pytest.param(100_000, marks=pytest.mark.slow)])
 def test_a_picture_of_very_many_tensors_is_small_and_says_what_it_merged(count: int) -> None:
-    text = svg.svg(rectangles_of(crowd(count)))
+    text = svg.svg(rectangles_of(synthetic_trace(count)))
     assert len(text.encode()) < LARGEST
     alone = len(_boxes(text))
     assert 0 < alone <= 3_000
@@ -108,7 +108,7 @@ def test_a_picture_of_very_many_tensors_is_small_and_says_what_it_merged(count: 
 
 
 def test_pictures_draw_few_tensors_one_by_one_however_small() -> None:
-    assert len(_boxes(svg.svg(rectangles_of(crowd(2_999))))) == 2_999
+    assert len(_boxes(svg.svg(rectangles_of(synthetic_trace(2_999))))) == 2_999
 
 
 def test_pictures_mark_overwriters_which_hide_what_they_take() -> None:
@@ -164,7 +164,7 @@ def test_pictures_without_matplotlib_say_what_to_install(monkeypatch: pytest.Mon
     def missing(name: str) -> None:
         raise ImportError(name)
 
-    monkeypatch.setattr(figures, "import_module", missing)
+    monkeypatch.setattr(matplotlib, "import_module", missing)
     with pytest.raises(EngineError, match=r"pip install 'arenaplan\[charts\]'"):
         png.png(_small())
 

@@ -13,8 +13,9 @@ import engine
 import ops
 from engine import Graph, Trace
 from engine.exporters import FORMATS
-from engine.pictures.raster import IDLE, raster
-from engine.text.screen import FILE, Screen, printed, screen_of, shortened, visible_width
+from engine.exporters.map_cells import IDLE, raster
+from engine.text.names import escaped
+from engine.text.screen import FILE, Screen, screen_of, shortened, visible_width
 from engine.text.units import format_bytes
 from engine.trace.rectangles import rectangles_of
 from engine.trace.trace import NOTHING, RunInfo
@@ -130,7 +131,7 @@ def test_colour_is_for_terminals_that_want_it(environment: dict[str, str], has_c
 
 @given(st.text(max_size=30), st.integers(0, 40))
 def test_shortened_names_keep_both_ends(text: str, width: int) -> None:
-    shown = shortened(printed(text), width, "...")
+    shown = shortened(escaped(text), width, "...")
     assert visible_width(shown) <= width and shown.isprintable()
-    if visible_width(printed(text)) <= width:
-        assert shown == printed(text)
+    if visible_width(escaped(text)) <= width:
+        assert shown == escaped(text)

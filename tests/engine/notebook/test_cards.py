@@ -13,9 +13,9 @@ import ops
 from engine import Graph, Report, Trace
 from engine.notebook import cards
 from engine.notebook.cards import card_of
-from engine.pictures.wording import printable
+from engine.text.names import printable
 from tests.helpers.graphs.random_graphs import build, graphs, seeded
-from tests.helpers.traces.hostile_names import HOSTILE, crowd
+from tests.helpers.traces.hostile_names import HOSTILE, synthetic_trace
 
 TAGS = {"div", "table", "thead", "tbody", "tr", "th", "td", "details", "summary"}
 PICTURE = {"svg", "desc", "style", "rect", "title", "path", "circle", "text"}
@@ -87,7 +87,7 @@ def test_a_notebook_card_of_a_trace_tells_its_run(graph: Graph, run: tuple[str, 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_notebook_cards_show_names_as_text(name: str) -> None:
-    for shown in (_renamed(name), crowd(20, name=lambda _: name)):
+    for shown in (_renamed(name), synthetic_trace(20, name=lambda _: name)):
         html = card_of(shown)
         page = Page.of(html)
         assert {tag for tag, _ in page.tags} <= TAGS | PICTURE
@@ -113,13 +113,13 @@ def test_where_operators_run_at_once_the_peak_is_what_may_be_alive() -> None:
 
 def test_a_trace_that_is_too_long_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cards, "MOST_TICKS", 5)
-    page = Page.of(card_of(crowd(10)))
+    page = Page.of(card_of(synthetic_trace(10)))
     assert "svg" not in {tag for tag, _ in page.tags}
     assert any("too many for a picture" in text for text in page.texts)
 
 
 def test_a_notebook_picture_is_dark_where_its_notebook_is() -> None:
-    html = card_of(crowd(10))
+    html = card_of(synthetic_trace(10))
     assert 'body[data-jp-theme-light="false"]' in html
     assert "prefers-color-scheme" not in html
 
@@ -137,5 +137,5 @@ def test_an_empty_graph_has_a_card() -> None:
 
 
 def test_a_trace_is_one_of_those_that_show_themselves() -> None:
-    assert isinstance(crowd(3), Trace)
-    assert Page.of(card_of(crowd(3))).texts
+    assert isinstance(synthetic_trace(3), Trace)
+    assert Page.of(card_of(synthetic_trace(3))).texts

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 import engine
 from engine import Graph
 from engine.notebook import figure
-from engine.pictures.wording import printable
 from engine.text.errors import EngineError, OptionError
+from engine.text.names import printable
 from engine.trace.rectangles import rectangles_of
 from tests.helpers.graphs.random_graphs import build, graphs, seeded
-from tests.helpers.traces.hostile_names import HOSTILE, crowd
+from tests.helpers.traces.hostile_names import HOSTILE, synthetic_trace
 
 MODELS = pytest.importorskip("bokeh.models")
 EMBED = pytest.importorskip("bokeh.embed")
@@ -68,7 +68,7 @@ def test_a_run_without_addresses_has_curves_alone() -> None:
 
 
 def test_bokeh_figures_show_names_as_text() -> None:
-    drawn = figure(crowd(len(HOSTILE), name=lambda i: HOSTILE[i % len(HOSTILE)]))
+    drawn = figure(synthetic_trace(len(HOSTILE), name=lambda i: HOSTILE[i % len(HOSTILE)]))
     assert sorted(_columns(drawn)["name"]) == sorted(printable(name) for name in HOSTILE)
     page = EMBED.file_html(drawn, RESOURCES.INLINE, title="x")
     page.encode()
@@ -78,7 +78,7 @@ def test_bokeh_figures_show_names_as_text() -> None:
 
 def test_a_title_is_no_mathematics() -> None:
     for name in ("$$x$$", "$$$$", r"\(x\)", r"\[x\]"):
-        (above, _) = figure(crowd(3, name=lambda _, name=name: name)).select({"type": MODELS.Plot})  # type: ignore[misc]
+        (above, _) = figure(synthetic_trace(3, name=lambda _, name=name: name)).select({"type": MODELS.Plot})  # type: ignore[misc]
         assert not any(mark in above.title.text for mark in ("$$", r"\(", r"\["))
 
 
@@ -90,4 +90,4 @@ def test_bokeh_figures_refuse_what_has_no_trace() -> None:
 def test_figures_without_bokeh_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "bokeh.models", None)
     with pytest.raises(EngineError, match=r"bokeh is not installed: pip install 'arenaplan\[bokeh\]'"):
-        figure(crowd(3))
+        figure(synthetic_trace(3))

@@ -7,11 +7,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.pictures.columns import column_edges, most, skyline, stairs
+from engine.pictures.curves import column_edges, column_maximum, skyline, stairs
+from engine.pictures.frame import byte_values, round_step, tick_values, time_values
 from engine.pictures.merging import MOST_RUNS, merge
-from engine.pictures.paints import KINDS, PAINTS
-from engine.pictures.scales import byte_values, round_step, tick_values, time_values
-from engine.pictures.wording import fitted, printable, text_width, wrapped
+from engine.pictures.wording import fitted, text_width, wrapped
+from engine.text.names import printable
+from engine.text.palette import KINDS, PAINTS
 from engine.viewer.page import modules
 from tests.helpers.traces.hostile_names import HOSTILE
 
@@ -32,7 +33,7 @@ def test_a_column_has_the_most_that_a_curve_reaches_in_it(points: list[tuple[int
     points = sorted(points, key=lambda p: p[0])
     times, values = (np.array([p[i] for p in points]) for i in range(2))
     edges = column_edges(40, pixels, False)
-    for left, right, high in zip(edges, edges[1:], most(edges, times, values), strict=False):
+    for left, right, high in zip(edges, edges[1:], column_maximum(edges, times, values), strict=False):
         before = [v for t, v in points if t <= left][-1:]
         assert high == max([v for t, v in points if left <= t < right] + before, default=0)
 

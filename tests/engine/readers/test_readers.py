@@ -168,7 +168,7 @@ LIES: dict[str, tuple[Trace, str]] = {
     "alignment": (Trace(evolve(SMALL.facts, alignment=0), SMALL.__iter__), "facts.alignment: 0 is not from 1 to"),
     "late": (_changed("alloc", tick=2**62), "tick: 4611686018427387904 is not from 0 to 1099511627775"),
     "slow": (_changed("begin", seconds=1e12), "seconds: 1000000000000.0 is no time from 0 to 1073741824"),
-    "crowd": (_changed("begin", thread=10_000), "thread: 10000 is not from -1 to 1023"),
+    "too many threads": (_changed("begin", thread=10_000), "thread: 10000 is not from -1 to 1023"),
     "clocks": (_changed("end", seconds=0.5), "seconds: 0.5 comes after -1.0"),
 }
 CLAIMS: dict[str, tuple[dict[str, Any], str]] = {

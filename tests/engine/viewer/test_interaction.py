@@ -18,7 +18,7 @@ from engine.trace.rectangles import Rectangles, rectangles_of
 from engine.trace.trace import RunInfo
 from tests.helpers.browser.browser_session import Session
 from tests.helpers.browser.viewer_pages import Page, opened, state
-from tests.helpers.traces.hostile_names import HOSTILE, crowd
+from tests.helpers.traces.hostile_names import HOSTILE, synthetic_trace
 
 Open = Callable[..., Any]
 SVG = "{http://www.w3.org/2000/svg}"
@@ -276,7 +276,7 @@ def test_the_viewer_prints_on_white(shown: Open, plan: ExecutionPlan) -> None:
 
 
 def test_names_that_hold_anything_run_nothing_in_the_viewer(shown: Open) -> None:
-    trace = crowd(len(HOSTILE), name=lambda i: HOSTILE[i % len(HOSTILE)])
+    trace = synthetic_trace(len(HOSTILE), name=lambda i: HOSTILE[i % len(HOSTILE)])
     with shown(trace, trace) as page:
         title = page.title()
         scripts = page.locator("script").count()
@@ -347,7 +347,7 @@ def test_the_help_of_the_viewer_opens_and_closes(shown: Open, plan: ExecutionPla
 
 @pytest.mark.slow
 def test_the_viewer_shows_100_000_tensors(shown: Open) -> None:
-    with shown(crowd(100_000)) as page:
+    with shown(synthetic_trace(100_000)) as page:
         assert state(page)["plans"][0]["chunks"] == 100_000
         page.mouse.move(700, 400)
         page.mouse.wheel(0, -2_000)

@@ -11,12 +11,12 @@ from html.parser import HTMLParser
 import pytest
 
 from engine.exporters import html
-from engine.pictures.paints import KINDS, OTHER, PAINTS
+from engine.text.palette import KINDS, OTHER, PAINTS
 from engine.trace.rectangles import rectangles_of
 from engine.trace.trace import RunInfo, Trace
 from engine.viewer.page import modules, read, write_page
 from engine.viewer.payload import pack
-from tests.helpers.traces.hostile_names import HOSTILE, crowd
+from tests.helpers.traces.hostile_names import HOSTILE, synthetic_trace
 
 
 class _Parsed(HTMLParser):
@@ -48,7 +48,7 @@ def _page(trace: Trace) -> tuple[str, _Parsed]:
 
 
 def test_the_viewer_page_has_its_parts_in_it_and_asks_for_nothing() -> None:
-    text, page = _page(crowd(30))
+    text, page = _page(synthetic_trace(30))
     assert not re.search(r"\{\{\w+\}\}", text)
     for tag, attributes in page.elements:
         assert "src" not in attributes
@@ -58,7 +58,7 @@ def test_the_viewer_page_has_its_parts_in_it_and_asks_for_nothing() -> None:
 
 
 def test_the_policy_of_the_viewer_page_allows_its_own_script_and_style_alone() -> None:
-    _, page = _page(crowd(30))
+    _, page = _page(synthetic_trace(30))
     policy = next(str(a["content"]) for _, a in page.elements if a.get("http-equiv") == "Content-Security-Policy")
     assert policy.startswith("default-src 'none'; ")
     for kind in ("script", "style"):
@@ -76,19 +76,19 @@ def test_the_script_of_the_viewer_page_fits_a_script_element() -> None:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_names_on_the_viewer_page_are_text(name: str) -> None:
-    plain = [tag for tag, _ in _page(crowd(5))[1].elements]
-    _, page = _page(Trace(RunInfo(model=name, mode="static"), lambda: iter(crowd(5, name=lambda _: name))))
+    plain = [tag for tag, _ in _page(synthetic_trace(5))[1].elements]
+    _, page = _page(Trace(RunInfo(model=name, mode="static"), lambda: iter(synthetic_trace(5, name=lambda _: name))))
     assert [tag for tag, _ in page.elements] == plain
 
 
 def test_the_title_is_the_model_and_how_it_was_planned() -> None:
-    _, page = _page(crowd(5, name="a & b {}".format))
+    _, page = _page(synthetic_trace(5, name="a & b {}".format))
     assert "".join(page.text("title")).endswith(" · slots · arenaplan")
 
 
 def test_two_plans_are_two_payloads() -> None:
     out = io.BytesIO()
-    payloads = [pack(rectangles_of(crowd(count)), f"plan {count}") for count in (3, 300)]
+    payloads = [pack(rectangles_of(synthetic_trace(count)), f"plan {count}") for count in (3, 300)]
     write_page("two", payloads, out)
     texts = _Parsed(out.getvalue().decode()).text("script.payload")
     assert [base64.b64decode(text) for text in texts] == payloads

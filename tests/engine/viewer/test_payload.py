@@ -15,7 +15,7 @@ from engine.graph.graph import Graph
 from engine.trace.rectangles import Rectangles, rectangles_of
 from engine.viewer.payload import pack
 from tests.helpers.graphs.random_graphs import graphs
-from tests.helpers.traces.hostile_names import HOSTILE, crowd
+from tests.helpers.traces.hostile_names import HOSTILE, synthetic_trace
 
 
 def _unpack(payload: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -53,19 +53,21 @@ def test_all_columns_of_a_viewer_payload_come_back(graph: Graph, mode: tuple[str
 
 
 def test_names_that_hold_anything_come_back_from_a_viewer_payload() -> None:
-    _check(rectangles_of(crowd(2 * len(HOSTILE), name=lambda i: HOSTILE[i % len(HOSTILE)])), "\udfff</script>")
+    _check(
+        rectangles_of(synthetic_trace(2 * len(HOSTILE), name=lambda i: HOSTILE[i % len(HOSTILE)])), "\udfff</script>"
+    )
 
 
 def test_sizes_beyond_32_bits_come_back() -> None:
-    huge = rectangles_of(crowd(20))
+    huge = rectangles_of(synthetic_trace(20))
     _check(evolve(huge, size=huge.size * 2**22, offset=huge.offset * 2**22), "huge")
 
 
 def test_the_viewer_payload_is_deterministic() -> None:
-    assert pack(rectangles_of(crowd(50)), "x") == pack(rectangles_of(crowd(50)), "x")
+    assert pack(rectangles_of(synthetic_trace(50)), "x") == pack(rectangles_of(synthetic_trace(50)), "x")
 
 
 @pytest.mark.slow
 def test_a_viewer_payload_of_100_000_tensors_takes_few_bytes() -> None:
     """A page of so many stays below 4 MB, which base64 makes of this."""
-    assert len(pack(rectangles_of(crowd(100_000)), "x")) < 3_000_000
+    assert len(pack(rectangles_of(synthetic_trace(100_000)), "x")) < 3_000_000

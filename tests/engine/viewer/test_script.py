@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from engine.pictures.wording import printable
+from engine.text.names import printable
 from engine.text.units import format_bytes
 from engine.viewer.page import modules
 from engine.viewer.script import flatten

@@ -1,4 +1,4 @@
-"""Files as exporters write them, in memory."""
+"""Exports traces in memory."""
 
 import io
 
@@ -7,12 +7,12 @@ from engine.exporters import FORMATS
 
 
 def exported(name: str, trace: Trace) -> bytes:
-    """The bytes of a file."""
+    """Returns the bytes of a file."""
     out = io.BytesIO()
     FORMATS[name].write(trace, out)
     return out.getvalue()
 
 
 def written(name: str, trace: Trace) -> str:
-    """The text of one that is a text."""
+    """Returns the text of a file in a text format."""
     return exported(name, trace).decode()

@@ -1,8 +1,8 @@
-"""What viewers and pictures have to bear: many tensors, and names that hold anything."""
+"""Names that hold any characters, for tests of exporters and viewers."""
 
-from tools.crowd import crowd
+from tools.synthetic_trace import synthetic_trace
 
-__all__ = ["HOSTILE", "crowd"]
+__all__ = ["HOSTILE", "synthetic_trace"]
 
 HOSTILE = (
     "</script><script>alert(1)</script>",
@@ -17,4 +17,4 @@ HOSTILE = (
     "日本語🙂",
     "",
 )
-"""Names that break what is not careful."""
+"""Names that break a format which does not escape them."""

@@ -19,7 +19,7 @@ _SOME = st.integers(0, 3).map(lambda n: n == 3)
 
 @st.composite
 def traces(draw: st.DrawFn) -> Trace:
-    """Of all kinds: in one arena, on heaps or on none, in ticks or with estimated times; some train a network."""
+    """Draws traces of all kinds: in an arena, on a heap or none, in ticks or with estimated times; some of training."""
 
     def choose(n: int) -> int:
         return draw(st.integers(0, n - 1))
@@ -28,7 +28,7 @@ def traces(draw: st.DrawFn) -> Trace:
 
 
 def traced(draw: st.DrawFn, graph: Graph) -> Trace:
-    """A plan of any kind, told in any way."""
+    """Draws a plan of a graph with any options, and returns its trace of any mode."""
     options: PlanOptions = {
         "nodes": 100,
         "padding": draw(st.sampled_from([0, 5])),
@@ -41,6 +41,6 @@ def traced(draw: st.DrawFn, graph: Graph) -> Trace:
 
 
 def save_trace(trace: Trace, path: Path) -> Path:
-    """In the format that the suffix names."""
+    """Writes a trace in the format of the suffix, and returns the path."""
     path.write_bytes(exported(path.suffix[1:], trace))
     return path

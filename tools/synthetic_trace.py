@@ -1,4 +1,4 @@
-"""Traces of many tensors that never were a graph: what viewers and pictures have to bear."""
+"""Traces of any number of tensors, without a graph: tests and benchmarks of viewers and pictures use them."""
 
 import heapq
 import random
@@ -13,8 +13,8 @@ from engine.trace.trace import ALLOC, BEGIN, END, FREE, GROW, NOT_RUN, NOTHING, 
 KINDS = ("conv", "relu", "matmul", "add", "concat", "softmax", "layer_norm", "gather", "mul", "pool", "gelu")
 
 
-def crowd(count: int, seed: int = 0, name: Callable[[int], str] = "tensor_{}".format) -> Trace:
-    """A tensor a tick, most of them for short, some for long, each in the lowest free slot of 64 KiB."""
+def synthetic_trace(count: int, seed: int = 0, name: Callable[[int], str] = "tensor_{}".format) -> Trace:
+    """Returns a trace with a tensor a tick, each in the lowest free slot of 64 KiB; most live shortly, some long."""
     chunks = _chunks(count, random.Random(seed))
     events = list(_events(chunks, name))
     peak = max(events, key=lambda e: e.live_bytes)
@@ -37,7 +37,7 @@ def crowd(count: int, seed: int = 0, name: Callable[[int], str] = "tensor_{}".fo
 
 
 def _chunks(count: int, chance: random.Random) -> list[tuple[int, int, int, int]]:
-    """(begin, end, offset, size) of each, by begin."""
+    """Returns (begin, end, offset, size) of each chunk, by begin."""
     free, used, busy, chunks = list[int](), 0, list[tuple[int, int]](), []
     for begin in range(count):
         while busy and busy[0][0] <= begin:
@@ -57,21 +57,21 @@ def _events(chunks: list[tuple[int, int, int, int]], name: Callable[[int], str])
         ending.setdefault(end, []).append(chunk)
     yield _event(0, GROW, name(0), bytes=arena, footprint_bytes=arena)
     for tick in range(len(chunks) + 1):
-        tell = partial(_event, tick, operator=name(tick), footprint_bytes=arena)
+        event = partial(_event, tick, operator=name(tick), footprint_bytes=arena)
         for chunk in ending.get(tick, ()):
             _, _, offset, size = chunks[chunk]
             live -= size
-            yield tell(FREE, tensor=name(chunk), chunk=chunk, offset=offset, bytes=size, live_bytes=live)
+            yield event(FREE, tensor=name(chunk), chunk=chunk, offset=offset, bytes=size, live_bytes=live)
         if tick < len(chunks):
             _, _, offset, size = chunks[tick]
-            yield tell(BEGIN, live_bytes=live)
+            yield event(BEGIN, live_bytes=live)
             live += size
-            yield tell(ALLOC, tensor=name(tick), chunk=tick, offset=offset, bytes=size, live_bytes=live)
-            yield tell(END, live_bytes=live)
+            yield event(ALLOC, tensor=name(tick), chunk=tick, offset=offset, bytes=size, live_bytes=live)
+            yield event(END, live_bytes=live)
 
 
 def _event(tick: int, kind: str, operator: str, **more: Any) -> Event:
-    """With what an event of no chunk has where nothing else is said."""
+    """Returns an event; fields that are not passed are those of an event that concerns no chunk."""
     named = {"schema": KINDS[tick * 7 % len(KINDS)], "shape": "1x64", "dtype": "float32", "role": "activation"}
     whole = {"tensor": "", "chunk": NOTHING, "offset": NOWHERE, "bytes": 0, "padding": 0, "overwrites": NOTHING}
     rest = {"live_bytes": 0, "stage": 0, "seconds": NOT_RUN, "thread": NOT_RUN}

@@ -1,4 +1,4 @@
-"""A pickle that is written part by part, so that what is in it need not be in memory at once."""
+"""Writes a pickle part by part, so that its values are never in memory all at once."""
 
 import pickle
 from collections.abc import Iterable
@@ -7,17 +7,17 @@ from typing import Any, BinaryIO
 from attrs import field, frozen
 
 _PROTOCOL = 2
-"""Parts of it can stand side by side: each remembers texts anew, from number 0 on."""
+"""The protocol. Pickled values can be joined in it: each one counts the texts that it remembers from 0."""
 _HEAD, _END = b"\x80\x02", b"."
 _MARK, _APPEND, _APPENDS, _EMPTY_LIST, _EMPTY_DICT, _SETITEMS = b"(", b"a", b"e", b"]", b"}", b"u"
-"""Operations, as pickletools of Python's library explains them."""
+"""Operations; the module pickletools of the standard library explains them."""
 _BATCH = 1000
-"""Values that are added to their list at once; readers hold so many on a stack."""
+"""Values that are added to their list at once; a reader has that many on its stack."""
 
 
 @frozen(eq=False)
-class PickledDict:
-    """A dict of texts to anything that is made of lists, dicts, tuples, texts and numbers."""
+class PickleStream:
+    """A pickled dict from texts to values of lists, dicts, tuples, texts and numbers, written to `out`."""
 
     out: BinaryIO = field()
 
@@ -29,7 +29,7 @@ class PickledDict:
         self.out.write(_body(key) + _body(value))
 
     def put_lists(self, key: str, lists: Iterable[Iterable[Any]]) -> None:
-        """Adds a list of lists, whose values are written as they come."""
+        """Adds a list of lists; values are written as the iterables yield them."""
         self.out.write(_body(key) + _EMPTY_LIST)
         for values in lists:
             self._put_list(values)
@@ -45,7 +45,7 @@ class PickledDict:
             self.out.write(_APPENDS)
 
     def close(self) -> None:
-        """Ends the dict; nothing can be added to it any more."""
+        """Ends the dict; nothing can be added afterwards."""
         self.out.write(_SETITEMS + _END)
 
 

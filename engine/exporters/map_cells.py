@@ -1,4 +1,4 @@
-"""Lives as a grid of cells, for pictures made of letters: which chunk is where when."""
+"""The cells of a picture of letters: which chunk lies at an address at a time."""
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +16,10 @@ Cells = npt.NDArray[np.int64]
 
 @frozen(eq=False)
 class Raster:
-    """`cells[row, column]` is a life, or IDLE; row 0 has the lowest addresses. A row stands for `row_bytes`.
+    """A grid: `cells[row, column]` is a chunk, or IDLE; row 0 has the lowest addresses. A row stands for `row_bytes`.
 
-    Each column stands for a span of time, of which it shows the moment, in `moments`, at which most is alive, so that
-    the peak is in the picture, however long the run; `live` has the bytes then.
+    Each column stands for a span of time. It shows the time in its span, which `moments` holds, at which the live bytes
+    are at their maximum, so that the peak is in the picture, however long the run; `live` holds those bytes.
     """
 
     cells: Cells
@@ -29,15 +29,12 @@ class Raster:
 
     @property
     def peak(self) -> int:
-        """The column in which most is alive, the first of them."""
+        """The first column with the most live bytes."""
         return int(self.live.argmax())
 
 
 def raster(of: Rectangles, columns: int, rows: int) -> Raster:
-    """The lives of a run in so many columns and rows.
-
-    A cell shows what lies at its middle.
-    """
+    """Returns the chunks of a run in so many columns and rows. A cell shows the chunk at its middle."""
     start, stop = spans(of)
     moments, live = _moments(start, stop, of.size, _edges(of, stop, columns))
     high = max(of.facts.footprint_bytes, 1)
@@ -50,7 +47,7 @@ def raster(of: Rectangles, columns: int, rows: int) -> Raster:
 
 
 def spans(of: Rectangles) -> tuple[Times, Times]:
-    """From when to when each life has its bytes to itself: one that is overwritten ends where the other begins."""
+    """Returns the begin and the end of each chunk; one that is overwritten ends where the other chunk begins."""
     timed = of.facts.is_timed
     start = np.array(of.born if timed else of.begin, np.float64)
     stop = np.array(of.died if timed else of.end, np.float64)
@@ -60,21 +57,24 @@ def spans(of: Rectangles) -> tuple[Times, Times]:
 
 
 def _edges(of: Rectangles, stop: Times, columns: int) -> Times:
-    """Where columns begin, and the end."""
+    """Returns the times at which columns begin, and the end."""
     end = float(max(stop.max(initial=0), 0))
     return np.linspace(0, end if of.facts.is_timed else max(end, 1.0), columns + 1)
 
 
 def _moments(start: Times, stop: Times, size: Column, edges: Times) -> tuple[Times, Column]:
-    """Of each column the moment at which most is alive: its beginning, or when a chunk comes in it."""
+    """Returns the time of each column at which most bytes are live, and those bytes.
+
+    It is the begin of the column, or the begin of a chunk in it.
+    """
     left, right = edges[:-1], edges[1:]
     times = np.concatenate((start, stop))
     order = np.argsort(times, kind="stable")
     change = np.concatenate((size, -size))[order]
     last = np.flatnonzero(np.append(np.diff(times[order]) != 0, True))[: len(order)]
-    known, alive = times[order][last], np.cumsum(change)[last]
-    candidates = np.concatenate((left, known[(known >= 0) & (known < edges[-1])]))
-    at = np.searchsorted(known, candidates, side="right") - 1
+    changes, alive = times[order][last], np.cumsum(change)[last]
+    candidates = np.concatenate((left, changes[(changes >= 0) & (changes < edges[-1])]))
+    at = np.searchsorted(changes, candidates, side="right") - 1
     live = np.append(alive, 0)[at]
     bucket = np.clip(np.searchsorted(right, candidates, side="right"), 0, len(left) - 1)
     best = np.lexsort((candidates, -live, bucket))
@@ -83,13 +83,13 @@ def _moments(start: Times, stop: Times, size: Column, edges: Times) -> tuple[Tim
 
 
 def _column(of: Rectangles, alive: Column, middle: Times) -> Column:
-    """What lies at these addresses. Lives of one moment lie apart."""
+    """Returns the chunks at these addresses. The bytes of chunks that are alive at one time are disjoint."""
     if not len(alive):
         return column(np.full(len(middle), IDLE))
     low = of.offset[alive]
     alive = alive[np.argsort(low, kind="stable")]
     low = of.offset[alive]
     at = np.searchsorted(low, middle, side="right") - 1
-    found = alive[np.maximum(at, 0)]
-    inside = (at >= 0) & (middle < of.offset[found] + of.size[found])
-    return column(np.where(inside, found, IDLE))
+    below = alive[np.maximum(at, 0)]
+    inside = (at >= 0) & (middle < of.offset[below] + of.size[below])
+    return column(np.where(inside, below, IDLE))

@@ -7,27 +7,27 @@ from typing import Any
 
 from engine.text.errors import EngineError
 
-Outline = tuple[float, float, float, float]
+Box = tuple[float, float, float, float]
 """A rectangle: x, y, width, height."""
 
 
 def new_figure(width: float, height: float, layout: str = "constrained") -> Any:
-    """A matplotlib Figure, in inches, that no window knows of; the layout "none" moves nothing.
+    """Returns a matplotlib Figure without a window, its size in inches; the layout "none" moves nothing.
 
     Raises EngineError where matplotlib is not installed.
     """
     return _part("figure").Figure(figsize=(width, height), layout=layout)
 
 
-def new_rectangles(boxes: Iterable[Outline], **style: Any) -> Any:
-    """Any number of them as one artist for axes."""
+def new_rectangles(boxes: Iterable[Box], **style: Any) -> Any:
+    """Returns any number of rectangles as one artist for axes."""
     path = _part("path").Path
     corners = [[(x, y), (x + w, y), (x + w, y + h), (x, y + h), (x, y)] for x, y, w, h in boxes]
     return _part("patches").PathPatch(path.make_compound_path(*map(path, corners)), **style)
 
 
-def new_rounded(box: Outline, radius: float, **style: Any) -> Any:
-    """A rectangle with round corners as an artist for axes."""
+def new_rounded(box: Box, radius: float, **style: Any) -> Any:
+    """Returns a rectangle with round corners as an artist for axes."""
     x, y, width, height = box
     corners = f"round,pad=0,rounding_size={radius}"
     return _part("patches").FancyBboxPatch((x, y), width, height, boxstyle=corners, **style)
@@ -41,7 +41,7 @@ def _part(name: str) -> Any:
 
 
 def to_png(figure: Any, dots_per_inch: int = 110) -> bytes:
-    """The bytes of a PNG file."""
+    """Returns a figure as the bytes of a PNG file."""
     content = io.BytesIO()
     figure.savefig(content, format="png", dpi=dots_per_inch)
     return content.getvalue()

@@ -1,29 +1,29 @@
-"""What holds of a whole trace, in a few words for people."""
+"""Lines of text about a whole run."""
 
 from collections.abc import Iterator
 
-from engine.text.screen import printed
+from engine.text.names import escaped
 from engine.text.units import format_bytes
 from engine.trace.trace import ESTIMATED, RunInfo
 
 
 def head(facts: RunInfo) -> Iterator[str]:
-    """What runs, and in how much memory."""
-    yield f"{printed(facts.model) or 'a model'}: {_run(facts)}"
+    """Yields what runs, and in how much memory."""
+    yield f"{escaped(facts.model) or 'a model'}: {_run(facts)}"
     yield f"{_memory(facts)}, {_bound(facts)}" if facts.mode == "static" else _memory(facts)
 
 
 def foot(facts: RunInfo) -> Iterator[str]:
-    """When most is alive."""
+    """Yields the peak: its bytes, its tick and its operator."""
     if facts.peak_bytes:
-        at = f"in tick {facts.peak_tick}" + (f", {printed(facts.peak_operator)}" if facts.peak_operator else "")
+        at = f"in tick {facts.peak_tick}" + (f", {escaped(facts.peak_operator)}" if facts.peak_operator else "")
         yield f"peak: {sized(facts.peak_bytes)} alive {at}"
     else:
         yield "peak: nothing is ever alive"
 
 
 def sized(size: int) -> str:
-    """A size for people, and to the byte."""
+    """Returns a size in its unit, and exactly in bytes."""
     readable = format_bytes(size)
     return readable if size < 1024 else f"{readable} ({size:,} bytes)"
 
@@ -37,7 +37,7 @@ def _run(facts: RunInfo) -> str:
     if facts.clock:
         parts.append("with times as estimated" if facts.clock == ESTIMATED else "with times as measured")
     if facts.heap:
-        parts.append(f"on a model of the heap {printed(facts.heap)}")
+        parts.append(f"on a model of the heap {escaped(facts.heap)}")
     return ", ".join(parts)
 
 
