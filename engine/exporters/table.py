@@ -49,7 +49,7 @@ def write(trace: Trace, out: BinaryIO) -> None:
 def show(trace: Trace, out: BinaryIO, screen: Screen) -> None:
     """Writes the table for a screen. It reads the trace twice: first to measure the columns."""
     for line in head(trace.facts):
-        screen.put(screen.styled(line, BOLD), out)
+        _put_bold(line, out, screen)
     screen.put("", out)
     table = _Table.of(trace, screen)
     screen.put(screen.styled(table.title(), DIM), out)
@@ -57,7 +57,13 @@ def show(trace: Trace, out: BinaryIO, screen: Screen) -> None:
         screen.put(line, out)
     screen.put("", out)
     for line in foot(trace.facts):
-        screen.put(screen.styled(line, BOLD), out)
+        _put_bold(line, out, screen)
+
+
+def _put_bold(line: str, out: BinaryIO, screen: Screen) -> None:
+    """Writes a line about the whole run, shortened to the width of a terminal."""
+    fitting = shortened(line, screen.width, screen.dots) if screen.is_terminal else line
+    screen.put(screen.styled(fitting, BOLD), out)
 
 
 @frozen(eq=False)
@@ -189,9 +195,8 @@ class _Table:
 
     def _line(self, cells: Sequence[str], start: int = 0) -> str:
         """Returns the cells of the columns from number `start` on, joined."""
-        dots = "…" if self.screen.has_blocks else "..."
         return _GAP.join(
-            padded(shortened(c, w, dots), w, right=name not in _LEFT)
+            padded(shortened(c, w, self.screen.dots), w, right=name not in _LEFT)
             for c, w, name in zip(cells, self.widths[start:], self.names[start:], strict=False)
         )
 

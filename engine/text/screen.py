@@ -36,6 +36,11 @@ class Screen:
             return False
         return True
 
+    @property
+    def dots(self) -> str:
+        """The sign for text that is left out."""
+        return "…" if self.has_blocks else "..."
+
     def styled(self, text: str, style: str) -> str:
         """Returns a text in a style, given by its ANSI numbers; unchanged without colour."""
         return f"\x1b[{style}m{text}{_RESET}" if self.has_colour and text and style else text

@@ -85,6 +85,12 @@ def test_columns_of_a_terminal_are_short_and_grouped() -> None:
     assert "long" * 30 in drawn("table", trace)
 
 
+def test_the_first_lines_of_a_table_fit_the_terminal() -> None:
+    trace = Trace(evolve(SMALL.facts, arena_bytes=123_456_789, lower_bound=100_000_000), lambda: iter(SMALL))
+    assert max(map(len, drawn("table", trace, Screen(80)).splitlines())) <= 80
+    assert "117.74 MiB (123,456,789 bytes), and no plan needs less than 95.37 MiB" in drawn("table", trace)
+
+
 @settings(max_examples=40)
 @given(traces(), st.integers(1, 90), st.integers(1, 30))
 def test_a_map_cell_shows_the_tensor_at_its_middle_when_most_is_alive(trace: Trace, columns: int, rows: int) -> None:
