@@ -38,7 +38,10 @@ def conv(
     group: int = 1,
     auto_pad: str = "NOTSET",
 ) -> V:
-    """Correlates x with w over all spatial dimensions; y (N, O, outputs...). `pads`: one number, begins, or all."""
+    """Correlates x with w over all spatial dimensions; returns y (N, O, outputs...).
+
+    x is (N, C, spatial...), w (O, C / group, kernel...), b (O,). `pads`: one number, begins, or begins and ends.
+    """
     attrs = spatial_attributes(x.spec, strides, pads, dilations)
     return apply1(CONV, x, w, *(() if b is None else (b,)), **attrs, group=group, auto_pad=auto_pad)
 
@@ -50,15 +53,15 @@ def _conv(count: int, x: V, w: Operand, b: Operand | None, options: dict[str, ob
 
 
 def conv1d(x: V, w: Operand, b: Operand | None = None, **options: object) -> V:
-    """`conv` of x (N, C, L)."""
+    """Returns `conv` of x (N, C, L)."""
     return _conv(1, x, w, b, options)
 
 
 def conv2d(x: V, w: Operand, b: Operand | None = None, **options: object) -> V:
-    """`conv` of x (N, C, H, W)."""
+    """Returns `conv` of x (N, C, H, W)."""
     return _conv(2, x, w, b, options)
 
 
 def conv3d(x: V, w: Operand, b: Operand | None = None, **options: object) -> V:
-    """`conv` of x (N, C, D, H, W)."""
+    """Returns `conv` of x (N, C, D, H, W)."""
     return _conv(3, x, w, b, options)

@@ -53,7 +53,7 @@ def conv_transpose(
     output_padding: Sizes = 0,
     output_shape: Sequence[int] = (),
 ) -> V:
-    """The transpose of `conv`, w (C, O / group, kernel...): each element of x adds its multiple of w to y."""
+    """Computes the transpose of `conv`: adds a multiple of w (C, O / group, kernel...) to y for each element of x."""
     attrs = spatial_attributes(x.spec, strides, pads, dilations)
     more = {"output_padding": each(output_padding, x.spec.ndim - 2), "output_shape": tuple(output_shape)}
     return apply1(CONV_TRANSPOSE, x, w, *(() if b is None else (b,)), **attrs, **more, group=group, auto_pad=auto_pad)

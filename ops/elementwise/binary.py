@@ -125,45 +125,45 @@ OPS = (ADD, SUB, MUL, DIV, MOD, BIT_SHIFT, BITWISE_AND, BITWISE_OR, BITWISE_XOR)
 
 
 def add(a: Mixed[V], b: Mixed[V]) -> V:
-    """a + b"""
+    """Returns a + b."""
     return combine(ADD, a, b)
 
 
 def sub(a: Mixed[V], b: Mixed[V]) -> V:
-    """a - b"""
+    """Returns a - b."""
     return combine(SUB, a, b)
 
 
 def mul(a: Mixed[V], b: Mixed[V]) -> V:
-    """a * b"""
+    """Returns a * b."""
     return combine(MUL, a, b)
 
 
 def div(a: Mixed[V], b: Mixed[V]) -> V:
-    """a / b; integers are truncated toward zero."""
+    """Returns a / b; integers are truncated toward zero."""
     return combine(DIV, a, b)
 
 
 def mod(a: Mixed[V], b: Mixed[V], fmod: bool = False) -> V:
-    """Remainder of a / b with the sign of b, or (fmod) with the sign of a."""
+    """Returns the remainder of a / b with the sign of b, or (fmod) with the sign of a."""
     return combine(MOD, a, b, fmod=fmod)
 
 
 def bit_shift(a: Mixed[V], b: Mixed[V], direction: str) -> V:
-    """Integer a shifted by b bits to the LEFT or RIGHT."""
+    """Returns the integer a shifted by b bits to the LEFT or RIGHT."""
     return combine(BIT_SHIFT, a, b, direction=direction)
 
 
 def bitwise_and(a: Mixed[V], b: Mixed[V]) -> V:
-    """Bits of a that b has too."""
+    """Returns the bits that both a and b have."""
     return combine(BITWISE_AND, a, b)
 
 
 def bitwise_or(a: Mixed[V], b: Mixed[V]) -> V:
-    """Bits of a or b."""
+    """Returns the bits that a or b has."""
     return combine(BITWISE_OR, a, b)
 
 
 def bitwise_xor(a: Mixed[V], b: Mixed[V]) -> V:
-    """Bits of either a or b."""
+    """Returns the bits that exactly one of a and b has."""
     return combine(BITWISE_XOR, a, b)

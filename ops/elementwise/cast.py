@@ -94,5 +94,5 @@ OPS = (CAST,)
 
 
 def cast(x: V, to: npt.DTypeLike) -> V:
-    """x in dtype `to`: floats are truncated to integers, bool is x != 0."""
+    """Returns x in dtype `to`: floats are truncated to integers, bool is x != 0."""
     return apply1(CAST, x, to=to)

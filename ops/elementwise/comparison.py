@@ -20,40 +20,40 @@ OPS = (EQUAL, LESS, LESS_OR_EQUAL, GREATER, GREATER_OR_EQUAL, AND, OR, XOR)
 
 
 def equal(a: Mixed[V], b: Mixed[V]) -> V:
-    """a == b"""
+    """Returns a == b."""
     return combine(EQUAL, a, b)
 
 
 def less(a: Mixed[V], b: Mixed[V]) -> V:
-    """a < b"""
+    """Returns a < b."""
     return combine(LESS, a, b)
 
 
 def less_or_equal(a: Mixed[V], b: Mixed[V]) -> V:
-    """a <= b"""
+    """Returns a <= b."""
     return combine(LESS_OR_EQUAL, a, b)
 
 
 def greater(a: Mixed[V], b: Mixed[V]) -> V:
-    """a > b"""
+    """Returns a > b."""
     return combine(GREATER, a, b)
 
 
 def greater_or_equal(a: Mixed[V], b: Mixed[V]) -> V:
-    """a >= b"""
+    """Returns a >= b."""
     return combine(GREATER_OR_EQUAL, a, b)
 
 
 def logical_and(a: Mixed[V], b: Mixed[V]) -> V:
-    """Whether both hold."""
+    """Returns whether both hold."""
     return combine(AND, a, b)
 
 
 def logical_or(a: Mixed[V], b: Mixed[V]) -> V:
-    """Whether at least one holds."""
+    """Returns whether at least one holds."""
     return combine(OR, a, b)
 
 
 def logical_xor(a: Mixed[V], b: Mixed[V]) -> V:
-    """Whether exactly one holds."""
+    """Returns whether exactly one holds."""
     return combine(XOR, a, b)

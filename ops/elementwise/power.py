@@ -185,7 +185,7 @@ OPS = (POW,)
 
 
 def pow(base: Mixed[V], exponent: Mixed[V]) -> V:
-    """Base to the power of the exponent, in the base's dtype; a float exponent stays one where the base is integer."""
+    """Returns base ** exponent in the base's dtype; a float exponent stays a float where the base is integer."""
     if isinstance(exponent, float) and _is_integer(base):
         return combine(POW, base, np.asarray(exponent))
     return combine(POW, base, exponent)

@@ -157,20 +157,20 @@ OPS = (SUM, MEAN, MIN, MAX)
 
 
 def sum(*operands: Mixed[V]) -> V:
-    """Sum of all operands, element by element."""
+    """Returns the sum of all operands, element by element."""
     return combine(SUM, *operands)
 
 
 def mean(*operands: Mixed[V]) -> V:
-    """Arithmetic mean of all operands, element by element."""
+    """Returns the arithmetic mean of all operands, element by element."""
     return combine(MEAN, *operands)
 
 
 def min(*operands: Mixed[V]) -> V:
-    """Smallest of all operands, element by element."""
+    """Returns the smallest of all operands, element by element."""
     return combine(MIN, *operands)
 
 
 def max(*operands: Mixed[V]) -> V:
-    """Largest of all operands, element by element."""
+    """Returns the largest of all operands, element by element."""
     return combine(MAX, *operands)

@@ -58,7 +58,7 @@ OPS = (WHERE,)
 
 
 def where(condition: Mixed[V], x: Mixed[V], y: Mixed[V]) -> V:
-    """x where the condition holds, else y; all three broadcast. A number takes the dtype of the other side."""
+    """Returns x where the condition holds, else y; all three broadcast. A number takes the dtype of the other side."""
     sides: tuple[Mixed[V], Mixed[V]] = (_like(x, y), _like(y, x))
     return combine(WHERE, condition, *sides)
 

@@ -87,7 +87,7 @@ OPS = (COMPRESS,)
 
 
 def compress(x: V, condition: V, axis: int | None = None) -> V:
-    """The slices of x along `axis` whose condition (bool, one-dimensional) is true; elements where there is no axis."""
+    """Returns the slices of x along `axis` (elements where that is None) where the bools of `condition` are true."""
     if condition.spec.ndim != 1:
         raise ShapeError(f"a condition has one dimension, and {condition.spec} has {condition.spec.ndim}")
     count = length(count_nonzero(condition), numbers_to(condition.spec.shape[0]))

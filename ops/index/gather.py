@@ -147,15 +147,15 @@ OPS = (GATHER, GATHER_ELEMENTS, GATHER_ND)
 
 
 def gather(x: V | Array, indices: V | Array, axis: int = 0) -> V:
-    """Slices of x along `axis`, picked by int32 or int64 indices; their shape replaces that axis."""
+    """Returns slices of x along `axis`, picked by int32 or int64 indices; their shape replaces that axis."""
     return cast(V, apply(GATHER, (x, indices), axis=axis)[0])
 
 
 def gather_elements(x: V | Array, indices: V | Array, axis: int = 0) -> V:
-    """y[i, j] = x[indices[i, j], j] for axis 0, and likewise for others."""
+    """Returns y with y[i, j] = x[indices[i, j], j] for axis 0, and likewise for others."""
     return cast(V, apply(GATHER_ELEMENTS, (x, indices), axis=axis)[0])
 
 
 def gather_nd(x: V | Array, indices: V | Array, batch_dims: int = 0) -> V:
-    """y[b, i] = x[b, indices[b, i, 0], indices[b, i, 1], ...]."""
+    """Returns y with y[b, i] = x[b, indices[b, i, 0], indices[b, i, 1], ...]."""
     return cast(V, apply(GATHER_ND, (x, indices), batch_dims=batch_dims)[0])

@@ -160,7 +160,7 @@ def non_max_suppression(
     *,
     center_point_box: bool = False,
 ) -> V:
-    """Rows (batch, class, box), int64: boxes that overlap no better one of their class by more than the threshold.
+    """Returns rows (batch, class, box), int64, of boxes that overlap no better one of their class above the threshold.
 
     `boxes` are (batch, n, 4), `scores` (batch, classes, n), both float32. At most `max_output` a class, best first, of
     scores above `score_threshold` if there is one. The three numbers may be vars of one element.

@@ -131,11 +131,11 @@ OPS = (COUNT_NONZERO, NONZERO)
 
 
 def count_nonzero(x: V) -> V:
-    """How many elements are not zero, as an int64 scalar: NaN counts, -0.0 does not."""
+    """Returns the number of elements that are not zero, as an int64 scalar: NaN counts, -0.0 does not."""
     return apply1(COUNT_NONZERO, x)
 
 
 def nonzero(x: V) -> V:
-    """The coordinates of the elements that are not zero, in C order: int64, one row an axis, one column an element."""
+    """Returns the coordinates of the elements that are not zero, in C order: int64 (axes, elements)."""
     count = length(count_nonzero(x), numbers_to(math.prod(x.spec.shape)))
     return apply1(NONZERO, x, count=count)

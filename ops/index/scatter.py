@@ -139,10 +139,10 @@ OPS = (SCATTER_ELEMENTS, SCATTER_ND)
 def scatter_elements(
     data: V | Array, indices: V | Array, updates: V | Array, axis: int = 0, reduction: str = "none"
 ) -> V:
-    """A copy of data where y[indices[i, j], j] = updates[i, j]; `reduction` is none, add, mul, max or min."""
+    """Returns a copy of data with y[indices[i, j], j] = updates[i, j]; `reduction` is none, add, mul, max or min."""
     return cast(V, apply(SCATTER_ELEMENTS, (data, indices, updates), axis=axis, reduction=reduction)[0])
 
 
 def scatter_nd(data: V | Array, indices: V | Array, updates: V | Array, reduction: str = "none") -> V:
-    """A copy of data where y[indices[i, 0], indices[i, 1], ...] = updates[i]."""
+    """Returns a copy of data with y[indices[i, 0], indices[i, 1], ...] = updates[i]."""
     return cast(V, apply(SCATTER_ND, (data, indices, updates), reduction=reduction)[0])

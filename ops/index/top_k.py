@@ -130,7 +130,7 @@ OPS = (TOP_K,)
 
 
 def top_k(x: V, k: Length, axis: int = -1, largest: bool = True) -> tuple[V, V]:
-    """The `k` greatest (or least) elements along `axis`, best first, and their int64 indices.
+    """Returns the `k` greatest (or least) elements along `axis`, best first, and their int64 indices.
 
     `k` may be a var of one integer, which the run decides.
     """

@@ -132,10 +132,10 @@ OPS = (UNIQUE,)
 
 
 def unique(x: V, axis: int | None = None, *, in_order: bool = True) -> tuple[V, V, V, V]:
-    """The distinct slices along `axis` (elements where there is none), as numpy's `unique` gives them.
+    """Returns the distinct slices along `axis` (elements where that is None), as numpy's `unique` does, and three more.
 
-    Behind them, all int64: where each occurs first, the number of each slice of x, and how often each occurs. Not
-    `in_order`, they come as they occur.
+    Those are int64: where each occurs first, the number of each slice of x, and how often each occurs. If not
+    `in_order`, the slices come as they occur.
     """
     values, first, inverse, times, number = apply(UNIQUE, (x,), axis=axis, sorted=in_order)
     at = 0 if axis is None else normalize_axis(axis, x.spec.ndim)

@@ -123,7 +123,7 @@ OPS = (ARANGE_COUNT, ARANGE)
 
 
 def arange(start: Operand, limit: Operand, delta: Operand = 1) -> Any:
-    """start, start + delta, ... up to before limit. At least one of them must be a var, with one element.
+    """Returns start, start + delta, ... up to before limit. At least one of them must be a var, with one element.
 
     Numbers take its element type. Raises ArityError where there is no var: numpy makes such an array.
     """

@@ -69,12 +69,12 @@ OPS = (CONCAT,)
 
 
 def concat(xs: Sequence[V | Operand], axis: int = 0) -> V:
-    """The operands one behind the other along `axis`."""
+    """Joins the operands along `axis`."""
     return cast(V, apply(CONCAT, xs, axis=axis)[0])
 
 
 def stack(xs: Sequence[V], axis: int = 0) -> V:
-    """The operands, all of one shape, one behind the other along a new `axis`."""
+    """Joins operands of one shape along a new `axis`."""
     if not xs:
         raise ArityError("stack: at least one operand is wanted")
     return concat([unsqueeze(x, [axis]) for x in xs], axis)

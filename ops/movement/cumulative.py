@@ -87,10 +87,10 @@ OPS = (CUM_SUM, REVERSE_SEQUENCE)
 
 
 def cum_sum(x: V, axis: int, exclusive: bool = False, reverse: bool = False) -> V:
-    """Sums of the elements up to each along `axis`."""
+    """Returns sums of the elements up to each along `axis`."""
     return apply1(CUM_SUM, x, axis=axis, exclusive=exclusive, reverse=reverse)
 
 
 def reverse_sequence(x: V, lengths: Operand, batch_axis: int = 1, time_axis: int = 0) -> V:
-    """The first lengths[b] time steps of each sequence b backwards."""
+    """Returns each sequence b with its first lengths[b] time steps in reverse order."""
     return apply1(REVERSE_SEQUENCE, x, lengths, batch_axis=batch_axis, time_axis=time_axis)

@@ -182,20 +182,23 @@ OPS = (TRILU, EYE_LIKE, ONE_HOT, HARDMAX)
 
 
 def trilu(x: V, upper: bool = True, k: int = 0) -> V:
-    """The upper (or lower) triangle of matrices, `k` above the main diagonal; zeros elsewhere."""
+    """Returns the upper (or lower) triangle of matrices, `k` above the main diagonal, and zeros elsewhere."""
     return apply1(TRILU, x, upper=upper, k=k)
 
 
 def eye_like(x: V, dtype: npt.DTypeLike | None = None, k: int = 0) -> V:
-    """Ones on the diagonal `k` above the main one, of the shape of x."""
+    """Returns ones on the diagonal `k` above the main one, in the shape of x."""
     return apply1(EYE_LIKE, x, dtype=dtype, k=k)
 
 
 def one_hot(indices: V, values: Operand, depth: Length, axis: int = -1) -> V:
-    """values[1] where the new `axis` of length `depth` (or a var of one integer) equals the index, else values[0]."""
+    """Returns values[1] where the new `axis` of length `depth` is the index, else values[0].
+
+    `depth` may be a var of one integer.
+    """
     return apply1(ONE_HOT, indices, values, depth=length(depth), axis=axis)
 
 
 def hardmax(x: V, axis: int = -1) -> V:
-    """One at the first greatest element along `axis`, else zero."""
+    """Returns one at the first greatest element along `axis`, else zero."""
     return apply1(HARDMAX, x, axis=axis)

@@ -63,7 +63,7 @@ OPS = (RESHAPE,)
 
 
 def reshape(x: V, shape: Sequence[Length], *, zero_copies: bool = False) -> V:
-    """The elements in C order; one dimension may be -1, and a 0 takes the one of x there where `zero_copies`.
+    """Returns the elements in C order; one dimension may be -1, and 0 is the one of x there where `zero_copies`.
 
     A length may be a var of one integer, which the run decides.
     """
@@ -71,14 +71,14 @@ def reshape(x: V, shape: Sequence[Length], *, zero_copies: bool = False) -> V:
 
 
 def flatten(x: V, axis: int = 1) -> V:
-    """A matrix: the dimensions before `axis` by those from it on."""
+    """Returns a matrix: the dimensions before `axis` by those from it on."""
     shape = x.spec.shape
     cut = axis if axis == len(shape) else normalize_axis(axis, len(shape))
     return reshape(x, (math.prod(shape[:cut]), math.prod(shape[cut:])))
 
 
 def squeeze(x: V, axes: Sequence[int] | None = None) -> V:
-    """Without the dimensions `axes`, which must have length 1; without all such where none are given."""
+    """Removes the dimensions `axes`, which must have length 1; all such where `axes` is None."""
     shape = x.spec.shape
     gone = {i for i, n in enumerate(shape) if n == 1} if axes is None else set(normalize_axes(axes, len(shape)))
     if any(shape[i] != 1 for i in gone):
@@ -87,7 +87,7 @@ def squeeze(x: V, axes: Sequence[int] | None = None) -> V:
 
 
 def unsqueeze(x: V, axes: Sequence[int]) -> V:
-    """With new dimensions of length 1, which stand at `axes` of the result."""
+    """Inserts dimensions of length 1, at the places `axes` of the result."""
     ndim = len(x.spec.shape) + len(axes)
     new, kept = set(normalize_axes(axes, ndim)), iter(x.spec.shape)
     return reshape(x, [1 if i in new else next(kept) for i in range(ndim)])

@@ -136,7 +136,7 @@ def slice(
     axes: Sequence[int] | None = None,
     steps: Sequence[int] | None = None,
 ) -> V:
-    """Along each of `axes` (all leading ones where none are given) the elements starts:ends:steps.
+    """Returns the elements starts:ends:steps along each of `axes` (all leading ones where that is None).
 
     Starts and ends may be vars of one integer, which the run decides.
     """

@@ -50,5 +50,5 @@ OPS = (TILE,)
 
 
 def tile(x: V, repeats: Sequence[Length]) -> V:
-    """x, repeats[i] times along axis i; these may be vars of one integer."""
+    """Repeats x repeats[i] times along axis i; these may be vars of one integer."""
     return apply1(TILE, x, repeats=lengths(repeats, few))

@@ -146,27 +146,30 @@ OPS = (IDENTITY, TRANSPOSE, EXPAND, SPLIT)
 
 
 def identity(x: V) -> V:
-    """x itself."""
+    """Returns x itself."""
     return apply1(IDENTITY, x)
 
 
 def dropout(x: V) -> V:
-    """x itself, as ever when nothing is being trained."""
+    """Returns x itself, which is dropout outside training."""
     return identity(x)
 
 
 def transpose(x: V, perm: Sequence[int] | None = None) -> V:
-    """The axes in the order `perm`; reversed where none is given."""
+    """Returns the axes in the order `perm`; reversed where that is None."""
     return apply1(TRANSPOSE, x, perm=perm)
 
 
 def expand(x: V, shape: Sequence[Length]) -> V:
-    """Broadcast together with `shape`, of which a length may be a var of one integer."""
+    """Broadcasts x together with `shape`, of which a length may be a var of one integer."""
     return apply1(EXPAND, x, shape=lengths(shape))
 
 
 def split(x: V, parts: int | Sequence[int], axis: int = 0) -> tuple[V, ...]:
-    """Consecutive parts along `axis`: of the given lengths, or that many of equal length, the last maybe shorter."""
+    """Returns consecutive parts along `axis`: of these lengths, or that many of equal length.
+
+    Of parts of equal length the last ones may be shorter, or empty.
+    """
     length = x.spec.shape[normalize_axis(axis, len(x.spec.shape))]
     sizes = _equal_parts(length, parts) if isinstance(parts, int) else tuple(parts)
     return cast(tuple[V, ...], apply(SPLIT, (x,), sizes=sizes, axis=axis))

@@ -206,5 +206,5 @@ OPS = (BATCH_NORM,)
 
 
 def batch_norm(x: V, scale: Operand, bias: Operand, mean: Operand, var: Operand, *, epsilon: float = 1e-5) -> V:
-    """(x - mean) / sqrt(var + epsilon) * scale + bias, one of each a channel; x (N, C, ...)."""
+    """Returns (x - mean) / sqrt(var + epsilon) * scale + bias, one of each a channel; x (N, C, ...)."""
     return apply1(BATCH_NORM, x, scale, bias, mean, var, epsilon=epsilon)

@@ -279,7 +279,7 @@ OPS = (BATCH_NORM_TRAINING, CHANNEL_SUMS, BATCH_NORM_DATA_GRADIENT)
 
 
 def batch_norm_training(x: V, scale: Operand, bias: Operand, *, epsilon: float = 1e-5) -> tuple[V, V, V]:
-    """x with mean 0 and variance 1 in each channel, times scale (C,), plus bias; that mean, and that variance.
+    """Normalizes each channel of x, then times scale (C,), plus bias; returns y, and mean and variance of the batch.
 
     The variance divides by the number of elements, as normalization needs it; see `batch_norm_running`.
     """
@@ -289,10 +289,10 @@ def batch_norm_training(x: V, scale: Operand, bias: Operand, *, epsilon: float =
 def batch_norm_running(
     x: V, scale: Operand, bias: Operand, mean: V, variance: V, *, momentum: float = 0.1, epsilon: float = 1e-5
 ) -> V:
-    """`batch_norm_training` that also moves the parameters `mean` and `variance` towards those of the batch.
+    """Computes `batch_norm_training`, and moves the parameters `mean` and `variance` towards those of the batch.
 
-    Each is 1 - momentum of what it was and momentum of what the batch has, at the end of a run, as in torch: the
-    variance is that of a sample, divided by one less. Raises ShapeError where a channel has one element.
+    At the end of a run, each becomes (1 - momentum) times itself plus momentum times that of the batch, as in torch;
+    the variance is that of a sample, divided by one less. Raises ShapeError where a channel has one element.
     """
     if x.spec.ndim < 2 or x.spec.shape[1] == 0:
         raise ShapeError(f"batch_norm_running: {x.spec} has no channels in its second dimension")

@@ -100,5 +100,5 @@ OPS = (LRN,)
 
 
 def lrn(x: V, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0) -> V:
-    """x / (bias + alpha / size * sum of x ** 2 over `size` channels around) ** beta; x (N, C, spatial...)."""
+    """Returns x / (bias + alpha / size * sum of x ** 2 over `size` channels around) ** beta; x (N, C, spatial...)."""
     return apply1(LRN, x, size=size, alpha=alpha, beta=beta, bias=bias)

@@ -170,20 +170,20 @@ OPS = (LAYER_NORM, RMS_NORM, INSTANCE_NORM, GROUP_NORM)
 
 
 def layer_norm(x: V, scale: Operand, bias: Operand | None = None, axis: int = -1, epsilon: float = 1e-5) -> V:
-    """Mean 0 and variance 1 over the dimensions from `axis` on, then times scale, plus bias."""
+    """Normalizes to mean 0 and variance 1 over the dimensions from `axis` on, then times scale, plus bias."""
     return apply1(LAYER_NORM, x, scale, *(() if bias is None else (bias,)), axis=axis, epsilon=epsilon)
 
 
 def rms_norm(x: V, scale: Operand, axis: int = -1, epsilon: float = 1e-5) -> V:
-    """x / sqrt(mean(x ** 2) + epsilon) * scale over the dimensions from `axis` on."""
+    """Returns x / sqrt(mean(x ** 2) + epsilon) * scale over the dimensions from `axis` on."""
     return apply1(RMS_NORM, x, scale, axis=axis, epsilon=epsilon)
 
 
 def instance_norm(x: V, scale: Operand, bias: Operand, epsilon: float = 1e-5) -> V:
-    """Mean 0 and variance 1 in each channel of each image, then times scale (C,), plus bias (C,)."""
+    """Normalizes to mean 0 and variance 1 in each channel of an image, then times scale (C,), plus bias (C,)."""
     return apply1(INSTANCE_NORM, x, scale, bias, epsilon=epsilon)
 
 
 def group_norm(x: V, scale: Operand, bias: Operand, num_groups: int, epsilon: float = 1e-5) -> V:
-    """Mean 0 and variance 1 in each group of channels of each image, then times scale (C,), plus bias (C,)."""
+    """Normalizes to mean 0 and variance 1 in each group of channels of an image, then times scale, plus bias (C,)."""
     return apply1(GROUP_NORM, x, scale, bias, num_groups=num_groups, epsilon=epsilon)

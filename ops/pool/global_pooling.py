@@ -135,15 +135,15 @@ OPS = (GLOBAL_AVERAGE_POOL, GLOBAL_MAX_POOL, GLOBAL_LP_POOL)
 
 
 def global_average_pool(x: V) -> V:
-    """The mean of each channel: (N, C, 1...)."""
+    """Returns the mean of each channel: (N, C, 1...)."""
     return apply1(GLOBAL_AVERAGE_POOL, x)
 
 
 def global_max_pool(x: V) -> V:
-    """The largest element of each channel: (N, C, 1...)."""
+    """Returns the largest element of each channel: (N, C, 1...)."""
     return apply1(GLOBAL_MAX_POOL, x)
 
 
 def global_lp_pool(x: V, p: int = 2) -> V:
-    """(sum of |x| ** p) ** (1 / p) of each channel: (N, C, 1...)."""
+    """Returns (sum of |x| ** p) ** (1 / p) of each channel: (N, C, 1...)."""
     return apply1(GLOBAL_LP_POOL, x, p=p)

@@ -189,7 +189,7 @@ def max_pool(
     ceil_mode: bool = False,
     auto_pad: str = "NOTSET",
 ) -> V:
-    """The largest element of each window."""
+    """Returns the largest element of each window."""
     window = _window(x, kernel_shape, strides, pads, dilations)
     return apply1(MAX_POOL, x, **window, ceil_mode=ceil_mode, auto_pad=auto_pad)
 
@@ -205,7 +205,7 @@ def max_pool_with_indices(
     auto_pad: str = "NOTSET",
     storage_order: int = 0,
 ) -> tuple[V, V]:
-    """The largest element of each window, and where it is in the whole of x (int64)."""
+    """Returns the largest element of each window, and its position in the whole of x (int64)."""
     window = _window(x, kernel_shape, strides, pads, dilations)
     more = {"ceil_mode": ceil_mode, "auto_pad": auto_pad, "storage_order": storage_order}
     return cast(tuple[V, V], apply(MAX_POOL, (x,), **window, **more, with_indices=True))
@@ -222,7 +222,7 @@ def average_pool(
     auto_pad: str = "NOTSET",
     count_include_pad: bool = False,
 ) -> V:
-    """The mean of each window; padding counts as zeros only with `count_include_pad`."""
+    """Returns the mean of each window; padding counts as zeros only with `count_include_pad`."""
     window = _window(x, kernel_shape, strides, pads, dilations)
     more = {"ceil_mode": ceil_mode, "auto_pad": auto_pad, "count_include_pad": count_include_pad}
     return apply1(AVERAGE_POOL, x, **window, **more)
@@ -239,6 +239,6 @@ def lp_pool(
     ceil_mode: bool = False,
     auto_pad: str = "NOTSET",
 ) -> V:
-    """(sum of |x| ** p) ** (1 / p) of each window."""
+    """Returns (sum of |x| ** p) ** (1 / p) of each window."""
     window = _window(x, kernel_shape, strides, pads, dilations)
     return apply1(LP_POOL, x, **window, p=p, ceil_mode=ceil_mode, auto_pad=auto_pad)

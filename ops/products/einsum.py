@@ -183,5 +183,5 @@ OPS = (EINSUM,)
 
 
 def einsum(equation: str, *operands: V | Array) -> V:
-    """numpy.einsum: products of all operands, summed over the labels that the result of the equation does not have."""
+    """Computes numpy.einsum: products of all operands, summed over the labels that the result does not have."""
     return cast(V, apply(EINSUM, operands, equation=equation)[0])

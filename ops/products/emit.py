@@ -95,7 +95,7 @@ def smooth(function: Callable[[Floats], Floats]) -> Callable[..., None]:
 
 
 def clip(builder: Value, words: Words, numbers: Words) -> None:
-    """f(y, count; low, high): NaN stays NaN."""
+    """Returns min(max(x, lo), hi) for scalars; a bound that is None is the smallest or largest number of x's dtype."""
     low, high = (_splat(builder, n) for n in numbers)
     smooth(lambda x: x.at_least(low).at_most(high))(builder, words, ())
 

@@ -162,13 +162,16 @@ def gemm(
     trans_a: bool = False,
     trans_b: bool = False,
 ) -> V:
-    """alpha * a @ b + beta * c; `a` is (M, K) or, where transposed, (K, M), `b` likewise, `c` broadcasts to (M, N)."""
+    """Returns alpha * a @ b + beta * c.
+
+    `a` is (M, K) or, where transposed, (K, M), `b` likewise, and `c` broadcasts to (M, N).
+    """
     more = (b,) if c is None else (b, c)
     return apply1(GEMM, a, *more, alpha=alpha, beta=beta, trans_a=trans_a, trans_b=trans_b)
 
 
 def linear(x: V, weight: Operand, bias: Operand | None = None) -> V:
-    """x @ weight.T + bias; `x` is (..., K), `weight` (N, K), `bias` (N,)."""
+    """Returns x @ weight.T + bias; `x` is (..., K), `weight` (N, K), `bias` (N,)."""
     shape = x.spec.shape
     if len(shape) == 2:
         return gemm(x, weight, bias, trans_b=True)

@@ -153,5 +153,8 @@ OPS = (MATMUL,)
 
 
 def matmul(a: V | Array, b: V | Array) -> V:
-    """numpy.matmul: products of the last two axes, leading axes broadcast, a vector is a single row or column."""
+    """Computes numpy.matmul: products of the last two axes.
+
+    Leading axes broadcast; a vector is a single row or column.
+    """
     return cast(V, apply(MATMUL, (a, b))[0])

@@ -175,7 +175,7 @@ def conv_integer(
     dilations: Sizes = 1,
     group: int = 1,
 ) -> V:
-    """Convolution of x - x_zero_point with w - w_zero_point for int8 or uint8, exactly, in int32."""
+    """Convolves x - x_zero_point with w - w_zero_point for int8 or uint8, exactly, in int32."""
     zeros = (zero_point_operand(x_zero_point, x), zero_point_operand(w_zero_point, w))
     return apply1(CONV_INTEGER, x, w, *zeros, **spatial_attributes(x.spec, strides, pads, dilations), group=group)
 
@@ -196,7 +196,7 @@ def qlinear_conv(
     dilations: Sizes = 1,
     group: int = 1,
 ) -> V:
-    """Convolution of quantised tensors, quantised again. The bias is int32, its scale x_scale * w_scale."""
+    """Convolves quantised tensors, and quantises the result. The bias is int32, its scale x_scale * w_scale."""
     left = scale_and_zero_point(x_scale, x_zero_point, x)
     right = scale_and_zero_point(w_scale, w_zero_point, w)
     out = scale_and_zero_point(y_scale, y_zero_point, x)

@@ -74,5 +74,5 @@ OPS = (DYNAMIC_QUANTIZE_LINEAR,)
 
 
 def dynamic_quantize_linear(x: V) -> tuple[V, V, V]:
-    """x as uint8, with the scale and the zero point that its range asks for."""
+    """Returns x as uint8, with the scale and the zero point that its range asks for."""
     return cast(tuple[V, V, V], apply(DYNAMIC_QUANTIZE_LINEAR, (x,)))

@@ -178,7 +178,7 @@ def quantize_linear(
     to: Any = None,
     precision: Any = None,
 ) -> V:
-    """saturate(round(x / scale) + zero_point), halves to even, as the type of the zero point (or `to`, else uint8).
+    """Returns saturate(round(x / scale) + zero_point), halves to even, in the type of the zero point (or `to`, uint8).
 
     A scale is one number, one for each place along `axis`, or one for each `block_size` places along it. Divides in the
     type of the scale, or in `precision`.
@@ -192,6 +192,6 @@ def quantize_linear(
 def dequantize_linear(
     x: V, scale: Operand, zero_point: Operand | None = None, *, axis: int = 1, block_size: int = 0, to: Any = None
 ) -> V:
-    """(x - zero_point) * scale, as the type of the scale (or `to`); scales as in quantize_linear."""
+    """Returns (x - zero_point) * scale, in the type of the scale (or `to`); scales as in quantize_linear."""
     more = () if zero_point is None else (zero_point_operand(zero_point, x),)
     return apply1(DEQUANTIZE_LINEAR, x, scale_operand(scale), *more, axis=axis, block_size=block_size, to=to)

@@ -135,7 +135,7 @@ OPS = (MATMUL_INTEGER, QLINEAR_MATMUL)
 
 
 def matmul_integer(a: V, b: Operand, a_zero_point: Operand = 0, b_zero_point: Operand = 0) -> V:
-    """(a - a_zero_point) @ (b - b_zero_point) for int8 or uint8, exactly, in int32."""
+    """Returns (a - a_zero_point) @ (b - b_zero_point) for int8 or uint8, exactly, in int32."""
     return apply1(MATMUL_INTEGER, a, b, zero_point_operand(a_zero_point, a), zero_point_operand(b_zero_point, b))
 
 
@@ -150,7 +150,7 @@ def qlinear_matmul(
     b_zero_point: Operand = 0,
     y_zero_point: Operand = 0,
 ) -> V:
-    """The product of two quantised matrices, quantised again."""
+    """Multiplies two quantised matrices, and quantises the product."""
     left = scale_and_zero_point(a_scale, a_zero_point, a)
     right = scale_and_zero_point(b_scale, b_zero_point, b)
     out = scale_and_zero_point(y_scale, y_zero_point, a)

@@ -70,9 +70,12 @@ def rnn(
     initial_h: Operand | None = None,
     **options: Any,
 ) -> tuple[V, V]:
-    """h = f(x w + h r + bias); y and the last h.
+    """Computes h = f(x w + h r + bias); returns y and the last h.
 
-    Options: direction, layout, clip, activations with activation_alpha and activation_beta.
+    x is (time, batch, inputs), w (directions, gates * hidden, inputs), r likewise for the state, y (time, directions,
+    batch, hidden), a state (directions, batch, hidden). `lengths` (batch,) end sequences early. Options: `direction`
+    (forward, reverse or bidirectional), `layout` (1 puts the batch first), `clip`, `activations` with
+    `activation_alpha` and `activation_beta`.
     """
     more = {"bias": bias, "lengths": lengths, "initial_h": initial_h}
     return cast(tuple[V, V], _apply(RNN, (x, w, r), more, options))
@@ -88,7 +91,10 @@ def gru(
     initial_h: Operand | None = None,
     **options: Any,
 ) -> tuple[V, V]:
-    """Gated recurrent units, gates z, r, h; y and the last h. Options as in rnn, and linear_before_reset."""
+    """Computes gated recurrent units (gates z, r, h); returns y and the last h.
+
+    Options as in rnn, and linear_before_reset.
+    """
     more = {"bias": bias, "lengths": lengths, "initial_h": initial_h}
     return cast(tuple[V, V], _apply(GRU, (x, w, r), more, options))
 
@@ -105,9 +111,9 @@ def lstm(
     peepholes: Operand | None = None,
     **options: Any,
 ) -> tuple[V, V, V]:
-    """Long short-term memory, gates i, o, f, c; y, the last h, the last cell. Options as in rnn, and input_forget.
+    """Computes long short-term memory (gates i, o, f, c); returns y, the last h and the last cell.
 
-    `peepholes` (directions, 3 * hidden) are of i, o and f.
+    Options as in rnn, and input_forget. `peepholes` (directions, 3 * hidden) are those of i, o and f.
     """
     states = {"initial_h": initial_h, "initial_c": initial_c}
     more = {"bias": bias, "lengths": lengths, "peepholes": peepholes, **states}

@@ -198,7 +198,7 @@ OPS = (SOFTMAX_CROSS_ENTROPY, SOFTMAX_CROSS_ENTROPY_GRADIENT)
 def softmax_cross_entropy(
     logits: V, labels: Operand, reduction: str = "mean", *, ignore_index: int = -100, label_smoothing: float = 0.0
 ) -> V:
-    """-log(softmax(logits)) of the class that each label names; logits (N, C, ...), labels (N, ...) integers.
+    """Returns -log(softmax(logits)) of the class that a label names; logits (N, C, ...), labels (N, ...) integers.
 
     The mean over all labels but `ignore_index`, their sum, or ("none") one loss a label. With `label_smoothing` s, the
     target is 1 - s at the label, and s spread over all classes. Raises IndexRangeError, as it runs, for other labels.
@@ -208,6 +208,6 @@ def softmax_cross_entropy(
 
 
 def mse_loss(prediction: V, target: Operand) -> V:
-    """The mean of the squares of prediction - target, which has its shape."""
+    """Returns the mean of the squares of prediction - target, which has its shape."""
     difference: Any = cast(Any, prediction) - target
     return cast(V, reduce_mean(difference * difference, None, keepdims=False))

@@ -293,53 +293,54 @@ OPS = (
 
 
 Axes = Sequence[int] | None
+"""All axes where it is None, none where it is empty."""
 
 
 def reduce_max(x: V, axes: Axes = None, keepdims: bool = True) -> V:
-    """Largest element over `axes`, which stay with length 1 where `keepdims` is set."""
+    """Returns the largest element over `axes`, which stay with length 1 where `keepdims` is set."""
     return apply1(REDUCE_MAX, x, axes=axes, keepdims=keepdims)
 
 
 def reduce_min(x: V, axes: Axes = None, keepdims: bool = True) -> V:
-    """Smallest element over `axes`, which stay with length 1 where `keepdims` is set."""
+    """Returns the smallest element over `axes`, which stay with length 1 where `keepdims` is set."""
     return apply1(REDUCE_MIN, x, axes=axes, keepdims=keepdims)
 
 
 def reduce_sum(x: V, axes: Axes = None, keepdims: bool = True) -> V:
-    """Sum over `axes`, which stay with length 1 where `keepdims` is set."""
+    """Returns the sum over `axes`, which stay with length 1 where `keepdims` is set."""
     return apply1(REDUCE_SUM, x, axes=axes, keepdims=keepdims)
 
 
 def reduce_prod(x: V, axes: Axes = None, keepdims: bool = True) -> V:
-    """Product over `axes`, which stay with length 1 where `keepdims` is set."""
+    """Returns the product over `axes`, which stay with length 1 where `keepdims` is set."""
     return apply1(REDUCE_PROD, x, axes=axes, keepdims=keepdims)
 
 
 def reduce_mean(x: V, axes: Axes = None, keepdims: bool = True) -> V:
-    """Mean over `axes`, which stay with length 1 where `keepdims` is set."""
+    """Returns the mean over `axes`, which stay with length 1 where `keepdims` is set."""
     return apply1(REDUCE_MEAN, x, axes=axes, keepdims=keepdims)
 
 
 def reduce_l1(x: V, axes: Axes = None, keepdims: bool = True) -> V:
-    """Sum of |x| over `axes`, which stay with length 1 where `keepdims` is set."""
+    """Returns the sum of |x| over `axes`, which stay with length 1 where `keepdims` is set."""
     return apply1(REDUCE_L1, x, axes=axes, keepdims=keepdims)
 
 
 def reduce_l2(x: V, axes: Axes = None, keepdims: bool = True) -> V:
-    """Root of the sum of x squared over `axes`, which stay with length 1 where `keepdims` is set."""
+    """Returns the root of the sum of x squared over `axes`, which stay with length 1 where `keepdims` is set."""
     return apply1(REDUCE_L2, x, axes=axes, keepdims=keepdims)
 
 
 def reduce_sum_square(x: V, axes: Axes = None, keepdims: bool = True) -> V:
-    """Sum of x squared over `axes`, which stay with length 1 where `keepdims` is set."""
+    """Returns the sum of x squared over `axes`, which stay with length 1 where `keepdims` is set."""
     return apply1(REDUCE_SUM_SQUARE, x, axes=axes, keepdims=keepdims)
 
 
 def reduce_log_sum(x: V, axes: Axes = None, keepdims: bool = True) -> V:
-    """log(sum(x)) over `axes`, which stay with length 1 where `keepdims` is set."""
+    """Returns log(sum(x)) over `axes`, which stay with length 1 where `keepdims` is set."""
     return apply1(REDUCE_LOG_SUM, x, axes=axes, keepdims=keepdims)
 
 
 def reduce_log_sum_exp(x: V, axes: Axes = None, keepdims: bool = True) -> V:
-    """log(sum(exp(x))) over `axes`, which stay with length 1 where `keepdims` is set."""
+    """Returns log(sum(exp(x))) over `axes`, which stay with length 1 where `keepdims` is set."""
     return apply1(REDUCE_LOG_SUM_EXP, x, axes=axes, keepdims=keepdims)

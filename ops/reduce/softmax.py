@@ -99,10 +99,10 @@ OPS = (SOFTMAX, LOG_SOFTMAX)
 
 
 def softmax(x: V, axis: int = -1) -> V:
-    """exp(x) / sum(exp(x)) along `axis`; same shape as x."""
+    """Returns exp(x) / sum(exp(x)) along `axis`, in the shape of x."""
     return apply1(SOFTMAX, x, axis=axis)
 
 
 def log_softmax(x: V, axis: int = -1) -> V:
-    """log(softmax(x)) along `axis`; same shape as x."""
+    """Returns log(softmax(x)) along `axis`, in the shape of x."""
     return apply1(LOG_SOFTMAX, x, axis=axis)

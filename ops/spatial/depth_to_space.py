@@ -80,10 +80,10 @@ OPS = (DEPTH_TO_SPACE, SPACE_TO_DEPTH)
 
 
 def depth_to_space(x: V, blocksize: int, mode: str = "DCR") -> V:
-    """(N, C, H, W) to (N, C / b / b, H * b, W * b)."""
+    """Moves channels into space: (N, C, H, W) to (N, C / b / b, H * b, W * b)."""
     return apply1(DEPTH_TO_SPACE, x, blocksize=blocksize, mode=mode)
 
 
 def space_to_depth(x: V, blocksize: int, mode: str = "DCR") -> V:
-    """(N, C, H, W) to (N, C * b * b, H / b, W / b)."""
+    """Moves space into channels: (N, C, H, W) to (N, C * b * b, H / b, W / b)."""
     return apply1(SPACE_TO_DEPTH, x, blocksize=blocksize, mode=mode)

@@ -184,7 +184,7 @@ def pad(
     value: Operand | None = None,
     axes: Sequence[int] | None = None,
 ) -> V:
-    """x with a border. `pads` are all numbers before, then all after, of `axes` (of every axis where none are given).
+    """Adds a border. `pads` are all numbers before, then all after, of `axes` (of every axis where that is None).
 
     Negative pads take elements away. `mode` is constant (0 where no value is given), reflect, edge or wrap.
     """

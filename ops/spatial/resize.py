@@ -105,7 +105,7 @@ def resize(
     roi: Sequence[float] = (),
     antialias: bool = False,
 ) -> V:
-    """x brought to `sizes`, or to floor(shape * scales); one entry for each dimension. Raises ArityError."""
+    """Resizes x to `sizes`, or to floor(shape * scales); one entry for each dimension. Raises ArityError."""
     if not sizes and not scales:
         raise ArityError("resize: sizes or scales must be given")
     return apply1(

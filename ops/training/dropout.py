@@ -119,10 +119,10 @@ OPS = (DROPOUT,)
 
 
 def dropout_training(x: V, step: V, *, rate: float = 0.5, seed: int) -> V:
-    """x / (1 - rate), but 0 with probability `rate`; no bytes are kept for which.
+    """Returns x / (1 - rate), but 0 with probability `rate`; the mask is computed again in the backward pass.
 
-    They are a function of `seed`, of `step` (one int64) and of the place of an element: give each layer a seed of its
-    own, and let the step be an input, or a parameter that is counted up when the training step is complete:
+    The mask is a function of `seed`, of `step` (one int64) and of the place of an element: use a different seed for
+    each layer, and let the step be an input, or a parameter that is counted up when the training step is complete:
     graph.assign(step, step + 1).
     """
     return apply1(DROPOUT, x, step, rate=rate, seed=seed)
