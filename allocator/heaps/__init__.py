@@ -7,15 +7,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from allocator.errors import UnknownHeapError
-from allocator.heaps.base import Heap
-from allocator.heaps.best_fit import BEST_FIT
 from allocator.heaps.bfc import BFC_ONNXRUNTIME, BFC_TENSORFLOW
 from allocator.heaps.buddy import Buddy
 from allocator.heaps.events import Events
-from allocator.heaps.first_fit import FIRST_FIT
+from allocator.heaps.growing import BEST_FIT, FIRST_FIT
 from allocator.heaps.pytorch import PyTorch
 from allocator.heaps.refcount import Refcount
-from allocator.heaps.simulated import Simulated
+from allocator.heaps.simulated import Heap, Simulated
 from allocator.problem import NO_CAPACITY
 
 HEAPS: Mapping[str, Heap] = MappingProxyType(

@@ -15,8 +15,7 @@ import numpy as np
 from attrs import frozen
 
 from allocator.errors import ProblemError
-from allocator.heaps.base import round_up
-from allocator.heaps.blocks import Demand, Rules, run_blocks
+from allocator.heaps.blocks import Demand, Rules, round_up, run_blocks
 from allocator.heaps.events import Events
 from allocator.heaps.simulated import Simulated
 from allocator.kernels.heap import DOUBLING, IN_SEGMENTS

@@ -41,6 +41,11 @@ class Rules:
     limit: int = 2**62
 
 
+def round_up(size: Column, step: int) -> Column:
+    """Returns the sizes as multiples of `step`."""
+    return -(-size // step) * step
+
+
 def run_blocks(name: str, events: Events, demand: Demand, rules: Rules, capacity: int) -> Simulated:
     """Runs events on a heap of such rules. Raises OutOfMemoryError."""
     run = _HeapRun.of(events)

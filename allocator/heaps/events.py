@@ -1,7 +1,9 @@
 """What a heap is asked for: allocations and frees, as columns in the order in which they come."""
 
+from array import array
+
 import numpy as np
-from attrs import field, frozen
+from attrs import define, field, frozen
 
 from allocator.derive.chunks import Chunks
 from allocator.errors import ProblemError
@@ -9,6 +11,8 @@ from allocator.problem import Column, Problem, column, follow_overwrites
 
 ALLOC, FREE = 1, -1
 """Signs of an event."""
+NO_CHUNK = -1
+"""The overwritten chunk of one that overwrites none."""
 _MOST_BYTES = 2**62
 
 
@@ -72,6 +76,47 @@ def of_problem(problem: Problem) -> Events:
     What overwrites another has bytes of its own here.
     """
     return of_lifetimes(problem.begin, problem.end, problem.size)
+
+
+@define(eq=False)
+class EventLog:
+    """Collects the events of a run one by one; a chain of overwrites is one block, as in `of_chunks`.
+
+    A chunk that takes the bytes of another one asks for nothing: the block is its own from then on, and is given back
+    when it is freed. Chunks of no bytes are blocks of no bytes. A number of a chunk may be used again once it is freed.
+    Keeps four numbers an event.
+    """
+
+    _tick: "array[int]" = field(factory=lambda: array("q"), init=False)
+    _id: "array[int]" = field(factory=lambda: array("q"), init=False)
+    _sign: "array[int]" = field(factory=lambda: array("q"), init=False)
+    _size: "array[int]" = field(factory=lambda: array("q"), init=False)
+    _block: dict[int, int] = field(factory=dict, init=False)
+
+    def begin(self, tick: int, chunk: int, nbytes: int, overwrites: int = NO_CHUNK) -> int:
+        """Returns the block of a chunk that begins: a new one, or that of the chunk that it overwrites."""
+        block = self._block.pop(overwrites, len(self._size))
+        if block == len(self._size):
+            self._size.append(nbytes)
+            self._ask(tick, block, ALLOC)
+        self._block[chunk] = block
+        return block
+
+    def end(self, tick: int, chunk: int) -> None:
+        """Frees the block of a chunk; does nothing for a chunk that is not there."""
+        block = self._block.pop(chunk, None)
+        if block is not None:
+            self._ask(tick, block, FREE)
+
+    def _ask(self, tick: int, block: int, sign: int) -> None:
+        self._tick.append(tick)
+        self._id.append(block)
+        self._sign.append(sign)
+
+    def events(self) -> Events:
+        """Returns the events. One whose tick is below that of an earlier one, as in parallel runs, counts in that."""
+        tick = np.maximum.accumulate(np.array(self._tick, np.int64))
+        return Events(tick, self._id, self._sign, self._size)
 
 
 def _check(events: Events) -> None:

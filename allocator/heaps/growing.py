@@ -8,8 +8,7 @@ import numpy as np
 from attrs import frozen
 
 from allocator.errors import ProblemError
-from allocator.heaps.base import round_up
-from allocator.heaps.blocks import Demand, Rules, run_blocks
+from allocator.heaps.blocks import Demand, Rules, round_up, run_blocks
 from allocator.heaps.events import Events
 from allocator.heaps.simulated import Simulated
 from allocator.kernels.heap import AT_END
@@ -37,3 +36,7 @@ class Growing:
         demand = Demand(size, np.zeros_like(size), np.zeros_like(size), np.full_like(size, self.rounding))
         rules = Rules(by_address=self.is_first, growth=AT_END)
         return run_blocks(self.name, events, demand, rules, capacity)
+
+
+FIRST_FIT = Growing("first_fit", is_first=True)
+BEST_FIT = Growing("best_fit", is_first=False)

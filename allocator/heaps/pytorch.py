@@ -8,8 +8,7 @@ Followed function by function: `round_size`, `get_pool`, `get_allocation_size`, 
 import numpy as np
 from attrs import frozen
 
-from allocator.heaps.base import round_up
-from allocator.heaps.blocks import Demand, Rules, run_blocks
+from allocator.heaps.blocks import Demand, Rules, round_up, run_blocks
 from allocator.heaps.events import Events
 from allocator.heaps.simulated import Simulated
 from allocator.problem import Column

@@ -1,9 +1,12 @@
-"""What came of a run of events on a heap."""
+"""What every heap is, and what comes of a run of events on it."""
+
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 from attrs import field, frozen
 
+from allocator.heaps.events import Events
 from allocator.problem import Column, column
 
 NOWHERE = -1
@@ -97,6 +100,20 @@ class Simulated:
     def overhead(self) -> float:
         """Returns the excess of the peak of reserved bytes over that of requested ones, as a share of the latter."""
         return self.peak_reserved / self.peak_requested - 1.0 if self.peak_requested else 0.0
+
+
+class Heap(Protocol):
+    """A model of an allocator that serves one event after the other and knows nothing of the next.
+
+    Its options are its fields.
+    """
+
+    @property
+    def name(self) -> str:
+        """Returns the name under which a caller asks for it."""
+
+    def run(self, events: Events, capacity: int, /) -> Simulated:
+        """Serves all events. Raises OutOfMemoryError where it would have to reserve more than `capacity` bytes."""
 
 
 def _share(part: Column, whole: Column) -> npt.NDArray[np.float64]:

@@ -1,15 +1,13 @@
 """`arenaplan heaps`: what dynamic allocators would hold where the plan needs one arena."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
 from attrs import asdict, frozen
 
 from allocator.errors import OutOfMemoryError
 from allocator.heaps import HEAPS, simulate
-from allocator.heaps.events import ALLOC, FREE, Events, of_chunks
+from allocator.heaps.events import Events, of_chunks
 from allocator.problem import NO_CAPACITY
 from allocator.progress import each
 from engine.api import make_plan
@@ -19,9 +17,7 @@ from engine.cli.options.models import load_graph, load_subject
 from engine.graph.graph import Graph
 from engine.text.tables import in_columns
 from engine.trace.buffers import buffers_of
-from engine.trace.trace import ALLOC as COMES
-from engine.trace.trace import FREE as GOES
-from engine.trace.trace import Event
+from engine.trace.to_problem import heap_events
 
 NAME, HELP = "heaps", "compare a plan with dynamic allocators, simulated on the same tensors"
 
@@ -46,18 +42,18 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Prints a line for each heap."""
     graph = load_graph(arguments)
-    asked = _asked_in_stages(arguments) if graph.is_symbolic else _asked(graph, arguments)
-    rows = [_row(name, asked.events, arguments.capacity, arguments.timeline) for name in each("heap", tuple(HEAPS))]
+    requests = _staged_requests(arguments) if graph.is_symbolic else _planned_requests(graph, arguments)
+    rows = [_row(name, requests.events, arguments.capacity, arguments.timeline) for name in each("heap", tuple(HEAPS))]
     if arguments.json:
-        head = {"model": asked.model, "arena_bytes": asked.arena_bytes, "lower_bound": asked.lower_bound}
+        head = {"model": requests.model, "arena_bytes": requests.arena_bytes, "lower_bound": requests.lower_bound}
         print_json(head | {"heaps": [_data(row) for row in rows]})
     else:
-        print(_text(asked, rows), end="")
+        print(_text(requests, rows), end="")
     return 0
 
 
 @frozen(eq=False)
-class _Asked:
+class _Requests:
     """Requests of reference counting to a heap, and the arena (in bytes) that replaces the heap."""
 
     model: str
@@ -66,33 +62,20 @@ class _Asked:
     events: Events
 
 
-def _asked(graph: Graph, arguments: Namespace) -> _Asked:
+def _planned_requests(graph: Graph, arguments: Namespace) -> _Requests:
     plan = make_plan(graph, budget=arguments.budget, recompute=not arguments.no_recompute, **plan_options(arguments))
     events = of_chunks(buffers_of(plan, "dynamic").chunks)
-    return _Asked(graph.name, plan.arena_bytes, plan.plan.lower_bound, events)
+    return _Requests(graph.name, plan.arena_bytes, plan.plan.lower_bound, events)
 
 
-def _asked_in_stages(arguments: Namespace) -> _Asked:
+def _staged_requests(arguments: Namespace) -> _Requests:
     """Returns the requests of a run, which decides the sizes; the bound is that of one plan that knows all sizes."""
     subject = load_subject(arguments)
     executable = compile_subject(subject, arguments, "static")
     executable.run(subject.feeds)
     story = executable.stage_report()
-    return _Asked(story.model, story.arena_bytes, story.known_bound, of_trace(executable.trace("dynamic")))
-
-
-def of_trace(events: Iterable[Event]) -> Events:
-    """Returns the allocations and frees in a trace of a dynamic run."""
-    moves = [e for e in events if e.kind in (COMES, GOES)]
-    size = np.zeros(max((e.chunk for e in moves), default=-1) + 1, np.int64)
-    for event in moves:
-        size[event.chunk] = event.bytes
-    return Events(
-        np.array([e.tick for e in moves], np.int64),
-        np.array([e.chunk for e in moves], np.int64),
-        np.array([FREE if e.kind == "free" else ALLOC for e in moves], np.int64),
-        size,
-    )
+    events, _ = heap_events(executable.trace("dynamic"))
+    return _Requests(story.model, story.arena_bytes, story.known_bound, events)
 
 
 @frozen(eq=False)
@@ -140,8 +123,8 @@ def _data(row: _Row) -> dict[str, Any]:
     return {key: value for key, value in data.items() if value not in ({}, "")}
 
 
-def _text(asked: _Asked, rows: list[_Row]) -> str:
-    arena = asked.arena_bytes
+def _text(requests: _Requests, rows: list[_Row]) -> str:
+    arena = requests.arena_bytes
     table: list[tuple[str, ...]] = [
         ("heap", "requested", "reserved", "of arena", "fragmentation", "calls", "to system")
     ]
@@ -151,6 +134,6 @@ def _text(asked: _Asked, rows: list[_Row]) -> str:
         system = str(r.segment_allocs + r.segment_frees)
         numbers = (f"{r.peak_requested} B", f"{r.peak_reserved} B", share, f"{r.fragmentation:.1%}", calls, system)
         table.append((r.heap, *numbers))
-    head = f"{asked.model}: one arena, or reference counting on a heap; peaks of one run"
+    head = f"{requests.model}: one arena, or reference counting on a heap; peaks of one run"
     notes = [f"out of memory: {r.note}" for r in rows if r.note]
     return "".join(f"{line}\n" for line in (head, *in_columns(table, set(range(1, 7))), *notes))

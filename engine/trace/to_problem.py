@@ -1,12 +1,16 @@
-"""Converts a trace back into the planning problem of its chunks and the plan that placed them."""
+"""Converts a trace into what the allocator takes: a planning problem, the plan that placed it, events of a heap."""
+
+from array import array
+from collections.abc import Iterable
 
 import numpy as np
 from attrs import define, field
 
-from allocator.problem import FREE, Plan, Problem
+from allocator.heaps.events import EventLog, Events
+from allocator.problem import FREE, Column, Plan, Problem, column
 from engine.text.errors import EngineError
+from engine.trace.trace import ARRIVALS, NOTHING, OVERWRITE, Event, Trace
 from engine.trace.trace import FREE as FREED
-from engine.trace.trace import NOTHING, OVERWRITE, Event, Trace
 
 
 def problem_of(trace: Trace) -> tuple[Problem, Plan]:
@@ -30,6 +34,19 @@ def problem_of(trace: Trace) -> tuple[Problem, Plan]:
         lower_bound=facts.lower_bound,
         strategy=facts.strategy,
     )
+
+
+def heap_events(events: Iterable[Event]) -> tuple[Events, Column]:
+    """Returns what a dynamic run asks of a heap, and the block of each chunk that has bytes, in order of begin."""
+    log, blocks = EventLog(), array("q")
+    for event in events:
+        if event.kind == FREED:
+            log.end(event.tick, event.chunk)
+        elif event.kind in ARRIVALS:
+            block = log.begin(event.tick, event.chunk, event.bytes, event.overwrites)
+            if event.bytes:
+                blocks.append(block)
+    return log.events(), column(blocks)
 
 
 @define(eq=False)

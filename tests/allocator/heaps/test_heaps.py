@@ -10,21 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import engine
+import ops
 from allocator.errors import OutOfMemoryError, ProblemError, UnknownHeapError
 from allocator.heaps import HEAPS, simulate
-from allocator.heaps.base import Heap
-from allocator.heaps.best_fit import BEST_FIT
 from allocator.heaps.bfc import BFC_ONNXRUNTIME, BFC_TENSORFLOW, Bfc, Extension
 from allocator.heaps.buddy import Buddy
-from allocator.heaps.events import ALLOC, FREE, Events, of_chunks, of_lifetimes, of_problem
-from allocator.heaps.first_fit import FIRST_FIT
-from allocator.heaps.growing import Growing
+from allocator.heaps.events import ALLOC, FREE, EventLog, Events, of_chunks, of_lifetimes, of_problem
+from allocator.heaps.growing import BEST_FIT, FIRST_FIT, Growing
 from allocator.heaps.pytorch import PyTorch
-from allocator.heaps.simulated import NEVER, NOWHERE, Simulated
+from allocator.heaps.simulated import NEVER, NOWHERE, Heap, Simulated
 from allocator.kernels import mode
 from allocator.problem import NO_CAPACITY, Problem
 from engine import Graph
 from engine.trace.buffers import buffers_of
+from engine.trace.to_problem import heap_events
 from engine.trace.trace import ARRIVALS
 from tests.helpers.allocator.plain_heaps import (
     KIB,
@@ -251,6 +250,34 @@ def test_the_events_of_a_graph_are_those_of_its_dynamic_trace(graph: Graph) -> N
     assert simulate("refcount", events).timeline.live.tolist() == [
         e.live_bytes for e in plan.trace("dynamic") if e.kind in (*ARRIVALS, "free")
     ]
+
+
+def test_an_updated_parameter_asks_a_heap_for_nothing() -> None:
+    """Its new value takes the bytes of the old one: the events of a trace are those of the chunks."""
+    graph = Graph("count")
+    count = graph.parameter(np.zeros(4), "count")
+    graph.output(ops.relu(graph.assign(count, count + graph.input("by", (4,), "float64"))), "now")
+    plan = engine.make_plan(graph)
+    of_run, blocks = heap_events(plan.trace("dynamic"))
+    of_plan = of_chunks(buffers_of(plan, "dynamic").chunks)
+    assert of_run.tick.tolist() == of_plan.tick.tolist() == [0, 0, 2, 2, 4, 4]
+    assert of_run.sign.tolist() == of_plan.sign.tolist() == [ALLOC, ALLOC, FREE, ALLOC, FREE, FREE]
+    assert of_run.size[of_run.id].tolist() == of_plan.size[of_plan.id].tolist()
+    assert blocks.tolist() == [0, 1, 1, 2]
+
+
+def test_a_log_of_heap_events_hands_blocks_on_and_gives_them_back_once() -> None:
+    log = EventLog()
+    assert [log.begin(0, 7, 8), log.begin(0, 8, 0), log.begin(1, 9, 4, overwrites=7)] == [0, 1, 0]
+    for chunk in (7, 9, 9, 8):
+        log.end(2, chunk)
+    assert log.begin(1, 9, 2) == 2
+    events = log.events()
+    assert events.id.tolist() == [0, 1, 0, 1, 2]
+    assert events.sign.tolist() == [ALLOC, ALLOC, FREE, FREE, ALLOC]
+    assert events.size.tolist() == [8, 0, 2]
+    assert events.tick.tolist() == [0, 0, 2, 2, 2]
+    assert len(EventLog().events()) == 0
 
 
 # Sequences worked by hand

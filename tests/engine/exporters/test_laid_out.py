@@ -53,6 +53,12 @@ def test_first_fit_layout_reuses_overwritten_bytes() -> None:
     assert layout.offset.tolist() == [0, 0, 8] and layout.bytes == 16
 
 
+def test_an_overwriter_lies_where_the_overwritten_chunk_does() -> None:
+    """Not in the lower bytes that are free by then: the run moves nothing."""
+    events = (_event(ALLOC, 0, 8), _event(ALLOC, 1, 8), _event(FREE, 0), _event(OVERWRITE, 2, 8, over=1))
+    assert laid_out(_trace(*events)).offset.tolist() == [0, 8, 8]
+
+
 def test_first_fit_layout_of_many_gaps_is_quick() -> None:
     """A search of all of them for each chunk would look at a billion."""
     small = [_event(ALLOC, i, 1) for i in range(60_000)]
