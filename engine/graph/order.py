@@ -13,6 +13,8 @@ def stable_order(waits_for: Sequence[Collection[int]], names: Sequence[str]) -> 
 
     Raises CycleError, whose message names the members of one cycle.
     """
+    if all(first < item for item, firsts in enumerate(waits_for) for first in firsts):
+        return tuple(range(len(waits_for)))
     sorter = TopologicalSorter(dict(enumerate(waits_for)))
     try:
         sorter.prepare()

@@ -1,7 +1,7 @@
 """The interface of a pass, and passes that apply one rewriting rule."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Protocol
 
 from attrs import frozen
 
@@ -10,18 +10,29 @@ from engine.graph.operator import Operator
 from engine.passes.edit import Edit
 
 
-class Pass(Protocol):
-    """A function from a graph to one that computes the same under the same names. All dimensions must have numbers.
+class Pass(ABC):
+    """A change to graphs that compute the same afterwards, under the same names. All dimensions must have numbers.
 
-    It returns the very graph where it changes nothing. So a second run on its own result returns that object.
+    `name` is for people, such as "constant folding".
     """
 
-    @property
-    def name(self) -> str:
-        """Returns the name for people, such as "constant folding"."""
+    name: str
+
+    @abstractmethod
+    def apply(self, edit: Edit) -> None:
+        """Changes what it can in one go."""
 
     def __call__(self, graph: Graph) -> Graph:
-        """Returns the graph, changed or not. Raises GraphError for a graph with open dimensions."""
+        """Applies the pass until it changes nothing. Returns the very graph where it changes nothing at all.
+
+        Raises GraphError for a graph with open dimensions.
+        """
+        while True:
+            edit = Edit(graph)
+            self.apply(edit)
+            if not edit.changes:
+                return graph
+            graph = edit.graph()
 
 
 Rule = Callable[[Edit, Operator], object]
@@ -31,26 +42,24 @@ _MOST_SWEEPS = 1000
 
 
 @frozen(eq=False)
-class RulePass:
+class RulePass(Pass):
     """A pass that applies a rule to every operator, in order, until a whole sweep changes nothing."""
 
     name: str
     rule: Rule
 
-    def __call__(self, graph: Graph) -> Graph:
-        """Returns the graph, changed or not. Raises GraphError for a graph with open dimensions."""
-        return rewrite(graph, self.rule)
+    def apply(self, edit: Edit) -> None:
+        """Sweeps over the operators."""
+        for _ in range(_MOST_SWEEPS):
+            before = edit.changes
+            for operator_id in edit.operator_ids():
+                if edit.has_operator(operator_id):
+                    edit.insert_behind(operator_id)
+                    self.rule(edit, edit.operator(operator_id))
+            if edit.changes == before:
+                return
 
 
 def rewrite(graph: Graph, rule: Rule) -> Graph:
     """Returns the graph after sweeps of a rule until one changes nothing; the very graph where the first does not."""
-    edit = Edit(graph)
-    for _ in range(_MOST_SWEEPS):
-        before = edit.changes
-        for operator_id in edit.operator_ids():
-            if edit.has_operator(operator_id):
-                edit.insert_behind(operator_id)
-                rule(edit, edit.operator(operator_id))
-        if edit.changes == before:
-            break
-    return edit.graph()
+    return RulePass("rewrite", rule)(graph)

@@ -214,13 +214,14 @@ class Edit:
         self.changes += before != (len(self._operators), len(self._constants))
 
     def graph(self) -> Graph:
-        """Returns the edited graph, or the very graph that the edit began with where nothing was replaced."""
+        """Returns the edited graph, or the very graph that the edit began with where nothing was replaced.
+
+        Operators and constants that were added and that nothing reads are removed.
+        """
+        added = [v for operator in self._operators.values() if not operator.name for v in operator.outputs]
+        self._collect([*added, *(v for v in self._constants if not v.name)])
         if not self.changes:
             return self._source
-        unused = [
-            v for n in reversed(self.operator_ids()) if not self._operators[n].name for v in self._operators[n].outputs
-        ]
-        self._collect([*unused, *(v for v in self._constants if not v.name)])
         operators = tuple(self._signed(op) for op in self.operators)
         sources = {v: self._vars[v] for v in (*self._source.inputs.values(), *self._source.parameters)}
         return write(

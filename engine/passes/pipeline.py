@@ -11,6 +11,7 @@ from engine.passes.base import Pass
 from engine.passes.cleanup.common import COMMON
 from engine.passes.cleanup.constants import CONSTANTS
 from engine.passes.cleanup.redundant import DEAD_CODE, MOVEMENT, NEUTRAL, NO_OPS
+from engine.passes.edit import Edit
 from engine.passes.fold.batch_norm import FOLD_BATCH_NORM
 from engine.passes.fuse.conv import FUSE_CONV
 from engine.passes.fuse.elementwise import FUSE_ELEMENTWISE
@@ -100,13 +101,14 @@ def applied_passes(graph: Graph, level: int = 2) -> Iterator[Applied]:
 
 def until_unchanged(graph: Graph, passes: Sequence[Pass]) -> Iterator[Applied]:
     """Yields the passes that change something, running them in rounds until none of them does."""
-    unchanged = 0
+    edit, unchanged = Edit(graph), 0
     for each in chain.from_iterable(repeat(passes, _MOST_ROUNDS)):
-        after = each(graph)
+        each.apply(edit)
+        after = edit.graph()
         unchanged += 1
         if after is not graph:
             verify(graph, after)
             yield Applied(each.name, graph, after)
-            graph, unchanged = after, 0
+            graph, edit, unchanged = after, Edit(after), 0
         if unchanged == len(passes):
             return

@@ -1,9 +1,9 @@
 """Judge 0: checks that the result of a pass can be run, and has the inputs, outputs and parameters of before.
 
-It trusts no stored specs: it infers every operator again from its inputs.
+It trusts no stored specs of what a pass has written: it infers these operators again from their inputs.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from engine.graph.deferred import Deferred
 from engine.graph.graph import Graph
@@ -11,17 +11,23 @@ from engine.graph.operator import Operator
 from engine.graph.var import Var
 from engine.text.errors import PassError
 from ops.movement.assign import ASSIGN
+from ops.schema.schema import OpSchema
 from ops.tensor.errors import OpError
 
 
 def verify(before: Graph, after: Graph) -> None:
-    """Raises PassError, with the reason, where `after` cannot be run or cannot take the place of `before`."""
+    """Raises PassError, with the reason, where `after` cannot be run or cannot take the place of `before`.
+
+    A signature that `before` has for the same schema is taken as inferred.
+    """
     _check_outside(before, after)
     computed = _sources(after)
+    inferred = {id(operator.signature): operator.schema for operator in before.operators}
     overwritten: set[Var] = set()
     updated = _parameters_by_value(after)
     for operator in after.operators:
-        _check_operator(operator, after, computed, overwritten)
+        _check_reads(operator, computed, overwritten)
+        _check_signature(operator, after, inferred)
         computed.update(operator.outputs)
         overwritten.update(p for v in operator.outputs for p in updated.get(v, ()))
         _check_update(operator, overwritten)
@@ -75,20 +81,25 @@ def _check_update(operator: Operator, overwritten: Collection[Var]) -> None:
         raise PassError(f"{operator} assigns parameter {operator.inputs[1].name!r} to itself")
 
 
-def _check_operator(operator: Operator, graph: Graph, computed: Collection[Var], overwritten: Collection[Var]) -> None:
+def _check_reads(operator: Operator, computed: Collection[Var], overwritten: Collection[Var]) -> None:
     for var in operator.inputs:
         if var not in computed:
             raise PassError(f"{operator} reads {var.name!r}, which nothing in front of it computes")
         if var in overwritten:
             raise PassError(f"{operator} reads parameter {var.name!r}, which was written over in front of it")
-    constants = frozenset(i for i, v in enumerate(operator.inputs) if v in graph.constants)
-    try:
-        again = operator.schema.sign([v.spec for v in operator.inputs], operator.attrs, constants)
-    except OpError as error:
-        raise PassError(f"{operator} does not take its inputs: {error}") from error
-    stored = operator.signature
+
+
+def _check_signature(operator: Operator, graph: Graph, inferred: Mapping[int, OpSchema]) -> None:
+    inputs = tuple(v.spec for v in operator.inputs)
     outputs = tuple(v.spec for v in operator.outputs)
-    if (again.inputs, again.outputs, again.constants) != (stored.inputs, stored.outputs, stored.constants):
+    constants = frozenset(i for i, v in enumerate(operator.inputs) if v in graph.constants)
+    stored = again = operator.signature
+    if inferred.get(id(stored)) is not operator.schema:
+        try:
+            again = operator.schema.sign(inputs, operator.attrs, constants)
+        except OpError as error:
+            raise PassError(f"{operator} does not take its inputs: {error}") from error
+    if (inputs, again.outputs, constants) != (stored.inputs, stored.outputs, stored.constants):
         raise PassError(f"{operator} was signed as {stored.inputs} -> {stored.outputs}, and is {again.outputs}")
     if outputs != again.outputs:
         raise PassError(f"{operator} gives {again.outputs}, and its vars are {outputs}")

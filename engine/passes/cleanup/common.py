@@ -2,15 +2,15 @@
 
 from collections import Counter
 from collections.abc import Hashable
-from hashlib import blake2b
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
-from engine.graph.graph import Graph
 from engine.graph.mapped import release
 from engine.graph.operator import Operator
 from engine.graph.var import Var
+from engine.passes.base import Pass
 from engine.passes.edit import Edit
 from ops.tensor.spec import Array
 
@@ -18,7 +18,7 @@ _SAMPLED = 16
 """Elements of each array that are compared first. More reject more pairs early, but read more of mapped files."""
 
 
-class _Common:
+class _Common(Pass):
     """The pass that merges equal constants and equal operators into the first of them.
 
     1. constants of one spec with equal bits -> the first one
@@ -30,15 +30,13 @@ class _Common:
 
     name = "common subexpressions"
 
-    def __call__(self, graph: Graph) -> Graph:
-        """Returns the graph, changed or not. Raises GraphError for a graph with open dimensions."""
-        edit = Edit(graph)
+    def apply(self, edit: Edit) -> None:
+        """Merges constants, then operators."""
         _merge_constants(edit)
         seen: dict[Hashable, tuple[Var, ...]] = {}
         for operator_id in edit.operator_ids():
             if edit.has_operator(operator_id):
                 _merge(edit, edit.operator(operator_id), seen)
-        return edit.graph()
 
 
 def _merge(edit: Edit, operator: Operator, seen: dict[Hashable, tuple[Var, ...]]) -> None:
@@ -80,11 +78,16 @@ def _merge_constants(edit: Edit) -> None:
             alike.setdefault((var.spec, _sampled(array)), []).append(var)
             release(array)
     for group in alike.values():
-        seen: dict[bytes, Var] = {}
+        seen: dict[int, list[Var]] = {}
         for var in group if len(group) > 1 else ():
-            first = seen.setdefault(_digest(edit.constants[var]), var)
-            if first is not var:
+            content = _bytes(edit.constants[var])
+            distinct = seen.setdefault(crc32(content.data), [])
+            first = next((v for v in distinct if np.array_equal(_bytes(edit.constants[v]), content)), None)
+            if first is None:
+                distinct.append(var)
+            else:
                 edit.replace(var, first)
+            release(content)
 
 
 def _sampled(array: Array) -> bytes:
@@ -92,11 +95,8 @@ def _sampled(array: Array) -> bytes:
     return flat[:: max(1, flat.size // _SAMPLED)].tobytes()
 
 
-def _digest(array: Array) -> bytes:
-    """Returns a digest of all bytes: sparse arrays have equal samples and may still differ."""
-    digest = blake2b(array.reshape(-1).view(np.uint8).data).digest()
-    release(array)
-    return digest
+def _bytes(array: Array) -> Array:
+    return array.reshape(-1).view(np.uint8)
 
 
 COMMON = _Common()

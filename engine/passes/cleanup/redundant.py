@@ -7,10 +7,9 @@ import math
 from collections.abc import Callable, Mapping
 
 import ops
-from engine.graph.graph import Graph
 from engine.graph.operator import Operator
 from engine.graph.var import Var
-from engine.passes.base import RulePass
+from engine.passes.base import Pass, RulePass
 from engine.passes.edit import Edit
 from engine.passes.permutation import composed, permutation
 from ops.elementwise.binary import ADD, DIV, MUL, SUB
@@ -122,16 +121,14 @@ def _is_neutral(operator: Operator, number: float) -> bool:
     return number == 0 and math.copysign(1, number) == (-1 if operator.schema is ADD else 1)
 
 
-class _DeadCode:
+class _DeadCode(Pass):
     """The pass that removes what no output and no parameter needs. Inputs stay: the caller feeds them."""
 
     name = "dead code"
 
-    def __call__(self, graph: Graph) -> Graph:
-        """Returns the graph, changed or not. Raises GraphError for a graph with open dimensions."""
-        edit = Edit(graph)
+    def apply(self, edit: Edit) -> None:
+        """Removes operators and constants."""
         edit.remove_dead_code()
-        return edit.graph()
 
 
 MOVEMENT = RulePass("movement", merge_movement)

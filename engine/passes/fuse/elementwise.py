@@ -4,16 +4,16 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import define, field
 
-from engine.graph.graph import Graph
 from engine.graph.operator import Operator
 from engine.graph.var import Var
+from engine.passes.base import Pass
 from engine.passes.edit import Edit
 from ops.elementwise.fused import FUSED_ELEMENTWISE
 from ops.elementwise.program import Program, Step
 from ops.quantised.table import LOOK_UP
 
 
-class _FuseElementwise:
+class _FuseElementwise(Pass):
     """The pass that fuses elementwise operators that feed each other, from the last operator to the first.
 
     g(f(x), y) -> fused_elementwise(x, y), for f and g elementwise and of one shape
@@ -26,22 +26,13 @@ class _FuseElementwise:
 
     name = "elementwise chains fused"
 
-    def __call__(self, graph: Graph) -> Graph:
-        """Returns the graph, changed or not. Raises GraphError for a graph with open dimensions."""
-        before, after = graph, _fused(graph)
-        while after is not before:  # operators that stood apart may be adjacent now
-            before, after = after, _fused(after)
-        return after
-
-
-def _fused(graph: Graph) -> Graph:
-    edit = Edit(graph)
-    positions = {edit.operator(n): position for position, n in enumerate(edit.operator_ids())}
-    for operator_id in reversed(edit.operator_ids()):
-        if edit.has_operator(operator_id) and _may_end(edit, edit.operator(operator_id)):
-            edit.insert_behind(operator_id)
-            _fuse(edit, edit.operator(operator_id), positions)
-    return edit.graph()
+    def apply(self, edit: Edit) -> None:
+        """Fuses what is adjacent now; operators that stand apart may be adjacent in the result."""
+        positions = {edit.operator(n): position for position, n in enumerate(edit.operator_ids())}
+        for operator_id in reversed(edit.operator_ids()):
+            if edit.has_operator(operator_id) and _may_end(edit, edit.operator(operator_id)):
+                edit.insert_behind(operator_id)
+                _fuse(edit, edit.operator(operator_id), positions)
 
 
 def _fits(operator: Operator) -> bool:

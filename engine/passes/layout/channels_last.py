@@ -10,10 +10,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from attrs import define, field
 
-from engine.graph.graph import Graph
 from engine.graph.operator import Operator
 from engine.graph.var import Var
-from engine.passes.cleanup.redundant import DEAD_CODE
+from engine.passes.base import Pass
 from engine.passes.edit import Edit
 from engine.passes.layout.nhwc_form import NhwcForm, constant_to_nhwc, keeps_element_order, to_nchw, to_nhwc
 from engine.passes.layout.rules import nhwc_form
@@ -27,7 +26,7 @@ A larger number converts fewer regions: it loses faster kernels, and saves copie
 """
 
 
-class _ChannelsLast:
+class _ChannelsLast(Pass):
     """The pass that changes the layout of each region where that pays.
 
     1. f(x), f in a region -> nchw(form of f(nhwc(x))); see `engine.passes.layout.rules` for the forms
@@ -38,14 +37,13 @@ class _ChannelsLast:
 
     name = "channels last"
 
-    def __call__(self, graph: Graph) -> Graph:
-        """Returns the graph, changed or not. Raises GraphError for a graph with open dimensions."""
-        edit = Edit(DEAD_CODE(graph))
+    def apply(self, edit: Edit) -> None:
+        """Converts each region that has an operator which prefers channels last."""
+        edit.remove_dead_code()
         refused: set[int] = set()
         for operator_id in edit.operator_ids():
             if edit.has_operator(operator_id) and operator_id not in refused:
                 refused |= _convert_region(edit, operator_id)
-        return edit.graph()
 
 
 def _convert_region(edit: Edit, operator_id: int) -> set[int]:

@@ -11,12 +11,10 @@ import numpy as np
 from attrs import frozen
 
 import ops
-from engine.graph.graph import Graph
 from engine.graph.operator import Operator
 from engine.graph.order import stable_order
 from engine.graph.var import Var
-from engine.passes.base import RulePass, rewrite
-from engine.passes.cleanup.redundant import DEAD_CODE
+from engine.passes.base import RulePass
 from engine.passes.edit import Edit
 from engine.passes.permutation import Perm, composed, inverse, is_identity, permutation
 from engine.passes.recognise.formulas import writers
@@ -176,15 +174,14 @@ def set_gemm_flags(edit: Edit, operator: Operator) -> None:
         edit.replace(operator.outputs[0], edit.add(GEMM, inputs, attrs)[0])
 
 
-class _Transposes:
+class _Transposes(RulePass):
     """The pass of the rule `move_transposes`. It removes dead code first, whose transposes would count."""
 
-    name = "transposes"
+    def apply(self, edit: Edit) -> None:
+        """Removes dead code and sweeps over the operators."""
+        edit.remove_dead_code()
+        super().apply(edit)
 
-    def __call__(self, graph: Graph) -> Graph:
-        """Returns the graph, changed or not. Raises GraphError for a graph with open dimensions."""
-        return rewrite(DEAD_CODE(graph), move_transposes)
 
-
-TRANSPOSES = _Transposes()
+TRANSPOSES = _Transposes("transposes", move_transposes)
 GEMM_FLAGS = RulePass("gemm flags", set_gemm_flags)
