@@ -12,7 +12,7 @@ from attrs import frozen
 from ops.common.thunks import in_turn, nothing
 from ops.schema.schema import Thunk
 from ops.schema.workspace import carve, dense_bytes
-from ops.tensor.errors import DtypeError, OpError
+from ops.tensor.errors import DtypeError, OpError, ShapeError
 from ops.tensor.spec import Array, Shape, TensorSpec
 
 INT64 = np.dtype("int64")
@@ -29,6 +29,13 @@ def check_index_dtype(indices: TensorSpec) -> None:
     """Raises DtypeError where `indices` cannot be indices."""
     if indices.dtype not in INDEX_DTYPES:
         raise DtypeError(f"indices must be int32 or int64, not {indices.dtype}")
+
+
+def check_elements(indices: TensorSpec, data: TensorSpec, axis: int) -> None:
+    """Raises ShapeError where indices, one for each element, do not fit the data outside the axis that they replace."""
+    pairs = enumerate(zip(indices.shape, data.shape, strict=False))
+    if indices.ndim != data.ndim or any(n > m for i, (n, m) in pairs if i != axis):
+        raise ShapeError(f"indices of shape {indices.shape} do not fit {data.shape} outside axis {axis}")
 
 
 def range_check(indices: Array, dim: int, ends: Array) -> Thunk:

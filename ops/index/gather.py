@@ -7,14 +7,24 @@ from typing import cast
 import numpy as np
 
 from ops.common.apply import V, apply
-from ops.common.indices import ENDS, INT64, Room, along_axis, check_index_dtype, range_check, room_bytes, rows
+from ops.common.indices import (
+    ENDS,
+    INT64,
+    Room,
+    along_axis,
+    check_elements,
+    check_index_dtype,
+    range_check,
+    room_bytes,
+    rows,
+)
 from ops.common.thunks import in_turn
 from ops.common.view_rules import copy_cost
 from ops.index.gather_gradient import GATHER_ELEMENTS_GRADIENT, GATHER_GRADIENT, GATHER_ND_GRADIENT
-from ops.index.gather_scatter import ELEMENTS_NATIVE, GATHER_NATIVE, ND_NATIVE
+from ops.index.gather_scatter_compiled import ELEMENTS_NATIVE, GATHER_NATIVE, ND_NATIVE
 from ops.schema.attributes import Attribute, integer
 from ops.schema.backward import Backward, Terms
-from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, contiguous_at
+from ops.schema.schema import Attrs, Binding, GradientRule, Kernel, OpSchema, Signature, Specs, Thunk, contiguous_at
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.errors import ShapeError
 from ops.tensor.spec import Array, normalize_axis
@@ -46,10 +56,7 @@ def _gather(call: Binding) -> Thunk:
 def _elements_infer(inputs: Specs, attrs: Attrs) -> Specs:
     x, indices = inputs
     check_index_dtype(indices)
-    axis = normalize_axis(attrs["axis"], x.ndim)
-    pairs = enumerate(zip(indices.shape, x.shape, strict=False))
-    if indices.ndim != x.ndim or any(n > m for i, (n, m) in pairs if i != axis):
-        raise ShapeError(f"indices of shape {indices.shape} do not fit {x.shape} outside axis {axis}")
+    check_elements(indices, x, normalize_axis(attrs["axis"], x.ndim))
     return (x.with_shape(indices.shape),)
 
 
@@ -95,53 +102,40 @@ def _gather_nd(call: Binding) -> Thunk:
     )
 
 
-def _gather_gradient(b: Backward) -> Terms:
-    shape = b.signature.x.shape
-    return b.terms(lambda: b.apply1(GATHER_GRADIENT, b.dy, b.inputs[1], shape=shape, **b.attrs))
+def _gradient_by(schema: OpSchema) -> GradientRule:
+    """Returns the rule that adds up dy, by an operator of `ops.index.gather_gradient`."""
+
+    def gradient(b: Backward) -> Terms:
+        shape = b.signature.x.shape
+        return b.terms(lambda: b.apply1(schema, b.dy, b.inputs[1], shape=shape, **b.attrs))
+
+    return gradient
 
 
-def _elements_gradient(b: Backward) -> Terms:
-    shape = b.signature.x.shape
-    return b.terms(lambda: b.apply1(GATHER_ELEMENTS_GRADIENT, b.dy, b.inputs[1], shape=shape, **b.attrs))
-
-
-def _nd_gradient(b: Backward) -> Terms:
-    shape = b.signature.x.shape
-    return b.terms(lambda: b.apply1(GATHER_ND_GRADIENT, b.dy, b.inputs[1], shape=shape, **b.attrs))
-
-
-GATHER = OpSchema(
+_gathers = partial(OpSchema, arity=(2, 2), cost=copy_cost, bit_copies=True)
+GATHER = _gathers(
     name="gather",
     summary="Slices of x along `axis`, picked by indices; their shape replaces that axis.",
     infer=_gather_infer,
     kernels=(GATHER_NATIVE, Kernel("numpy", _gather, _gather_workspace, contiguous_at(0))),
-    arity=(2, 2),
-    gradient=_gather_gradient,
+    gradient=_gradient_by(GATHER_GRADIENT),
     attributes=(_AXIS,),
-    cost=copy_cost,
-    bit_copies=True,
 )
-GATHER_ELEMENTS = OpSchema(
+GATHER_ELEMENTS = _gathers(
     name="gather_elements",
     summary="y[i, j] = x[indices[i, j], j] for axis 0, and likewise for others.",
     infer=_elements_infer,
     kernels=(ELEMENTS_NATIVE, Kernel("numpy", _gather_elements, _elements_workspace, contiguous_at(0))),
-    arity=(2, 2),
-    gradient=_elements_gradient,
+    gradient=_gradient_by(GATHER_ELEMENTS_GRADIENT),
     attributes=(_AXIS,),
-    cost=copy_cost,
-    bit_copies=True,
 )
-GATHER_ND = OpSchema(
+GATHER_ND = _gathers(
     name="gather_nd",
     summary="y[b, i] = x[b, indices[b, i, 0], indices[b, i, 1], ...], where b are `batch_dims` leading dimensions.",
     infer=_nd_infer,
     kernels=(ND_NATIVE, Kernel("numpy", _gather_nd, _nd_workspace, contiguous_at(0))),
-    arity=(2, 2),
-    gradient=_nd_gradient,
+    gradient=_gradient_by(GATHER_ND_GRADIENT),
     attributes=(Attribute("batch_dims", integer, 0),),
-    cost=copy_cost,
-    bit_copies=True,
 )
 OPS = (GATHER, GATHER_ELEMENTS, GATHER_ND)
 

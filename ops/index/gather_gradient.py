@@ -142,31 +142,26 @@ def _cost(signature: Signature) -> Cost:
     return Cost(signature.x.size, 2 * signature.x.nbytes + signature.y.nbytes)
 
 
-GATHER_GRADIENT = OpSchema(
+_gradient_operator = partial(OpSchema, arity=(2, 2), cost=_cost)
+GATHER_GRADIENT = _gradient_operator(
     name="gather_gradient",
     summary="Zeros of `shape`, to whose slices along `axis` those of dy are added that were picked there by indices.",
     infer=_infer,
     kernels=_kernels(_gather_gradient, _workspace),
-    arity=(2, 2),
     attributes=(Attribute("shape", integers), Attribute("axis", integer, 0)),
-    cost=_cost,
 )
-GATHER_ELEMENTS_GRADIENT = OpSchema(
+GATHER_ELEMENTS_GRADIENT = _gradient_operator(
     name="gather_elements_gradient",
     summary="Zeros of `shape`, to whose elements those of dy are added that were picked there along `axis`.",
     infer=_infer_elements,
     kernels=_kernels(_gather_elements_gradient, _elements_workspace),
-    arity=(2, 2),
     attributes=(Attribute("shape", integers), Attribute("axis", integer, 0)),
-    cost=_cost,
 )
-GATHER_ND_GRADIENT = OpSchema(
+GATHER_ND_GRADIENT = _gradient_operator(
     name="gather_nd_gradient",
     summary="Zeros of `shape`, to whose slices those of dy are added that tuples of indices picked there.",
     infer=_infer_nd,
     kernels=_kernels(_gather_nd_gradient, _nd_workspace),
-    arity=(2, 2),
     attributes=(Attribute("shape", integers), Attribute("batch_dims", integer, 0)),
-    cost=_cost,
 )
 OPS = (GATHER_GRADIENT, GATHER_ELEMENTS_GRADIENT, GATHER_ND_GRADIENT)

@@ -1,31 +1,28 @@
-"""Elements that are read or written where indices say. Imports numba: `ops.native.door` loads it, on first use.
-
-Words of `pick`: as `ops.index.gather_scatter` lays them: HEAD words, four for each outer loop, three for each index of
-a tuple.
-Words of `check`: room for the index that is refused and its dimension; then as `ops.index.gather_scatter` lays them.
-"""
+"""Elements that are read or written where indices say. Imports numba: `ops.native.door` loads it, on first use."""
 
 from typing import Any
 
-from ops.index.gather_scatter_args import ADD_DOUBLES, ADD_FLOATS, ADD_INTS, CHECK_HEAD, GATHER, HEAD, LINE
+from ops.index.args import ADD_DOUBLES, ADD_FLOATS, ADD_INTS, GATHER, INDICES, LINE, LOOP, PICK, ROWS
 from ops.movement.copies_emit import copy_bytes, load_1, load_2, load_4, load_8, store_1, store_2, store_4, store_8
-from ops.native.memory import doubles, floats, ints, jitable, longs, octets, share, shorts, word
+from ops.native.memory import doubles, floats, ints, jitable, longs, octets, record_at, records_at, share, shorts
+
+_ROWS_BYTES, _INDICES_BYTES, _LOOP_BYTES, _PICK_BYTES = (r.itemsize for r in (ROWS, INDICES, LOOP, PICK))
 
 
 @jitable
 def _index(address: int, size: int) -> int:
-    found: int = longs(address, 1)[0] if size == 8 else ints(address, 1)[0]
-    return found
+    index: int = longs(address, 1)[0] if size == 8 else ints(address, 1)[0]
+    return index
 
 
 @jitable
-def _offset(words: int, picks: int, at: int) -> int:
-    """Bytes from where a row begins to what its tuple of indices names."""
+def _offset(picks: int, count: int, size: int, place: int) -> int:
+    """Returns the bytes from where a row begins to what its tuple of indices names."""
     total = 0
-    for k in range(word(words, 7)):
-        dim, step = word(picks, 3 * k), word(picks, 3 * k + 1)
-        index = _index(at + word(picks, 3 * k + 2), word(words, 6))
-        total += (index + dim if index < 0 else index) * step
+    for k in range(count):
+        pick = record_at(picks + k * _PICK_BYTES, PICK)
+        index = _index(place + pick.offset, size)
+        total += (index + pick.dim if index < 0 else index) * pick.step
     return total
 
 
@@ -45,7 +42,7 @@ def _copy(target: int, source: int, count: int) -> None:
 
 @jitable
 def _add_ints(target: int, source: int, count: int, item: int) -> None:
-    """Sums that do not fit go round, in any sign."""
+    """Adds integers with or without a sign; sums that do not fit wrap around."""
     if item == 8:
         a, b = longs(target, count // 8), longs(source, count // 8)
         for i in range(count // 8):
@@ -81,103 +78,109 @@ def _combine(kind: int, target: int, source: int, count: int, item: int) -> None
 
 
 @jitable
-def _line(words: int, places: Any, first: int, last: int, some: Any) -> None:
-    """Turns [first, last) of the innermost loop; of each run the bytes [from, to)."""
-    kind, item = word(words, 0), word(words, 2)
-    data_hop, index_hop, flat_hop = word(words, 10), word(words, 11), word(words, 12)
-    picks = words + 8 * (HEAD + 4 * word(words, 8))
-    data, at, flat = places
-    start, count = some[0], some[1] - some[0]
-    for j in range(first, last):
-        named = data + j * data_hop + _offset(words, picks, at + j * index_hop) + start
-        plain = flat + j * flat_hop + start
+def _line(args: Any, picks: int, places: Any, turns: Any, part_of_row: Any) -> None:
+    """Runs turns [first, last) of the innermost loop; of each row, the bytes [start, end)."""
+    kind, item, size, depth = args.kind, args.item_bytes, args.index_bytes, args.picks
+    data_step, index_step, flat_step = args.data_step, args.index_step, args.flat_step
+    data, index, flat = places
+    start, count = part_of_row[0], part_of_row[1] - part_of_row[0]
+    for j in range(turns[0], turns[1]):
+        indexed = data + j * data_step + _offset(picks, depth, size, index + j * index_step) + start
+        plain = flat + j * flat_step + start
         if kind == GATHER:
-            _copy(plain, named, count)
+            _copy(plain, indexed, count)
         else:
-            _combine(kind, named, plain, count, item)
+            _combine(kind, indexed, plain, count, item)
 
 
 @jitable
-def _line_of_singles(words: int, places: Any, first: int, last: int) -> None:
-    """The same where elements of four bytes are gathered, with one index each."""
-    data_hop, index_hop, flat_hop = word(words, 10), word(words, 11), word(words, 12)
-    picks = words + 8 * (HEAD + 4 * word(words, 8))
-    dim, step, size = word(picks, 0), word(picks, 1), word(words, 6)
-    data, at, flat = places
-    at += word(picks, 2)
-    for j in range(first, last):
-        index = _index(at + j * index_hop, size)
-        named = data + j * data_hop + (index + dim if index < 0 else index) * step
-        store_4((flat + j * flat_hop, load_4((named,))))
+def _line_of_singles(args: Any, picks: int, places: Any, turns: Any) -> None:
+    """Does the same where elements of four bytes are gathered, with one index each."""
+    data_step, index_step, flat_step = args.data_step, args.index_step, args.flat_step
+    pick, size = record_at(picks, PICK), args.index_bytes
+    dim, step = pick.dim, pick.step
+    data, indices, flat = places
+    indices += pick.offset
+    for j in range(turns[0], turns[1]):
+        index = _index(indices + j * index_step, size)
+        indexed = data + j * data_step + (index + dim if index < 0 else index) * step
+        store_4((flat + j * flat_step, load_4((indexed,))))
 
 
 @jitable
-def _lines(words: int, first: int, last: int, some: Any) -> None:
-    """Rows [first, last) in the order in which indices lie."""
-    inner = word(words, 9)
-    number = first
-    single = word(words, 0) == GATHER and word(words, 1) == 4 and word(words, 7) == 1
+def _lines(address: int, first: int, last: int, part_of_row: Any) -> None:
+    """Copies rows [first, last), counted in the order of the indices."""
+    args = record_at(address, ROWS)
+    loops = records_at(address + _ROWS_BYTES, args.loops, LOOP)
+    picks = address + _ROWS_BYTES + args.loops * _LOOP_BYTES
+    inner, number = args.length, first
+    single = args.kind == GATHER and args.run_bytes == 4 and args.picks == 1
     while number < last:
         begin, rest = number % inner, number // inner
         end = min(inner, begin + last - number)
-        data, at, flat = word(words, 3), word(words, 4), word(words, 5)
-        for d in range(word(words, 8) - 1, -1, -1):
-            length = word(words, HEAD + 4 * d)
-            turn = rest % length
-            data += turn * word(words, HEAD + 4 * d + 1)
-            at += turn * word(words, HEAD + 4 * d + 2)
-            flat += turn * word(words, HEAD + 4 * d + 3)
-            rest //= length
+        data, index, flat = args.data, args.indices, args.flat
+        for d in range(args.loops - 1, -1, -1):
+            turn = rest % loops[d].length
+            data += turn * loops[d].data_step
+            index += turn * loops[d].index_step
+            flat += turn * loops[d].flat_step
+            rest //= loops[d].length
         if single:
-            _line_of_singles(words, (data, at, flat), begin, end)
+            _line_of_singles(args, picks, (data, index, flat), (begin, end))
         else:
-            _line(words, (data, at, flat), begin, end, some)
+            _line(args, picks, (data, index, flat), (begin, end), part_of_row)
         number += end - begin
 
 
-def pick(words: int, part: int, parts: int) -> None:
-    """Gathers rows, or scatters columns of rows: two indices may name one place, and the last one wins."""
-    run, rows = word(words, 1), word(words, 9)
-    for d in range(word(words, 8)):
-        rows *= word(words, HEAD + 4 * d)
-    if word(words, 0) == GATHER:
+def copy_rows(address: int, part: int, parts: int) -> None:
+    """Gathers rows, or scatters columns of rows; `address`: a ROWS record, its loops and picks.
+
+    Two indices may name one place, and the last one wins; so parts share the bytes of a row that is scattered.
+    """
+    args = record_at(address, ROWS)
+    loops = records_at(address + _ROWS_BYTES, args.loops, LOOP)
+    rows, run = args.length, args.run_bytes
+    for d in range(args.loops):
+        rows *= loops[d].length
+    if args.kind == GATHER:
         first, last = share(rows, part, parts)
-        _lines(words, first, last, (0, run))
+        _lines(address, first, last, (0, run))
     else:
         first, last = share((run + LINE - 1) // LINE, part, parts)
         if first < last:
-            _lines(words, 0, rows, (first * LINE, min(run, last * LINE)))
+            _lines(address, 0, rows, (first * LINE, min(run, last * LINE)))
 
 
 @jitable
-def _ends(words: int, offset: int) -> Any:
-    """The least and the greatest of one index of all tuples."""
-    total, inner = word(words, 5), word(words, 5)
-    for d in range(word(words, 4)):
-        total *= word(words, CHECK_HEAD + 2 * d)
-    size, hop = word(words, 2), word(words, 6)
-    least = greatest = _index(word(words, 1) + offset, size)
-    for line in range(total // inner):
-        at, rest = word(words, 1) + offset, line
-        for d in range(word(words, 4) - 1, -1, -1):
-            length = word(words, CHECK_HEAD + 2 * d)
-            at += rest % length * word(words, CHECK_HEAD + 2 * d + 1)
-            rest //= length
+def _extremes(address: int, offset: int) -> Any:
+    """Returns the least and the greatest of one index of all tuples."""
+    args = record_at(address, INDICES)
+    loops = records_at(address + _INDICES_BYTES, args.loops, LOOP)
+    lines, size, inner, index_step = 1, args.index_bytes, args.length, args.index_step
+    for d in range(args.loops):
+        lines *= loops[d].length
+    least = greatest = _index(args.indices + offset, size)
+    for line in range(lines):
+        place, rest = args.indices + offset, line
+        for d in range(args.loops - 1, -1, -1):
+            place += rest % loops[d].length * loops[d].index_step
+            rest //= loops[d].length
         for j in range(inner):
-            index = _index(at + j * hop, size)
+            index = _index(place + j * index_step, size)
             least = min(least, index)
             greatest = max(greatest, index)
     return least, greatest
 
 
-def check(words: int, _a: int, _b: int, _c: int) -> int:
-    """0 where all indices are inside their dimensions; else tells one that is not."""
-    picks = words + 8 * (CHECK_HEAD + 2 * word(words, 4))
-    found = longs(word(words, 0), 2)
-    for k in range(word(words, 3)):
-        dim = word(picks, 2 * k)
-        least, greatest = _ends(words, word(picks, 2 * k + 1))
+def check(address: int, _a: int, _b: int, _c: int) -> int:
+    """Returns 0 where all indices are inside their dimensions; otherwise writes one that is not, and returns 1."""
+    args = record_at(address, INDICES)
+    picks = records_at(address + _INDICES_BYTES + args.loops * _LOOP_BYTES, args.picks, PICK)
+    refused = longs(args.refused, 2)
+    for k in range(args.picks):
+        dim = picks[k].dim
+        least, greatest = _extremes(address, picks[k].offset)
         if least < -dim or greatest >= dim:
-            found[0], found[1] = least if least < -dim else greatest, dim
+            refused[0], refused[1] = least if least < -dim else greatest, dim
             return 1
     return 0

@@ -10,11 +10,11 @@ Compiled = Callable[[Array, int, Array, Array, Array], None]
 
 @cache
 def places() -> Compiled:
-    """f(marks, first, shape, y, found): appends to y the coordinates in `shape` of all marks that are not 0.
+    """Returns f(marks, first, shape, y, count), which appends to y the coordinates of all marks that are not 0.
 
-    `marks` is dense uint8, its first element stands at flat position `first` of the tensor. `y` (ndim, count) takes a
-    column a mark, and nothing beyond its last column; `found` (1,), the marks so far, counts on. `marks` and `shape`
-    may be read-only.
+    `marks` is dense uint8, its first element stands at flat position `first` of a tensor of that shape. `y` (ndim,
+    count) takes a column a mark, and nothing beyond its last column; `count` (1,) has the marks so far, and counts on.
+    `marks` and `shape` may be read-only.
     """
     import numba  # noqa: PLC0415 - half a second to load, and only this kernel wants it
 
@@ -25,8 +25,8 @@ def places() -> Compiled:
     return compiled
 
 
-def _places(marks: Array, first: int, shape: Array, y: Array, found: Array) -> None:
-    at, last = found[0], len(shape) - 1
+def _places(marks: Array, first: int, shape: Array, y: Array, count: Array) -> None:
+    at, last = count[0], len(shape) - 1
     for i in range(len(marks)):
         if marks[i]:
             if at < y.shape[1]:
@@ -36,4 +36,4 @@ def _places(marks: Array, first: int, shape: Array, y: Array, found: Array) -> N
                     rest //= shape[axis]
                 y[0, at] = rest
             at += 1
-    found[0] = at
+    count[0] = at

@@ -17,12 +17,13 @@ Compiled = Callable[..., int]
 
 @cache
 def suppress() -> Compiled:
-    """f(boxes, scores, (is_centre, has_least), limit, (overlap, least), rooms, order, y): how many boxes are chosen.
+    """Returns f(boxes, scores, (is_centre, has_least), limit, (overlap, least), scratch, order, y).
 
-    boxes (batch, n, 4), scores (batch, classes, n): dense float32, maybe read-only. At most `limit` boxes a class are
-    chosen, those whose score is above `least` (any number, where `has_least` is not set) and whose intersection over
-    union with no better one is above `overlap`. Of equal scores the first is better. `rooms` are two of float32[n, 5],
-    `order` is one of int64[n]. Rows (batch, class, box) are written as far as y (int64[rows, 3]) has room.
+    It returns how many boxes are chosen. boxes (batch, n, 4), scores (batch, classes, n): dense float32, maybe
+    read-only. At most `limit` boxes a class are chosen, those whose score is above `least` (any number, where
+    `has_least` is not set) and whose intersection over union with no better one is above `overlap`. Of equal scores the
+    first is better. `scratch` are two arrays of float32[n, 5], `order` is one of int64[n]. Rows (batch, class, box) are
+    written as far as y (int64[rows, 3]) is long.
     """
     import numba  # noqa: PLC0415 - half a second to load, and only this kernel wants it
 
@@ -31,15 +32,15 @@ def suppress() -> Compiled:
     array, single = numba.types.Array, numba.float32
     tuples: Any = numba.types.UniTuple
     read = array(single, 3, "C", readonly=True)
-    rooms, order, rows = tuples(array(single, 2, "C"), 2), array(numba.int64, 1, "C"), array(numba.int64, 2, "C")
+    scratch, order, rows = tuples(array(single, 2, "C"), 2), array(numba.int64, 1, "C"), array(numba.int64, 2, "C")
     flags, thresholds = tuples(numba.boolean, 2), tuples(single, 2)
-    signature = numba.int64(read, read, flags, numba.int64, thresholds, rooms, order, rows)
+    signature = numba.int64(read, read, flags, numba.int64, thresholds, scratch, order, rows)
     compiled: Compiled = numba.njit(signature, nogil=True, cache=True, error_model="numpy")(_suppress)
     return compiled
 
 
 def _corners(boxes: Array, is_centre: bool, corners: Array) -> None:
-    """Least and greatest coordinate on each axis, and the area, of each box."""
+    """Writes the least and the greatest coordinate on each axis, and the area, of each box."""
     for i in range(len(boxes)):
         a, b, c, d = boxes[i, 0], boxes[i, 1], boxes[i, 2], boxes[i, 3]
         if is_centre:
@@ -53,7 +54,10 @@ def _corners(boxes: Array, is_centre: bool, corners: Array) -> None:
 
 
 def _is_free(corners: Array, i: int, kept: Array, total: int, most: float) -> bool:
-    """Whether box i shares more than `most` of what both cover with none of those kept; without an area, nothing."""
+    """Returns whether box i shares more than `most` of what both cover with no box that is kept.
+
+    Boxes without an area share nothing.
+    """
     top, left, bottom, right, area = corners[i, 0], corners[i, 1], corners[i, 2], corners[i, 3], corners[i, 4]
     for k in range(total):
         height = min(bottom, kept[k, 2]) - max(top, kept[k, 0])
@@ -83,7 +87,7 @@ def _sink(scores: Array, heap: Array, parent: int, count: int) -> None:
 
 
 def _candidates(scores: Array, has_least: bool, least: float, heap: Array) -> int:
-    """A heap, the best on top, of all boxes whose score is high enough, and how many they are. NaN is no score."""
+    """Makes a heap, the best on top, of all boxes whose score is high enough (NaN is not); returns their number."""
     count = 0
     for i in range(len(scores)):
         if scores[i] > least if has_least else not np.isnan(scores[i]):
@@ -97,7 +101,7 @@ def _candidates(scores: Array, has_least: bool, least: float, heap: Array) -> in
 def _chosen(  # noqa: PLR0917 - arrays of several types cannot share a tuple
     scores: Array, heap: Array, count: int, limit: int, overlap: float, corners: Array, kept: Array
 ) -> int:
-    """How many boxes are kept: heap[n - 1 - k] becomes box k of them, behind the heap, which shrinks faster."""
+    """Returns how many boxes are kept: heap[n - 1 - k] becomes box k of them, behind the heap, which shrinks faster."""
     total, last = 0, len(heap) - 1
     while count and total < limit:
         best = heap[0]
@@ -118,18 +122,18 @@ def _suppress(  # noqa: PLR0917
     flags: tuple[bool, bool],
     limit: int,
     thresholds: tuple[float, float],
-    rooms: tuple[Array, Array],
+    scratch: tuple[Array, Array],
     heap: Array,
     y: Array,
 ) -> int:
-    corners, kept = rooms
+    corners, kept = scratch
     total, last = 0, len(heap) - 1
     for b in range(scores.shape[0]):
         _corners(boxes[b], flags[0], corners)
         for c in range(scores.shape[1]):
             count = _candidates(scores[b, c], flags[1], thresholds[1], heap)
-            found = _chosen(scores[b, c], heap, count, limit, thresholds[0], corners, kept)
-            for k in range(min(found, len(y) - total)):
+            total_of_class = _chosen(scores[b, c], heap, count, limit, thresholds[0], corners, kept)
+            for k in range(min(total_of_class, len(y) - total)):
                 y[total + k, 0], y[total + k, 1], y[total + k, 2] = b, c, heap[last - k]
-            total += found
+            total += total_of_class
     return total

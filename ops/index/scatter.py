@@ -8,10 +8,10 @@ from typing import cast
 import numpy as np
 
 from ops.common.apply import V, apply
-from ops.common.indices import Room, along_axis, check_index_dtype, room_bytes, rows
+from ops.common.indices import Room, along_axis, check_elements, check_index_dtype, room_bytes, rows
 from ops.common.thunks import copier, in_turn
 from ops.index.gather import GATHER_ELEMENTS, GATHER_ND
-from ops.index.gather_scatter import SCATTER_ELEMENTS_NATIVE, SCATTER_ND_NATIVE
+from ops.index.gather_scatter_compiled import SCATTER_ELEMENTS_NATIVE, SCATTER_ND_NATIVE
 from ops.schema.attributes import Attribute, integer, one_of
 from ops.schema.backward import Backward, Tensor, Terms
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, contiguous_at, overwrites_first
@@ -34,10 +34,7 @@ def _check(inputs: Specs, attrs: Attrs) -> None:
 def _elements_infer(inputs: Specs, attrs: Attrs) -> Specs:
     data, indices, updates = inputs
     _check(inputs, attrs)
-    axis = normalize_axis(attrs["axis"], data.ndim)
-    pairs = enumerate(zip(indices.shape, data.shape, strict=False))
-    if indices.ndim != data.ndim or any(n > m for i, (n, m) in pairs if i != axis):
-        raise ShapeError(f"indices of shape {indices.shape} do not fit {data.shape} outside axis {axis}")
+    check_elements(indices, data, normalize_axis(attrs["axis"], data.ndim))
     if updates.shape != indices.shape:
         raise ShapeError(f"updates of shape {updates.shape} for indices of shape {indices.shape}")
     return (data,)

@@ -11,10 +11,11 @@ import numpy as np
 from attrs import frozen
 
 from ops.common.indices import IndexRangeError
-from ops.index.gather_scatter_args import ADD_DOUBLES, ADD_FLOATS, ADD_INTS, GATHER, SCATTER
+from ops.index.args import ADD_DOUBLES, ADD_FLOATS, ADD_INTS, GATHER, INDICES, LOOP, PICK, ROWS, SCATTER
 from ops.movement.copies import move_all
-from ops.native.call import CHECK, Native, Step, Word, as_words
+from ops.native.call import CHECK, Native, Step
 from ops.native.door import address, foreign_address
+from ops.native.records import join_args, pack_args
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless
 from ops.tensor.errors import OpError
@@ -26,24 +27,27 @@ _ADD = {"float32": ADD_FLOATS, "float64": ADD_DOUBLES}
 
 
 class _Loop(NamedTuple):
-    """A dimension: its length, and the bytes from turn to turn in what is named, in the indices, in what is not."""
+    """The fields of LOOP."""
 
     length: int
-    data: int
-    pick: int
-    flat: int
+    data_step: int
+    index_step: int
+    flat_step: int
 
 
 class _Pick(NamedTuple):
-    """One index of a tuple: the length and the bytes of the dimension it goes into, where it lies in the tuple."""
+    """The fields of PICK."""
 
     dim: int
     step: int
     offset: int
 
 
+_ONE_TURN = _Loop(1, 0, 0, 0)
+
+
 @frozen(eq=False)
-class Walk:
+class IndexedRows:
     """All rows: the tensor that indices name places of, the indices, the tensor that lies as they do."""
 
     data: Array
@@ -52,83 +56,107 @@ class Walk:
     loops: tuple[_Loop, ...]
     picks: tuple[_Pick, ...]
 
-    def native(self, kind: int, copied: Native) -> Native:
-        """The check, then `copied`, then the rows."""
-        steps = [*_check(self.indices, self.loops, self.picks), *copied.steps]
+    def native(self, kind: int, before: Native) -> Native:
+        """Returns the check of the indices, then the steps of `before`, then the copy of the rows."""
+        steps = [*self._check(), *before.steps]
         if self.flat.size:
-            steps.append(Step(address(_CODE, "pick"), self._words(kind)))
-        return Native(tuple(steps), (self.data, self.indices, self.flat, copied))
+            steps.append(Step(address(_CODE, "copy_rows"), self._args(kind)))
+        return Native(tuple(steps), (self.data, self.indices, self.flat, before))
 
-    def _words(self, kind: int) -> tuple[Word, ...]:
+    def _args(self, kind: int) -> Array:
         item, loops = self.flat.itemsize, _merged(self.loops)
         run = item
-        if loops and (loops[-1].data, loops[-1].pick, loops[-1].flat) == (item, 0, item):
+        if loops and loops[-1][1:] == (item, 0, item):
             run *= loops.pop().length
-        inner = loops.pop() if loops else _Loop(1, 0, 0, 0)
-        places = (a.ctypes.data for a in (self.data, self.indices, self.flat))
-        head = (kind, run, item, *places, self.indices.itemsize, len(self.picks), len(loops), *inner)
-        return (*head, *(n for loop in loops for n in loop), *(n for pick in self.picks for n in pick))
+        inner = loops.pop() if loops else _ONE_TURN
+        head = pack_args(
+            ROWS,
+            kind=kind,
+            run_bytes=run,
+            item_bytes=item,
+            data=self.data.ctypes.data,
+            indices=self.indices.ctypes.data,
+            flat=self.flat.ctypes.data,
+            index_bytes=self.indices.itemsize,
+            picks=len(self.picks),
+            loops=len(loops),
+            **inner._asdict(),
+        )
+        return self._followed(head, loops)
+
+    def _followed(self, head: Array, loops: Iterable[_Loop]) -> Array:
+        """Returns a record with the outer loops and the picks behind it."""
+        outer = (pack_args(LOOP, **loop._asdict()) for loop in loops)
+        return join_args(head, *outer, *(pack_args(PICK, **pick._asdict()) for pick in self.picks))
+
+    def _check(self) -> tuple[Step, ...]:
+        """Returns the step that refuses indices, none where there are no indices."""
+        if not self.indices.size:
+            return ()
+        over_indices = (loop for loop in self.loops if loop.index_step and loop.length)
+        loops = _merged(loop._replace(data_step=0, flat_step=0) for loop in over_indices)
+        inner = loops.pop() if loops else _ONE_TURN
+        refused = np.zeros(2, np.int64)
+        head = pack_args(
+            INDICES,
+            refused=refused.ctypes.data,
+            indices=self.indices.ctypes.data,
+            index_bytes=self.indices.itemsize,
+            picks=len(self.picks),
+            loops=len(loops),
+            length=inner.length,
+            index_step=inner.index_step,
+        )
+        args = self._followed(head, loops)
+        explain = partial(_index_error, refused, args)
+        return (Step(foreign_address(_CODE, "check"), (args.ctypes.data, 0, 0, 0), CHECK, explain),)
 
 
-def _merged(loops: Iterable[_Loop]) -> list[_Loop]:
-    """Loops of one turn go; neighbours are joined where everything steps over the inner one."""
-    kept: list[_Loop] = []
-    for loop in loops:
-        if loop.length == 1:
-            continue
-        if kept and kept[-1][1:] == tuple(loop.length * step for step in loop[1:]):
-            kept[-1] = loop._replace(length=kept[-1].length * loop.length)
-        else:
-            kept.append(loop)
-    return kept
-
-
-def _check(indices: Array, loops: Sequence[_Loop], picks: Sequence[_Pick]) -> tuple[Step, ...]:
-    """Nothing where there are no indices."""
-    if not indices.size:
-        return ()
-    named = _merged(loop._replace(data=0, flat=0) for loop in loops if loop.pick and loop.length)
-    inner = named.pop() if named else _Loop(1, 0, 0, 0)
-    found = np.zeros(2, np.int64)
-    outer = [n for loop in named for n in (loop.length, loop.pick)]
-    head = (found.ctypes.data, indices.ctypes.data, indices.itemsize, len(picks), len(named), inner.length, inner.pick)
-    words = as_words((*head, *outer, *(n for pick in picks for n in (pick.dim, pick.offset))))
-    explain = partial(_outside, found, words)
-    return (Step(foreign_address(_CODE, "check"), (words.ctypes.data, 0, 0, 0), CHECK, explain),)
-
-
-def _outside(found: Array, _: Array, __: int) -> OpError:
-    """The error of a check. Holds the words that the check reads."""
-    index, dim = found.tolist()
+def _index_error(refused: Array, _: Array, __: int) -> OpError:
+    """Returns the error of a check. It holds the arguments that the check reads."""
+    index, dim = refused.tolist()
     return IndexRangeError(f"index {index} is outside [-{dim}, {dim})")
 
 
+def _merged(loops: Iterable[_Loop]) -> list[_Loop]:
+    """Returns the loops without those of one turn; neighbours are joined where everything steps over the inner one."""
+    merged: list[_Loop] = []
+    for loop in loops:
+        if loop.length == 1:
+            continue
+        if merged and merged[-1][1:] == tuple(loop.length * step for step in loop[1:]):
+            merged[-1] = loop._replace(length=merged[-1].length * loop.length)
+        else:
+            merged.append(loop)
+    return merged
+
+
 def _loops(lengths: Sequence[int], *strides: Sequence[int]) -> list[_Loop]:
-    """Of the data, the indices and what is flat; () where nothing goes on."""
+    """Returns loops with the strides of the data, the indices and `flat`; () where nothing moves on."""
     full = [s or (0,) * len(lengths) for s in strides]
     return [_Loop(*loop) for loop in zip(lengths, *full, strict=True)]
 
 
-def along(data: Array, indices: Array, flat: Array, axis: int) -> Walk:
-    """Slices of an axis: `flat` has the dimensions of the indices in its place."""
+def along(data: Array, indices: Array, flat: Array, axis: int) -> IndexedRows:
+    """Returns slices of an axis: `flat` has the dimensions of the indices in its place."""
     last = axis + indices.ndim
     loops = [
         *_loops(flat.shape[:axis], data.strides[:axis], (), flat.strides[:axis]),
         *_loops(indices.shape, (), indices.strides, flat.strides[axis:last]),
         *_loops(flat.shape[last:], data.strides[axis + 1 :], (), flat.strides[last:]),
     ]
-    return Walk(data, indices, flat, tuple(loops), (_Pick(data.shape[axis], data.strides[axis], 0),))
+    return IndexedRows(data, indices, flat, tuple(loops), (_Pick(data.shape[axis], data.strides[axis], 0),))
 
 
-def by_element(data: Array, indices: Array, flat: Array, axis: int) -> Walk:
-    """Elements, of which the index replaces one coordinate."""
+def by_element(data: Array, indices: Array, flat: Array, axis: int) -> IndexedRows:
+    """Returns elements, of which the index replaces one coordinate."""
     steps = tuple(0 if i == axis else s for i, s in enumerate(data.strides))
     loops = _loops(flat.shape, steps, indices.strides, flat.strides)
-    return Walk(data, indices, flat, tuple(loops), (_Pick(data.shape[axis], data.strides[axis], 0),))
+    return IndexedRows(data, indices, flat, tuple(loops), (_Pick(data.shape[axis], data.strides[axis], 0),))
 
 
-def by_tuple(data: Array, indices: Array, flat: Array, batch: int) -> Walk:
-    """Slices that tuples of indices name, behind the first `batch` dimensions."""
+def by_tuple(data: Array, indices: Array, flat: Array, batch: int) -> IndexedRows:
+    """Returns slices that tuples of indices name, behind the first `batch` dimensions."""
     depth, lead = indices.shape[-1], indices.ndim - 1
     named = batch + depth
     loops = [
@@ -137,7 +165,7 @@ def by_tuple(data: Array, indices: Array, flat: Array, batch: int) -> Walk:
         *_loops(flat.shape[lead:], data.strides[named:], (), flat.strides[lead:]),
     ]
     picks = (_Pick(data.shape[batch + k], data.strides[batch + k], k * indices.strides[-1]) for k in range(depth))
-    return Walk(data, indices, flat, tuple(loops), tuple(picks))
+    return IndexedRows(data, indices, flat, tuple(loops), tuple(picks))
 
 
 def _gather(call: Binding) -> Thunk:
@@ -155,7 +183,7 @@ def _gather_nd(call: Binding) -> Thunk:
 
 
 def _kind(signature: Signature) -> int:
-    """-1 where numpy combines."""
+    """Returns what is done with rows; -1 where numpy combines them."""
     reduction, dtype = signature.attrs["reduction"], signature.x.dtype
     if reduction == "none":
         return SCATTER
@@ -170,7 +198,7 @@ _not_combines = unless(_combines, "a reduction that is not compiled for this typ
 
 
 def _is_plain(signature: Signature) -> bool:
-    """Elements of 1, 2, 4 or 8 bytes."""
+    """Returns whether elements have 1, 2, 4 or 8 bytes."""
     return signature.x.dtype.itemsize in (1, 2, 4, 8)
 
 
@@ -178,7 +206,7 @@ _not_plain = unless(_is_plain, "elements that do not have 1, 2, 4 or 8 bytes")
 
 
 def _copied(call: Binding) -> Native:
-    """Data in y; nothing where they are the same bytes."""
+    """Returns the copy of the data into y; nothing where they are the same bytes."""
     x, y = call.x, call.y
     return Native(()) if Layout.of(x).is_dense and x.ctypes.data == y.ctypes.data else move_all([(x, y)])
 
