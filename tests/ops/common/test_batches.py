@@ -23,10 +23,10 @@ from ops.norm.batch_norm import BATCH_NORM
 from ops.norm.batch_norm_training import BATCH_NORM_DATA_GRADIENT, BATCH_NORM_TRAINING, CHANNEL_SUMS
 from ops.pool.gradient import MAX_POOL_GRADIENT
 from ops.pool.pool import AVERAGE_POOL, MAX_POOL
-from ops.schema.schema import Binding, Kernel, OpSchema, Signature, evaluate
+from ops.schema.schema import Kernel, OpSchema, Signature, evaluate
 from ops.tensor.layout import Layout
 from ops.tensor.spec import Array, spec_of
-from tests.helpers.ops.kernel_checks import bind, garbage, kernels, run
+from tests.helpers.ops.kernel_checks import bind, garbage, kernels, run, run_over
 
 _GAP = 3
 """Elements between two images, and before the first."""
@@ -46,7 +46,7 @@ def apart(array: Array) -> Array:
     return images
 
 
-def _room(array: Array) -> Array:
+def _base(array: Array) -> Array:
     return array if array.base is None else array.base
 
 
@@ -87,10 +87,7 @@ def _signed(schema: OpSchema, arrays: Sequence[Array], attrs: dict[str, Any]) ->
     """Returns the signature without constants and, where there may be some, with them: other kernels pack these."""
     constants = frozenset(i for i in CONSTANT.get(schema, ()) if i < len(arrays))
     specs = [spec_of(a) for a in arrays]
-    return [
-        schema.sign(specs, attrs, constant_inputs)
-        for constant_inputs in ((frozenset(), constants) if constants else (frozenset(),))
-    ]
+    return [schema.sign(specs, attrs, which) for which in dict.fromkeys((frozenset[int](), constants))]
 
 
 def _output(kernel: Kernel, array: Array) -> Array:
@@ -112,7 +109,7 @@ def test_images_that_lie_apart_are_read_and_written(
                 bind(kernel, signature, inputs, outputs)()
             for got, want in zip(outputs, wanted, strict=True):
                 assert got.tobytes() == want.tobytes(), kernel.name
-                assert np.isnan(_room(got)).sum() in (0, _GAP * len(got)), f"{kernel.name} wrote between images"
+                assert np.isnan(_base(got)).sum() in (0, _GAP * len(got)), f"{kernel.name} wrote between images"
 
 
 @pytest.mark.parametrize(("schema", "arrays", "attrs"), CASES, ids=NAMES)
@@ -131,12 +128,7 @@ def _check_over(kernel: Kernel, signature: Signature, arrays: Sequence[Array], p
     wanted, over = run(kernel, signature, arrays), apart(arrays[position])
     if not kernel.writes(Layout.of(over)) or not kernel.accepts(signature, position, Layout.of(over)):
         return
-    inputs = tuple(over if i == position else a for i, a in enumerate(arrays))
-    outputs = (over, *(garbage(s) for s in signature.outputs[1:]))
-    packed = kernel.pack(signature, {i: arrays[i] for i in signature.constants})
-    workspace = np.zeros(kernel.workspace(signature), np.uint8)
-    kernel.bind(Binding(signature, inputs, outputs, workspace, packed))()
-    assert over.tobytes() == wanted[0].tobytes(), kernel.name
+    assert run_over(kernel, signature, arrays, position, over)[0].tobytes() == wanted[0].tobytes(), kernel.name
 
 
 @given(

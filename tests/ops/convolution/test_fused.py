@@ -20,11 +20,11 @@ from ops.convolution.fused import (
 )
 from ops.convolution.packed_door import has_avx512
 from ops.elementwise.activation import LEAKY_RELU
-from ops.schema.schema import Binding, Kernel, Signature, evaluate
+from ops.schema.schema import Kernel, Signature, evaluate
 from ops.tensor.errors import AttributeValueError, OpError, ShapeError
 from ops.tensor.spec import Array, TensorSpec, spec_of
 from tests.helpers.ops.activations import PIECEWISE_LINEAR
-from tests.helpers.ops.kernel_checks import MOST_SCRATCH, bind, garbage, kernels, run, same, scratch_bytes
+from tests.helpers.ops.kernel_checks import kernels, run, run_over, run_without_allocation, same
 from tests.helpers.ops.random_arrays import normal
 from tests.helpers.ops.window_cases import lengths, window_attrs
 
@@ -47,14 +47,6 @@ def _parts(arrays: list[Array], attrs: dict[str, Any], finish: dict[str, Any]) -
 def _sign(arrays: list[Array], attrs: dict[str, Any]) -> Signature:
     """Returns the signature with constant weights and bias, as in a network."""
     return FUSED_CONV.sign([spec_of(a) for a in arrays], attrs, frozenset({1, 2} & set(range(len(arrays)))))
-
-
-def _run_over_residual(kernel: Kernel, signature: Signature, arrays: list[Array]) -> Array:
-    shared = arrays[3].copy()
-    buffer = np.full(kernel.workspace(signature), 0xA5, np.uint8)
-    packed = kernel.pack(signature, {1: arrays[1], 2: arrays[2]})
-    kernel.bind(Binding(signature, (*arrays[:3], shared), (shared,), buffer, packed))()
-    return shared
 
 
 @st.composite
@@ -82,7 +74,7 @@ def test_fused_conv_kernels_equal_their_parts(case: Case) -> None:
         (got,) = run(kernel, signature, arrays)
         same(got, wanted, rtol=1e-4, atol=1e-4 * float(np.abs(wanted).max(initial=1)))
         if len(arrays) > 3:
-            assert _run_over_residual(kernel, signature, arrays).tobytes() == got.tobytes()
+            assert run_over(kernel, signature, arrays, 3)[0].tobytes() == got.tobytes()
 
 
 LAYERS: list[tuple[list[tuple[int, ...]], dict[str, Any]]] = [
@@ -102,8 +94,7 @@ def test_fused_conv_of_network_layers_allocates_nothing(
     arrays = normal(1, *shapes)
     signature, wanted = _sign(arrays, attrs | finish), _parts(arrays, attrs, finish)
     for kernel in kernels(FUSED_CONV, signature):
-        y = garbage(signature.y)
-        assert scratch_bytes(bind(kernel, signature, arrays, [y])) <= MOST_SCRATCH
+        y = run_without_allocation(kernel, signature, arrays)
         same(y, wanted, rtol=1e-4, atol=1e-4 * float(np.abs(wanted).max()))
 
 

@@ -18,7 +18,7 @@ from ops.schema.schema import Signature
 from ops.tensor.spec import Array, TensorSpec, spec_of
 from tests.helpers.ops.activations import PIECEWISE_LINEAR
 from tests.helpers.ops.compiled_kernel_checks import placed
-from tests.helpers.ops.kernel_checks import MOST_SCRATCH, bind, garbage, run, same, scratch_bytes
+from tests.helpers.ops.kernel_checks import bind, garbage, run, run_over, run_without_allocation, same
 from tests.helpers.ops.random_arrays import normal
 from tests.helpers.ops.window_cases import extents, lengths, window_attrs
 
@@ -77,9 +77,8 @@ def test_onednn_conv_equals_numpy_in_any_place_on_any_threads(case: Case, place:
     same(y, wanted, rtol=1e-4, atol=atol)
     before = y.tobytes()
     if len(arrays) > 3:
-        shared = placed(arrays[3], first=place)
-        bind(CONVOLUTION, signature, [*arrays[:3], shared], [shared])()
-        assert shared.tobytes() == before
+        (over,) = run_over(CONVOLUTION, signature, arrays, 3, placed(arrays[3], first=place))
+        assert over.tobytes() == before
     y.fill(np.nan)
     thunk()
     assert y.tobytes() == before
@@ -130,8 +129,7 @@ def test_onednn_conv_of_network_layers_takes_the_scratchpad_alone(
     arrays = normal(1, *shapes)
     signature = sign(arrays, attrs)
     assert CONVOLUTION.supports(signature)
-    y = garbage(signature.y)
-    assert scratch_bytes(bind(CONVOLUTION, signature, arrays, [y])) <= MOST_SCRATCH
+    y = run_without_allocation(CONVOLUTION, signature, arrays)
     same(y, reference(arrays, attrs), rtol=1e-4, atol=1e-3)
     assert CONVOLUTION.workspace(signature) < signature.y.nbytes // 4
 

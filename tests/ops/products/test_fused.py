@@ -12,20 +12,11 @@ from ops.elementwise.activation import LEAKY_RELU
 from ops.elementwise.smooth import GELU, SWISH
 from ops.products.fused import FUSED_MATMUL
 from ops.schema.backends import ONEDNN
-from ops.schema.schema import Binding, Signature, evaluate
+from ops.schema.schema import Signature, evaluate
 from ops.tensor.errors import AttributeValueError, OpError, ShapeError
 from ops.tensor.spec import Array, TensorSpec, spec_of
 from tests.helpers.ops.activations import ACTIVATIONS
-from tests.helpers.ops.kernel_checks import (
-    MOST_SCRATCH,
-    bind,
-    garbage,
-    kernels,
-    run,
-    same,
-    scratch_bytes,
-    strided_copies,
-)
+from tests.helpers.ops.kernel_checks import kernels, run, run_over, run_without_allocation, same, strided_copies
 from tests.helpers.ops.random_arrays import normal
 
 Case = tuple[list[Array], dict[str, Any]]
@@ -85,14 +76,11 @@ def check(arrays: list[Array], attrs: dict[str, Any], constants: frozenset[int] 
         (got,) = run(kernel, signature, arrays)
         same(got, wanted, rtol=2e-4, atol=1e-4 * float(np.abs(wanted[np.isfinite(wanted)]).max(initial=1)))
         for way in FUSED_MATMUL.forwards(signature):
-            shared = [np.array(a) for a in arrays]
-            buffer = np.full(kernel.workspace(signature), 0xA5, np.uint8)
-            packed = kernel.pack(signature, {i: shared[i] for i in signature.constants})
-            kernel.bind(Binding(signature, tuple(shared), (shared[way.input],), buffer, packed))()
+            (over,) = run_over(kernel, signature, arrays, way.input)
             if kernel.backend == ONEDNN:  # adds in another order there
-                same(shared[way.input], got, rtol=1e-5, atol=1e-5)
+                same(over, got, rtol=1e-5, atol=1e-5)
             else:
-                assert shared[way.input].tobytes() == got.tobytes(), kernel.name
+                assert over.tobytes() == got.tobytes(), kernel.name
 
 
 @settings(max_examples=150)
@@ -123,8 +111,7 @@ def test_fused_matmul_of_an_encoder_allocates_nothing(finish: dict[str, Any]) ->
         arrays = normal(1, *shapes)
         signature, wanted = signed(arrays, finish, frozenset({1, 2})), parts(arrays, finish)
         for kernel in kernels(FUSED_MATMUL, signature):
-            y = garbage(signature.y)
-            assert scratch_bytes(bind(kernel, signature, arrays, [y])) <= MOST_SCRATCH, kernel.name
+            y = run_without_allocation(kernel, signature, arrays)
             same(y, wanted, rtol=1e-4, atol=1e-4 * float(np.abs(wanted).max()))
 
 

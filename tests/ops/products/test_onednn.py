@@ -17,11 +17,11 @@ from ops.products.matmul import MATMUL
 from ops.products.onednn import PACKED
 from ops.products.onednn_strided import STRIDED
 from ops.schema.backends import NUMPY
-from ops.schema.schema import Kernel, OpSchema, Signature
+from ops.schema.schema import OpSchema
 from ops.tensor.layout import Layout
 from ops.tensor.spec import Array, TensorSpec, spec_of
 from tests.helpers.ops import activations
-from tests.helpers.ops.kernel_checks import MOST_SCRATCH, bind, garbage, run, same, scratch_bytes
+from tests.helpers.ops.kernel_checks import run, run_over, run_without_allocation, same
 from tests.helpers.ops.random_arrays import normal
 
 pytestmark = pytest.mark.skipif(bool(objection()), reason=objection() or "oneDNN is there")
@@ -49,15 +49,8 @@ def check(schema: OpSchema, arrays: list[Array], attrs: dict[str, Any], constant
         (got,) = run(kernel, signature, arrays)
         same(got, wanted, rtol=1e-4, atol=atol)
         for way in schema.overwrites(signature):
-            same(_over(kernel, signature, arrays, way.input), got)
+            same(run_over(kernel, signature, arrays, way.input)[0], got)
     return len(available)
-
-
-def _over(kernel: Kernel, signature: Signature, arrays: list[Array], position: int) -> Array:
-    """Returns y written over an input."""
-    shared = arrays[position].copy()
-    bind(kernel, signature, [shared if i == position else a for i, a in enumerate(arrays)], [shared])()
-    return shared
 
 
 def _in_some_layout(draw: Any, array: Array) -> Array:
@@ -129,7 +122,7 @@ def test_onednn_matmul_takes_the_scratchpad_alone(constants: set[int]) -> None:
     attrs = {"alpha": 0.5, "activation": "gelu_erf"}
     signature = FUSED_MATMUL.sign([spec_of(a) for a in arrays], attrs, frozenset(constants))
     for kernel in (k for k in (PACKED, STRIDED) if k.supports(signature)):
-        assert scratch_bytes(bind(kernel, signature, arrays, [garbage(signature.y)])) <= MOST_SCRATCH
+        run_without_allocation(kernel, signature, arrays)
 
 
 def test_onednn_matmul_reads_heads_side_by_side_in_place() -> None:
