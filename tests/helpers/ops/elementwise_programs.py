@@ -10,8 +10,8 @@ from ops.elementwise.program import Program, Step
 from ops.registry import find
 from ops.schema.backends import NUMPY
 from ops.schema.schema import OpSchema
-from ops.tensor.spec import Array, Shape, TensorSpec, spec_of
-from tests.helpers.ops.kernel_checks import run
+from ops.tensor.spec import Array, Shape, TensorSpec
+from tests.helpers.ops.kernel_checks import run, sign
 
 Choose = Callable[[int], int]
 FLOAT, BOOL = np.dtype("float32"), np.dtype("bool")
@@ -34,7 +34,7 @@ class Case:
         values = list(self.arrays)
         for step in self.program:
             operands = [values[i] for i in step.operands]
-            signature = step.schema.sign([spec_of(a) for a in operands], step.attrs)
+            signature = sign(step.schema, operands, step.attrs)
             values += run(step.schema.kernel(signature, (NUMPY,)), signature, operands)
         return values[-1]
 

@@ -1,11 +1,12 @@
 """Checks of every kernel: results, any strides, permitted overwrites, unchanged inputs, no allocation."""
 
 import tracemalloc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import EllipsisType
 from typing import Any
 
 import numpy as np
+from attrs import evolve
 
 from ops.schema.schema import Binding, Kernel, OpSchema, Overwrite, Signature, Thunk
 from ops.tensor.layout import Layout
@@ -21,9 +22,12 @@ def garbage(spec: TensorSpec) -> Array:
     return np.full(spec.nbytes, _GARBAGE, np.uint8).view(spec.dtype).reshape(spec.shape)
 
 
-def sign(schema: OpSchema, arrays: Sequence[Array], attrs: dict[str, Any]) -> Signature:
-    """Returns the signature of the operator for these arrays."""
-    return schema.sign([spec_of(a) for a in arrays], attrs)
+def sign(
+    schema: OpSchema, arrays: Sequence[Array], attrs: dict[str, Any], constants: Iterable[int] = (), threads: int = 1
+) -> Signature:
+    """Returns the signature of the operator for these arrays; `constants` may name inputs that are absent."""
+    present = frozenset(constants).intersection(range(len(arrays)))
+    return evolve(schema.sign([spec_of(a) for a in arrays], attrs, present), threads=threads)
 
 
 def kernels(schema: OpSchema, signature: Signature) -> list[Kernel]:

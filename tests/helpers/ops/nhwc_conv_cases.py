@@ -11,7 +11,7 @@ from ops.schema.schema import Kernel, Signature
 from ops.tensor.spec import Array, spec_of
 from tests.helpers.ops.activations import PIECEWISE_LINEAR
 from tests.helpers.ops.compiled_kernel_checks import placed, run_native
-from tests.helpers.ops.kernel_checks import run, same
+from tests.helpers.ops.kernel_checks import run, same, sign
 from tests.helpers.ops.random_arrays import normal
 from tests.helpers.ops.window_cases import least_sizes, lengths, window_attrs
 
@@ -34,7 +34,7 @@ def draw_case(draw: st.DrawFn, channels: int, out: int, group: int, largest: Seq
     seed, operands = draw(st.integers(0, 99)), draw(st.integers(2, 4))
     arrays = normal(seed, *shapes[:operands])
     if operands == 4:
-        arrays += normal(seed + 100, NHWC_CONV.sign([spec_of(a) for a in arrays], attrs).y.shape)
+        arrays += normal(seed + 100, sign(NHWC_CONV, arrays, attrs).y.shape)
     return arrays, attrs
 
 
@@ -46,7 +46,7 @@ def network_layer(channels: int, size: int, out: int, window: int = 1, stride: i
     return arrays, {"strides": (stride, stride), "pads": pads, "activation": "clip", "low": 0.0} | more
 
 
-def sign(case: Case) -> Signature:
+def case_signature(case: Case) -> Signature:
     """Returns the signature with constant weights."""
     return NHWC_CONV.sign([spec_of(a) for a in case[0]], case[1], frozenset({1}))
 
@@ -58,7 +58,7 @@ def spaced(arrays: list[Array], extra: int) -> list[Array]:
 
 def check_native(kernel: Kernel, plain: Kernel, case: Case, parts: int, extra: int, *, close: float) -> None:
     """Checks a kernel against a plain one, into an output of its own and into the bytes of what is added."""
-    signature = sign(case)
+    signature = case_signature(case)
     (wanted,) = run(plain, signature, case[0])
     (got,) = run_native(kernel, signature, spaced(case[0], extra), parts, extra)
     same(got, wanted, close, close)
@@ -69,7 +69,7 @@ def check_native(kernel: Kernel, plain: Kernel, case: Case, parts: int, extra: i
 
 def check_same_in_parts(kernel: Kernel, case: Case) -> None:
     """Checks that the number of parts changes no bit."""
-    results = [run_native(kernel, sign(case), case[0], n)[0].tobytes() for n in (1, 2, 3, 4, 7)]
+    results = [run_native(kernel, case_signature(case), case[0], n)[0].tobytes() for n in (1, 2, 3, 4, 7)]
     assert len(set(results)) == 1
 
 

@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from attrs import evolve
 
 from ops.schema.backends import NUMPY, ONEDNN
 from ops.schema.schema import Kernel, OpSchema, Signature
-from ops.tensor.spec import Array, spec_of
+from ops.tensor.spec import Array
 from tests.helpers.ops.compiled_kernel_checks import placed
-from tests.helpers.ops.kernel_checks import bind, garbage, run, run_over, same
+from tests.helpers.ops.kernel_checks import bind, garbage, run, run_over, same, sign
 
 
 def library_kernel(schema: OpSchema) -> Kernel:
@@ -29,7 +28,7 @@ def check(  # noqa: PLR0917 - what is varied
 ) -> bool:
     """Checks the kernel against numpy, twice, then with special numbers; returns whether the library took the case."""
     kernel = library_kernel(schema)
-    signature = evolve(schema.sign([spec_of(a) for a in arrays], attrs), threads=threads)
+    signature = sign(schema, arrays, attrs, threads=threads)
     if not kernel.supports(signature):
         return False
     arguments = [placed(a, first=place) for a in arrays]
@@ -62,7 +61,7 @@ def _compare(  # noqa: PLR0917 - one call and its answer
 
 def check_overwrites(schema: OpSchema, arrays: Sequence[Array], attrs: dict[str, Any]) -> None:
     """Checks that the kernel gives the same bits over the first input, for any numbers."""
-    signature, kernel = schema.sign([spec_of(a) for a in arrays], attrs), library_kernel(schema)
+    signature, kernel = sign(schema, arrays, attrs), library_kernel(schema)
     wanted = run(kernel, signature, arrays)[0]
     assert run_over(kernel, signature, arrays, 0)[0].tobytes() == wanted.tobytes()
 

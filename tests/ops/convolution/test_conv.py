@@ -11,9 +11,9 @@ from ops.convolution.conv import CONV
 from ops.convolution.transpose import CONV_TRANSPOSE
 from ops.schema.schema import Binding, OpSchema, Signature
 from ops.tensor.errors import AttributeValueError, DtypeError, ShapeError
-from ops.tensor.spec import Array, TensorSpec, spec_of
+from ops.tensor.spec import Array, TensorSpec
 from tests.helpers.onnx.onnxruntime_node import onnxruntime_node
-from tests.helpers.ops.kernel_checks import check_no_allocation, check_results, check_strides, kernels, run
+from tests.helpers.ops.kernel_checks import check_no_allocation, check_results, check_strides, kernels, run, sign
 from tests.helpers.ops.random_arrays import normal
 
 BUFFERS = 128 << 10
@@ -126,7 +126,7 @@ def test_conv_takes_any_strides_and_float_type(
     close = {"float16": 5e-3, "float32": 1e-5, "float64": 1e-12}[dtype]
     check_strides(schema, arrays, rtol=close, atol=close, **attrs)
     wide = [a.astype("float64") for a in arrays]
-    signature = schema.sign([spec_of(a) for a in wide], attrs)
+    signature = sign(schema, wide, attrs)
     wanted = run(schema.kernel(signature), signature, wide)
     check_results(schema, arrays, [w.astype(dtype) for w in wanted], rtol=close, atol=close, **attrs)
 
@@ -136,7 +136,7 @@ def test_conv_with_packed_constants_equals_conv_without(
     schema: OpSchema, shapes: list[tuple[int, ...]], attrs: dict[str, Any]
 ) -> None:
     arrays = normal(3, *shapes, dtype="float16")
-    signature = schema.sign([spec_of(a) for a in arrays], attrs)
+    signature = sign(schema, arrays, attrs)
     fixed = Signature(signature.inputs, signature.outputs, signature.attrs, frozenset(range(1, len(arrays))))
     (kernel,) = kernels(schema, signature)
     for got, wanted in zip(run(kernel, fixed, arrays), run(kernel, signature, arrays), strict=True):
@@ -168,7 +168,7 @@ def test_conv_of_empty_batches_and_outputs() -> None:
 
 def test_conv_results_do_not_depend_on_where_memory_lies() -> None:
     arrays = normal(5, (1, 8, 30, 31), (8, 8, 3, 3), (8,))
-    signature = CONV.sign([spec_of(a) for a in arrays], {"pads": (1, 1, 1, 1)})
+    signature = sign(CONV, arrays, {"pads": (1, 1, 1, 1)})
     kernel = CONV.kernel(signature)
     results = []
     for shift in (0, 4, 20):

@@ -10,16 +10,15 @@ from hypothesis import strategies as st
 from ops.convolution.depthwise_tiled import DEPTHWISE_NATIVE
 from ops.convolution.nhwc import NHWC_CONV
 from ops.convolution.nhwc_depthwise import DEPTHWISE
-from ops.tensor.spec import spec_of
 from tests.helpers.ops.compiled_kernel_checks import run_native
-from tests.helpers.ops.kernel_checks import run, run_without_allocation, same
+from tests.helpers.ops.kernel_checks import run, run_without_allocation, same, sign
 from tests.helpers.ops.nhwc_conv_cases import (
     Case,
+    case_signature,
     check_native,
     check_same_in_parts,
     draw_case,
     network_layer,
-    sign,
     spaced,
     spread_specials,
 )
@@ -54,7 +53,7 @@ def test_tiled_depthwise_conv_equals_numpy_in_many_shapes(case: Case, parts: int
 @given(depthwise(40), st.integers(0, 99))
 def test_tiled_depthwise_conv_spreads_nan_and_infinities_as_numpy(case: Case, seed: int) -> None:
     spread_specials(case[0][0], np.random.default_rng(seed), 3)
-    signature = sign(case)
+    signature = case_signature(case)
     (wanted,) = run(DEPTHWISE, signature, case[0])
     (got,) = run_native(DEPTHWISE_NATIVE, signature, spaced(case[0], 0), 1)
     same(got, wanted, 1e-5, 1e-5)
@@ -79,9 +78,9 @@ def test_tiled_depthwise_conv_is_the_same_in_any_number_of_parts() -> None:
 
 def test_tiled_depthwise_conv_allocates_nothing() -> None:
     case = layer(96, 40, 1)
-    run_without_allocation(DEPTHWISE_NATIVE, sign(case), case[0])
+    run_without_allocation(DEPTHWISE_NATIVE, case_signature(case), case[0])
 
 
 def test_tiled_depthwise_conv_leaves_weights_that_are_no_constant_to_numpy() -> None:
     arrays, attrs = layer(8, 5, 1)
-    assert NHWC_CONV.kernel(NHWC_CONV.sign([spec_of(a) for a in arrays], attrs)) is DEPTHWISE
+    assert NHWC_CONV.kernel(sign(NHWC_CONV, arrays, attrs)) is DEPTHWISE

@@ -22,9 +22,9 @@ from ops.convolution.packed_door import has_avx512
 from ops.elementwise.activation import LEAKY_RELU
 from ops.schema.schema import Kernel, Signature, evaluate
 from ops.tensor.errors import AttributeValueError, OpError, ShapeError
-from ops.tensor.spec import Array, TensorSpec, spec_of
+from ops.tensor.spec import Array, TensorSpec
 from tests.helpers.ops.activations import PIECEWISE_LINEAR
-from tests.helpers.ops.kernel_checks import kernels, run, run_over, run_without_allocation, same
+from tests.helpers.ops.kernel_checks import kernels, run, run_over, run_without_allocation, same, sign
 from tests.helpers.ops.random_arrays import normal
 from tests.helpers.ops.window_cases import lengths, window_attrs
 
@@ -46,7 +46,7 @@ def _parts(arrays: list[Array], attrs: dict[str, Any], finish: dict[str, Any]) -
 
 def _sign(arrays: list[Array], attrs: dict[str, Any]) -> Signature:
     """Returns the signature with constant weights and bias, as in a network."""
-    return FUSED_CONV.sign([spec_of(a) for a in arrays], attrs, frozenset({1, 2} & set(range(len(arrays)))))
+    return sign(FUSED_CONV, arrays, attrs, (1, 2))
 
 
 @st.composite
@@ -60,7 +60,7 @@ def fused(draw: Any) -> Case:
     seed, dtype = draw(st.integers(0, 99)), draw(st.sampled_from(["float32", "float32", "float64"]))
     arrays = normal(seed, *shapes[: draw(st.integers(2, 3))], dtype=dtype)
     if len(arrays) > 2 and draw(st.booleans()):
-        (y,) = CONV.sign([spec_of(a) for a in arrays], attrs).outputs
+        (y,) = sign(CONV, arrays, attrs).outputs
         arrays += normal(seed + 1, y.shape, dtype=dtype)
     return arrays, attrs, draw(st.sampled_from(PIECEWISE_LINEAR))
 

@@ -10,7 +10,6 @@ from ops.convolution import images as conv_images
 from ops.convolution.conv import CONV
 from ops.convolution.gemm import COLUMNS
 from ops.convolution.images import IMAGES
-from ops.tensor.spec import spec_of
 from tests.helpers.ops.kernel_checks import check_no_allocation, run, same, sign
 from tests.helpers.ops.layer_gradient_checks import floats
 from tests.ops.test_layer_gradients import conv_cases
@@ -35,7 +34,7 @@ def test_conv_of_grouped_images_equals_conv_of_single_images(
 def test_images_that_are_large_or_alone_are_not_put_side_by_side() -> None:
     for batch, side, taken in ((8, 8, True), (1, 8, False), (8, 9, False)):
         x, w = floats(0, (batch, 4, side, side), (4, 4, 3, 3), dtype="float32")
-        signature = CONV.sign([spec_of(x), spec_of(w)], {"pads": (1, 1, 1, 1)})
+        signature = sign(CONV, [x, w], {"pads": (1, 1, 1, 1)})
         assert (CONV.kernel(signature) is IMAGES) == taken
 
 

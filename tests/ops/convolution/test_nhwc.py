@@ -13,7 +13,7 @@ from ops.schema.backends import ONEDNN
 from ops.schema.schema import Kernel, Signature
 from ops.tensor.errors import AttributeValueError, OpError, ShapeError
 from ops.tensor.layout import Layout
-from ops.tensor.spec import Array, TensorSpec, spec_of
+from ops.tensor.spec import Array, TensorSpec
 from ops.windows.pixels import dense_pixels, pitch, rows
 from tests.helpers.ops.activations import PIECEWISE_LINEAR
 from tests.helpers.ops.kernel_checks import (
@@ -24,6 +24,7 @@ from tests.helpers.ops.kernel_checks import (
     run_over,
     run_without_allocation,
     same,
+    sign,
     strided_copies,
 )
 from tests.helpers.ops.random_arrays import normal
@@ -40,7 +41,7 @@ def to_first(array: Array) -> Array:
 def reference(arrays: list[Array], attrs: dict[str, Any]) -> Array:
     """Computes with the channels-first kernel in plain numpy."""
     first = [to_first(a) if i in (0, 3) else a for i, a in enumerate(arrays)]
-    signature = FUSED_CONV.sign([spec_of(a) for a in first], attrs)
+    signature = sign(FUSED_CONV, first, attrs)
     (y,) = run(FUSED_BLOCKS, signature, first)
     return np.moveaxis(y, 1, -1)
 
@@ -57,15 +58,14 @@ def convolutions(draw: Any) -> Case:
     seed, dtype = draw(st.integers(0, 99)), draw(st.sampled_from(["float32", "float32", "float64"]))
     arrays = normal(seed, *shapes[: draw(st.integers(2, 3))], dtype=dtype)
     if len(arrays) > 2 and draw(st.booleans()):
-        (y,) = NHWC_CONV.sign([spec_of(a) for a in arrays], attrs).outputs
+        (y,) = sign(NHWC_CONV, arrays, attrs).outputs
         arrays += normal(seed + 1, y.shape, dtype=dtype)
     return arrays, attrs, draw(st.sampled_from(PIECEWISE_LINEAR))
 
 
-def sign(arrays: list[Array], attrs: dict[str, Any], constant: bool = True) -> Signature:
+def signed(arrays: list[Array], attrs: dict[str, Any], constant: bool = True) -> Signature:
     """Returns the signature; weights and bias are constants, as in a network, or not."""
-    constants = frozenset({1, 2} & set(range(len(arrays)))) if constant else frozenset()
-    return NHWC_CONV.sign([spec_of(a) for a in arrays], attrs, constants)
+    return sign(NHWC_CONV, arrays, attrs, (1, 2) if constant else ())
 
 
 def in_wider(array: Array, before: int, behind: int) -> Array:
@@ -91,7 +91,7 @@ def over_residual(kernel: Kernel, signature: Signature, arrays: list[Array]) -> 
 @given(convolutions(), st.booleans())
 def test_nhwc_conv_kernels_equal_channels_first(case: Case, constant: bool) -> None:
     arrays, attrs, finish = case
-    signature, wanted = sign(arrays, attrs | finish, constant), reference(arrays, attrs | finish)
+    signature, wanted = signed(arrays, attrs | finish, constant), reference(arrays, attrs | finish)
     atol = 1e-4 * float(np.abs(wanted).max(initial=1))
     for kernel in kernels(NHWC_CONV, signature):
         (got,) = run(kernel, signature, arrays)
@@ -104,7 +104,7 @@ def test_nhwc_conv_kernels_equal_channels_first(case: Case, constant: bool) -> N
 @given(convolutions())
 def test_nhwc_conv_takes_pixels_inside_wider_tensors(case: Case) -> None:
     arrays, attrs, finish = case
-    signature = sign(arrays, attrs | finish)
+    signature = signed(arrays, attrs | finish)
     for kernel in kernels(NHWC_CONV, signature):
         if kernel.backend == ONEDNN:
             continue  # the library's fast code knows dense tensors only
@@ -137,7 +137,7 @@ def test_nhwc_conv_of_network_layers_allocates_nothing(
     shapes: list[tuple[int, ...]], attrs: dict[str, Any], finish: dict[str, Any]
 ) -> None:
     arrays = normal(1, *shapes)
-    signature, wanted = sign(arrays, attrs | finish), reference(arrays, attrs | finish)
+    signature, wanted = signed(arrays, attrs | finish), reference(arrays, attrs | finish)
     for kernel in kernels(NHWC_CONV, signature):
         y = placed(kernel, garbage(signature.y), 16, 0)
         run_without_allocation(kernel, signature, arrays, y)
@@ -151,7 +151,7 @@ def test_nhwc_conv_keeps_nan_and_clips_infinities(finish: dict[str, Any], group:
     arrays[3][0, 0, :3] = np.array([[np.nan], [np.inf], [-np.inf]])
     arrays[0][0, 0, 4:6] = np.array([[np.nan], [np.inf]])
     attrs = finish | {"group": group}
-    signature, wanted = sign(arrays, attrs), reference(arrays, attrs)
+    signature, wanted = signed(arrays, attrs), reference(arrays, attrs)
     for kernel in kernels(NHWC_CONV, signature):
         same(run(kernel, signature, arrays)[0], wanted, rtol=1e-4, atol=1e-4)
 

@@ -13,8 +13,8 @@ from ops.convolution.transpose_gemm import COLUMNS
 from ops.schema.schema import Signature
 from ops.tensor.errors import OpError, ShapeError
 from ops.tensor.layout import Layout
-from ops.tensor.spec import Array, TensorSpec, spec_of
-from tests.helpers.ops.kernel_checks import garbage, kernels, run, run_without_allocation, same, strided_copies
+from ops.tensor.spec import Array, TensorSpec
+from tests.helpers.ops.kernel_checks import garbage, kernels, run, run_without_allocation, same, sign, strided_copies
 from tests.helpers.ops.random_arrays import normal
 from tests.helpers.ops.window_cases import lengths, window_attrs
 
@@ -23,13 +23,12 @@ Case = tuple[list[Array], dict[str, Any]]
 
 def _reference(arrays: list[Array], attrs: dict[str, Any]) -> Array:
     first = [np.ascontiguousarray(np.moveaxis(arrays[0], -1, 1)), *arrays[1:]]
-    (y,) = run(COLUMNS, CONV_TRANSPOSE.sign([spec_of(a) for a in first], attrs), first)
+    (y,) = run(COLUMNS, sign(CONV_TRANSPOSE, first, attrs), first)
     return np.moveaxis(y, 1, -1)
 
 
 def _sign(arrays: list[Array], attrs: dict[str, Any], constant: bool = True) -> Signature:
-    constants = frozenset({1, 2} & set(range(len(arrays)))) if constant else frozenset()
-    return NHWC_CONV_TRANSPOSE.sign([spec_of(a) for a in arrays], attrs, constants)
+    return sign(NHWC_CONV_TRANSPOSE, arrays, attrs, (1, 2) if constant else ())
 
 
 @st.composite

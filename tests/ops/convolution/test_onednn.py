@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,10 +14,10 @@ from ops.convolution.onednn import CONVOLUTION
 from ops.onednn.library import objection
 from ops.schema.backends import NUMPY
 from ops.schema.schema import Signature
-from ops.tensor.spec import Array, TensorSpec, spec_of
+from ops.tensor.spec import Array, TensorSpec
 from tests.helpers.ops.activations import PIECEWISE_LINEAR
 from tests.helpers.ops.compiled_kernel_checks import placed
-from tests.helpers.ops.kernel_checks import bind, garbage, run, run_over, run_without_allocation, same
+from tests.helpers.ops.kernel_checks import bind, garbage, run, run_over, run_without_allocation, same, sign
 from tests.helpers.ops.random_arrays import normal
 from tests.helpers.ops.window_cases import extents, lengths, window_attrs
 
@@ -36,15 +35,14 @@ def _all_sizes() -> Iterator[None]:
         yield
 
 
-def sign(arrays: list[Array], attrs: dict[str, Any], threads: int = 1) -> Signature:
+def signed(arrays: list[Array], attrs: dict[str, Any], threads: int = 1) -> Signature:
     """Returns the signature with constant weights and bias."""
-    constants = frozenset({1, 2} & set(range(len(arrays))))
-    return evolve(NHWC_CONV.sign([spec_of(a) for a in arrays], attrs, constants), threads=threads)
+    return sign(NHWC_CONV, arrays, attrs, (1, 2), threads)
 
 
 def reference(arrays: list[Array], attrs: dict[str, Any]) -> Array:
     """Computes with a kernel in plain numpy."""
-    signature = NHWC_CONV.sign([spec_of(a) for a in arrays], attrs)
+    signature = sign(NHWC_CONV, arrays, attrs)
     return run(NHWC_CONV.kernel(signature, (NUMPY,)), signature, arrays)[0]
 
 
@@ -59,7 +57,7 @@ def convolutions(draw: Any) -> Case:
     arrays = normal(draw(st.integers(0, 99)), *shapes[: draw(st.integers(2, 3))])
     attrs |= draw(st.sampled_from(ACTIVATIONS))
     if len(arrays) > 2 and draw(st.booleans()):
-        arrays += normal(7, sign(arrays, attrs).y.shape)
+        arrays += normal(7, signed(arrays, attrs).y.shape)
     return arrays, attrs
 
 
@@ -67,7 +65,7 @@ def convolutions(draw: Any) -> Case:
 @given(convolutions(), st.integers(0, 15), st.integers(1, 3))
 def test_onednn_conv_equals_numpy_in_any_place_on_any_threads(case: Case, place: int, threads: int) -> None:
     arrays, attrs = case
-    signature, wanted = sign(arrays, attrs, threads), reference(arrays, attrs)
+    signature, wanted = signed(arrays, attrs, threads), reference(arrays, attrs)
     if not CONVOLUTION.supports(signature):
         return
     atol = 1e-5 * float(np.abs(wanted).max(initial=1))
@@ -96,7 +94,7 @@ def test_onednn_conv_spreads_nan_and_infinities_as_numpy(
     for place, number in zip(places, (np.nan, np.inf, -np.inf), strict=False):
         arrays[0].reshape(-1)[place] = number
     attrs = finish | {"group": group, "pads": (width // 2,) * 4}
-    signature = sign(arrays, attrs, threads)
+    signature = signed(arrays, attrs, threads)
     if CONVOLUTION.supports(signature):
         same(run(CONVOLUTION, signature, arrays)[0], reference(arrays, attrs), rtol=1e-4, atol=1e-3)
 
@@ -104,7 +102,7 @@ def test_onednn_conv_spreads_nan_and_infinities_as_numpy(
 def test_onednn_conv_carries_no_nan_to_the_next_run() -> None:
     x, w = normal(5, (1, 9, 9, 32), (32, 32, 3, 3))
     attrs = {"activation": "clip", "low": 0.0}
-    signature = sign([x, w], attrs)
+    signature = signed([x, w], attrs)
     y, (wanted,) = garbage(signature.y), run(CONVOLUTION, signature, [x, w])
     thunk = bind(CONVOLUTION, signature, [x, w], [y])
     x[0, 4, 4, 4] = np.nan
@@ -127,7 +125,7 @@ def test_onednn_conv_of_network_layers_takes_the_scratchpad_alone(
     shapes: list[tuple[int, ...]], attrs: dict[str, Any]
 ) -> None:
     arrays = normal(1, *shapes)
-    signature = sign(arrays, attrs)
+    signature = signed(arrays, attrs)
     assert CONVOLUTION.supports(signature)
     y = run_without_allocation(CONVOLUTION, signature, arrays)
     same(y, reference(arrays, attrs), rtol=1e-4, atol=1e-3)

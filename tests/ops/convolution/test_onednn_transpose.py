@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,32 +13,30 @@ from ops.convolution.transpose import CONV_TRANSPOSE
 from ops.onednn.library import objection
 from ops.schema.backends import NUMPY
 from ops.schema.schema import Signature
-from ops.tensor.spec import Array, spec_of
-from tests.helpers.ops.kernel_checks import run, run_without_allocation, same
+from ops.tensor.spec import Array
+from tests.helpers.ops.kernel_checks import run, run_without_allocation, same, sign
 from tests.helpers.ops.random_arrays import normal
 
 pytestmark = pytest.mark.skipif(bool(objection()), reason=objection() or "oneDNN is there")
 Case = tuple[list[Array], dict[str, Any]]
 
 
-def sign(arrays: list[Array], attrs: dict[str, Any], threads: int = 1) -> Signature:
+def signed(arrays: list[Array], attrs: dict[str, Any], threads: int = 1) -> Signature:
     """Returns the signature with constant weights and bias."""
-    constants = frozenset({1, 2} & set(range(len(arrays))))
-    return evolve(CONV_TRANSPOSE.sign([spec_of(a) for a in arrays], attrs, constants), threads=threads)
+    return sign(CONV_TRANSPOSE, arrays, attrs, (1, 2), threads)
 
 
 def check(arrays: list[Array], attrs: dict[str, Any], threads: int = 1) -> bool:
     """Checks the result against numpy's kernel; returns whether the library took the case."""
-    signature = sign(arrays, attrs, threads)
+    signature = signed(arrays, attrs, threads)
     if not DECONVOLUTION.supports(signature):
         return False
-    plain = CONV_TRANSPOSE.sign([spec_of(a) for a in arrays], attrs)
+    plain = sign(CONV_TRANSPOSE, arrays, attrs)
     (wanted,) = run(CONV_TRANSPOSE.kernel(plain, (NUMPY,)), plain, arrays)
     atol = 1e-5 * float(np.abs(wanted[np.isfinite(wanted)]).max(initial=1))
     same(run(DECONVOLUTION, signature, arrays)[0], wanted, rtol=1e-4, atol=atol)
     last = [np.moveaxis(arrays[0], 1, -1).copy(), *arrays[1:]]
-    signature = NHWC_CONV_TRANSPOSE.sign([spec_of(a) for a in last], attrs, signature.constants)
-    signature = evolve(signature, threads=threads)
+    signature = sign(NHWC_CONV_TRANSPOSE, last, attrs, (1, 2), threads)
     assert NHWC_DECONVOLUTION.supports(signature)
     same(np.moveaxis(run(NHWC_DECONVOLUTION, signature, last)[0], -1, 1), wanted, rtol=1e-4, atol=atol)
     return True
@@ -89,5 +86,5 @@ def test_onednn_conv_transpose_spreads_nan_and_infinities_as_numpy() -> None:
 
 def test_onednn_conv_transpose_takes_its_workspace_alone() -> None:
     arrays = normal(2, (1, 64, 28, 28), (64, 32, 4, 4), (32,))
-    signature = sign(arrays, {"strides": (2, 2), "pads": (1, 1, 1, 1)})
+    signature = signed(arrays, {"strides": (2, 2), "pads": (1, 1, 1, 1)})
     run_without_allocation(DECONVOLUTION, signature, arrays)

@@ -12,10 +12,10 @@ from ops.convolution.gemm import COLUMNS, POINTWISE
 from ops.convolution.packed import PACKED
 from ops.convolution.packed_door import has_avx512
 from ops.schema.schema import Binding, Kernel, Signature
-from ops.tensor.spec import Array, TensorSpec, spec_of
+from ops.tensor.spec import Array, TensorSpec
 from tests.helpers.onnx.onnxruntime_node import onnxruntime_node
 from tests.helpers.ops.compiled_kernel_checks import placed
-from tests.helpers.ops.kernel_checks import bind, garbage, run, run_without_allocation, same
+from tests.helpers.ops.kernel_checks import bind, garbage, run, run_without_allocation, same, sign
 from tests.helpers.ops.random_arrays import normal
 from tests.helpers.ops.window_cases import least_sizes, lengths, window_attrs
 
@@ -25,7 +25,7 @@ FLOAT = np.dtype("float32")
 
 def _sign(arrays: list[Array], **attrs: Any) -> Signature:
     """Returns the signature with constant weights and bias, as in a network."""
-    return CONV.sign([spec_of(a) for a in arrays], attrs, frozenset(range(1, len(arrays))))
+    return sign(CONV, arrays, attrs, (1, 2))
 
 
 def _check(arrays: list[Array], **attrs: Any) -> None:

@@ -13,16 +13,15 @@ from ops.convolution.rows import ROWS, by_rows
 from ops.convolution.tiled import TILED, tiled
 from ops.native.emit.tile_shapes import SHAPES, TileShape
 from ops.schema.schema import Kernel
-from ops.tensor.spec import spec_of
 from tests.helpers.ops.compiled_kernel_checks import run_native
-from tests.helpers.ops.kernel_checks import run, run_without_allocation, same, strided_copies
+from tests.helpers.ops.kernel_checks import run, run_without_allocation, same, sign, strided_copies
 from tests.helpers.ops.nhwc_conv_cases import (
     Case,
+    case_signature,
     check_native,
     check_same_in_parts,
     draw_case,
     network_layer,
-    sign,
     spaced,
     spread_specials,
 )
@@ -48,7 +47,7 @@ def convolutions(draw: Any, most_channels: int = 40) -> Case:
 
 def check_all(kernels: tuple[Kernel, ...], case: Case, parts: int, extra: int) -> None:
     """Checks each kernel that takes the case; at least one does."""
-    fit = [k for k in kernels if k.supports(sign(case))]
+    fit = [k for k in kernels if k.supports(case_signature(case))]
     assert fit
     for kernel in fit:
         check_native(kernel, COLUMNS, case, parts, extra, close=1e-4)
@@ -75,7 +74,7 @@ def test_tiled_conv_spreads_nan_and_infinities_as_numpy(kernels: tuple[Kernel, .
     rng = np.random.default_rng(seed)
     for array in (case[0][0], case[0][-1]):
         spread_specials(array, rng, 2)
-    signature = sign(case)
+    signature = case_signature(case)
     (wanted,) = run(COLUMNS, signature, case[0])
     for kernel in kernels:
         if kernel.supports(signature):
@@ -101,7 +100,7 @@ def test_tiled_conv_of_network_layers_equals_numpy(name: str) -> None:
 @pytest.mark.parametrize("channels", [2, 3])
 def test_tiled_conv_takes_few_channels_of_any_strides(channels: int) -> None:
     (x, *rest), attrs = network_layer(channels, 9, 20, 3)
-    signature = sign(([x, *rest], attrs))
+    signature = case_signature(([x, *rest], attrs))
     wanted = run_native(ROWS, signature, [x, *rest], 1)[0].tobytes()
     for stored in (np.ascontiguousarray(x.transpose(0, 3, 1, 2)).transpose(0, 2, 3, 1), *strided_copies(x)):
         assert run_native(ROWS, signature, [stored, *rest], 2)[0].tobytes() == wanted
@@ -114,18 +113,18 @@ def test_tiled_conv_is_the_same_in_any_number_of_parts() -> None:
 def test_tiled_conv_of_an_image_does_not_depend_on_its_batch() -> None:
     (x, w, b), attrs = network_layer(20, 9, 40, 3)
     both = np.concatenate([x, x[:, ::-1]])
-    (all_of_it,) = run(TILED, sign(([both, w, b], attrs)), [both, w, b])
-    (alone,) = run(TILED, sign(([both[1:], w, b], attrs)), [both[1:], w, b])
+    (all_of_it,) = run(TILED, case_signature(([both, w, b], attrs)), [both, w, b])
+    (alone,) = run(TILED, case_signature(([both[1:], w, b], attrs)), [both[1:], w, b])
     assert all_of_it[1:].tobytes() == alone.tobytes()
 
 
 def test_tiled_conv_allocates_nothing() -> None:
     for kernel, case in ((TILED, network_layer(96, 40, 64, 3)), (ROWS, network_layer(3, 120, 64, 3))):
-        run_without_allocation(kernel, sign(case), case[0])
+        run_without_allocation(kernel, case_signature(case), case[0])
 
 
 def test_tiled_conv_leaves_weights_that_are_no_constant_to_numpy() -> None:
     arrays, attrs = network_layer(8, 5, 8)
-    assert NHWC_CONV.kernel(sign((arrays, attrs))) is TILED
-    assert NHWC_CONV.kernel(sign(network_layer(8, 5, 8, 3))) is ROWS
-    assert NHWC_CONV.kernel(NHWC_CONV.sign([spec_of(a) for a in arrays], attrs)).backend == "numpy"
+    assert NHWC_CONV.kernel(case_signature((arrays, attrs))) is TILED
+    assert NHWC_CONV.kernel(case_signature(network_layer(8, 5, 8, 3))) is ROWS
+    assert NHWC_CONV.kernel(sign(NHWC_CONV, arrays, attrs)).backend == "numpy"

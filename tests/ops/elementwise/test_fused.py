@@ -15,9 +15,9 @@ from ops.registry import REGISTRY, find
 from ops.schema.backends import NUMPY
 from ops.schema.schema import OpSchema, any_strides, evaluate, no_contiguity
 from ops.tensor.errors import ArityError, AttributeValueError, SchemaError, ShapeError
-from ops.tensor.spec import TensorSpec, spec_of
+from ops.tensor.spec import TensorSpec
 from tests.helpers.ops.elementwise_programs import Case, bits, programs, seeded_program
-from tests.helpers.ops.kernel_checks import check_overwrites, run, run_without_allocation, same, strided_copies
+from tests.helpers.ops.kernel_checks import check_overwrites, run, run_without_allocation, same, sign, strided_copies
 from tests.helpers.ops.random_arrays import normal
 
 _NUMPY = FUSED_ELEMENTWISE.kernels[-1]
@@ -36,7 +36,7 @@ def block_bytes(request: pytest.FixtureRequest) -> Iterator[None]:
 def _check(case: Case) -> None:
     kernel, wanted = _NUMPY, case.wanted
     for apart in (False, True):
-        signature = FUSED_ELEMENTWISE.sign([spec_of(a) for a in case.arrays], {"program": case.program, "apart": apart})
+        signature = sign(FUSED_ELEMENTWISE, case.arrays, {"program": case.program, "apart": apart})
         assert (signature.y.shape, signature.y.dtype) == (wanted.shape, wanted.dtype)
         (got,) = run(kernel, signature, case.arrays)
         assert bits(got) == bits(wanted)
@@ -54,7 +54,7 @@ def test_fused_elementwise_has_the_bits_of_its_steps(case: Case) -> None:
 @settings(max_examples=30)
 @given(programs(4))
 def test_fused_elementwise_takes_inputs_of_any_strides(case: Case) -> None:
-    signature = FUSED_ELEMENTWISE.sign([spec_of(a) for a in case.arrays], {"program": case.program})
+    signature = sign(FUSED_ELEMENTWISE, case.arrays, {"program": case.program})
     kernel = _NUMPY
     for stored in zip(*(strided_copies(a) for a in case.arrays), strict=True):
         same(run(kernel, signature, stored)[0], case.wanted, rtol=1e-6)
@@ -64,7 +64,7 @@ def test_fused_elementwise_takes_inputs_of_any_strides(case: Case) -> None:
 @given(programs(), st.integers(0, 31))
 def test_fused_elementwise_takes_packed_constants(case: Case, which: int) -> None:
     constants = frozenset(i for i in range(len(case.arrays)) if which >> i & 1)
-    signature = FUSED_ELEMENTWISE.sign([spec_of(a) for a in case.arrays], {"program": case.program}, constants)
+    signature = sign(FUSED_ELEMENTWISE, case.arrays, {"program": case.program}, constants)
     kernel = _NUMPY
     same(run(kernel, signature, case.arrays)[0], case.wanted, rtol=1e-6)
 
@@ -84,7 +84,7 @@ def test_squares_of_a_constant_exponent_are_squares() -> None:
     """Checks that a step reads what it packed: a square has other bits than a power."""
     x = normal(0, (1000,))[0]
     program, two = (_step("pow", 0, 1), _step("neg", 2)), np.asarray(2, np.float32)
-    signature = FUSED_ELEMENTWISE.sign([spec_of(x), spec_of(two)], {"program": program}, frozenset({1}))
+    signature = sign(FUSED_ELEMENTWISE, [x, two], {"program": program}, {1})
     kernel = _NUMPY
     assert run(kernel, signature, [x, two])[0].tobytes() == (-np.square(x)).tobytes()
     assert [len(a) for a in map(np.atleast_1d, kernel.pack(signature, {1: two}))] == [2, 1]
@@ -93,7 +93,7 @@ def test_squares_of_a_constant_exponent_are_squares() -> None:
 def test_fused_elementwise_of_large_tensors_needs_a_block_at_most() -> None:
     arrays = normal(0, (64, 100, 100), (64, 1, 1), (64, 100, 100))
     program = (_step("mul", 0, 1), _step("add", 3, 2), _step("swish", 4), _step("sub", 5, 0))
-    signature = FUSED_ELEMENTWISE.sign([spec_of(a) for a in arrays], {"program": program})
+    signature = sign(FUSED_ELEMENTWISE, arrays, {"program": program})
     kernel = _NUMPY
     assert kernel.workspace(signature) <= 1 << 20
     if fused.CACHED_BYTES > 200:  # with tiny blocks there are too many to bind

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from ops.elementwise.power import POW
 from ops.schema.schema import Binding, evaluate
 from ops.tensor.errors import DtypeError
-from ops.tensor.spec import Array, spec_of
-from tests.helpers.ops.kernel_checks import check_kernels, check_no_allocation, check_overwrites, garbage, same
+from ops.tensor.spec import Array
+from tests.helpers.ops.kernel_checks import check_kernels, check_no_allocation, check_overwrites, garbage, same, sign
 
 BASE = np.array([[0.5, 1.0, 2.0], [3.0, 4.0, 1.5]])
 
@@ -51,7 +51,7 @@ def test_power_has_the_dtype_of_the_base(base: Array, exponent: Array, wanted: A
 @pytest.mark.parametrize("exponent", [0.5, 1.0, 2.0, -1.0, 3.0, 0.0])
 def test_a_constant_exponent_gives_the_same_as_an_unknown_one(exponent: float) -> None:
     base, power = BASE.astype(np.float32), np.array([exponent], np.float32)
-    signature = POW.sign([spec_of(base), spec_of(power)], {}, frozenset({1}))
+    signature = sign(POW, [base, power], {}, {1})
     kernel = POW.kernel(signature)
     y = garbage(signature.y)
     binding: Any = Binding(signature, (base, power), (y,), np.empty(0, np.uint8), kernel.pack(signature, {1: power}))

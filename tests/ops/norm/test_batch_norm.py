@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from ops.norm.batch_norm import BATCH_NORM, FUSED, PASSES
 from ops.schema.backends import NUMPY
 from ops.schema.schema import Signature
-from ops.tensor.spec import Array, spec_of
-from tests.helpers.ops.kernel_checks import check_no_allocation, check_overwrites, check_strides, run, same
+from ops.tensor.spec import Array
+from tests.helpers.ops.kernel_checks import check_no_allocation, check_overwrites, check_strides, run, same, sign
 
 
 def _operands(seed: int, shape: tuple[int, ...], dtype: str) -> list[Array]:
@@ -32,7 +32,7 @@ def test_batch_norm_in_one_pass_follows_its_definition(
     batch: int, channels: int, length: int, fixed: bool, dtype: str
 ) -> None:
     arrays = _operands(length, (batch, channels, length), dtype)
-    plain = BATCH_NORM.sign([spec_of(a) for a in arrays], {"epsilon": 1e-3})
+    plain = sign(BATCH_NORM, arrays, {"epsilon": 1e-3})
     constants = frozenset({1, 2, 3, 4}) if fixed else frozenset[int]()
     signature = Signature(plain.inputs, plain.outputs, plain.attrs, constants)
     assert BATCH_NORM.kernel(signature, (NUMPY,)) is PASSES

@@ -13,9 +13,16 @@ from ops.norm.lrn import LRN
 from ops.norm.norm import GROUP_NORM, INSTANCE_NORM, LAYER_NORM, RMS_NORM
 from ops.schema.schema import OpSchema, Signature
 from ops.tensor.errors import AttributeValueError, DtypeError, ShapeError
-from ops.tensor.spec import Array, TensorSpec, spec_of
+from ops.tensor.spec import Array, TensorSpec
 from tests.helpers.onnx.onnxruntime_node import onnxruntime_node
-from tests.helpers.ops.kernel_checks import check_no_allocation, check_overwrites, check_results, check_strides, run
+from tests.helpers.ops.kernel_checks import (
+    check_no_allocation,
+    check_overwrites,
+    check_results,
+    check_strides,
+    run,
+    sign,
+)
 
 BUFFERS = 128 << 10
 """numpy takes up to three buffers of 32 KiB for a moment where it broadcasts; no array is that small here."""
@@ -124,7 +131,7 @@ def test_layer_norm_returns_its_statistics(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_packed_statistics_of_batch_norm_give_the_same_bits(dtype: str) -> None:
     arrays = _data(4, dtype, (2, 3, 4), (3,), (3,), (3,), (3,))
-    signature = BATCH_NORM.sign([spec_of(a) for a in arrays], {})
+    signature = sign(BATCH_NORM, arrays, {})
     fixed = Signature(signature.inputs, signature.outputs, signature.attrs, frozenset({1, 2, 3, 4}))
     kernel = BATCH_NORM.kernel(signature)
     np.testing.assert_array_equal(run(kernel, fixed, arrays)[0], run(kernel, signature, arrays)[0])

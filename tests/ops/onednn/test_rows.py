@@ -15,7 +15,7 @@ from ops.schema.backends import NUMBA
 from ops.schema.schema import OpSchema
 from ops.tensor.layout import Layout
 from ops.tensor.spec import Array, spec_of
-from tests.helpers.ops.kernel_checks import bind, run_without_allocation
+from tests.helpers.ops.kernel_checks import bind, run_without_allocation, sign
 from tests.helpers.ops.onednn_checks import check, check_overwrites, library_kernel, numbers
 
 pytestmark = pytest.mark.skipif(bool(objection()), reason=objection() or "oneDNN is there")
@@ -51,7 +51,7 @@ def test_onednn_leaves_strided_elementwise_functions_to_compiled_code(
 ) -> None:
     x = numbers(5, 3000 * read)[::read]
     x[7:9] = np.nan, -np.inf
-    signature = schema.sign([spec_of(x)], {})
+    signature = sign(schema, [x], {})
     outputs = [np.zeros(3000 * written, np.float32)[::written] for _ in range(2)]
     compiled = next(k for k in schema.kernels if k.backend == NUMBA)
     for kernel, y in zip((library_kernel(schema), compiled), outputs, strict=True):
@@ -81,9 +81,7 @@ def test_onednn_layer_norm_of_several_axes_and_any_numbers() -> None:
     for number in (np.nan, np.inf):
         arrays[0][0, 0, 0, 0] = number
         check_overwrites(LAYER_NORM, arrays, {"axis": -2})
-    assert not library_kernel(LAYER_NORM).supports(
-        LAYER_NORM.sign([spec_of(a) for a in arrays], {"axis": -2, "with_stats": True})
-    )
+    assert not library_kernel(LAYER_NORM).supports(sign(LAYER_NORM, arrays, {"axis": -2, "with_stats": True}))
 
 
 @settings(max_examples=20, deadline=None)
@@ -102,13 +100,13 @@ def test_onednn_reductions_equal_numpy(
     taken = check(schema, [x], attrs, place, threads)
     rows, width = 3 * shape[0] if len(shape) == 3 else 3, shape[-1] * shape[-2]
     assert taken == (width >= 64 and rows * width >= 4096)
-    assert not library_kernel(schema).supports(schema.sign([spec_of(x)], {"axes": (0,)}))
+    assert not library_kernel(schema).supports(sign(schema, [x], {"axes": (0,)}))
 
 
 @pytest.mark.parametrize(("schema", "count"), [(GELU, 1), (SOFTPLUS, 1), (LAYER_NORM, 3), (REDUCE_MAX, 1)])
 def test_onednn_row_kernels_allocate_nothing(schema: OpSchema, count: int) -> None:
     arrays = [numbers(1, 1000, 128), numbers(2, 128), numbers(3, 128)][:count]
-    signature = schema.sign([spec_of(a) for a in arrays], {"axes": (1,)} if schema is REDUCE_MAX else {})
+    signature = sign(schema, arrays, {"axes": (1,)} if schema is REDUCE_MAX else {})
     kernel = library_kernel(schema)
     assert kernel.supports(signature)
     run_without_allocation(kernel, signature, arrays)

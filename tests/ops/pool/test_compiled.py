@@ -12,7 +12,7 @@ from ops.pool.global_pooling import GLOBAL_AVERAGE_POOL, GLOBAL_MAX_POOL
 from ops.pool.pool import AVERAGE_POOL, MAX_POOL
 from ops.schema.schema import Kernel, OpSchema
 from ops.tensor.errors import OpError
-from ops.tensor.spec import Array, TensorSpec, spec_of
+from ops.tensor.spec import Array, TensorSpec
 from tests.helpers.ops.compiled_kernel_checks import placed, run_native
 from tests.helpers.ops.kernel_checks import run, run_without_allocation, same, sign
 from tests.helpers.ops.random_arrays import normal, perhaps_special
@@ -39,7 +39,7 @@ def pools(draw: Any) -> Case:
 
 def plain(schema: OpSchema, x: Array, attrs: dict[str, Any]) -> Array:
     """Computes with numpy's kernel."""
-    signature = schema.sign([spec_of(x)], attrs)
+    signature = sign(schema, [x], attrs)
     (y,) = run(schema.kernel(signature, ("numpy",)), signature, [x])
     return y
 
@@ -49,7 +49,7 @@ def check_pool(name: str, case: Case, parts: int, apart: bool, **more: bool) -> 
     schema, native = POOLS[name]
     x, attrs = case
     wide = placed(np.concatenate([x, x], 1))[:, : x.shape[1]] if apart else placed(x)
-    signature = schema.sign([spec_of(x)], attrs | more)
+    signature = sign(schema, [x], attrs | more)
     (got,) = run_native(native, signature, [wide], parts)
     same(got, plain(schema, x, attrs | more), *((1e-5, 1e-6) if name == "average" else ()))
 
@@ -136,7 +136,7 @@ def test_compiled_pool_leaves_columns_beyond_32_bits_to_numpy(schema: OpSchema, 
     attrs: dict[str, Any] = {"kernel_shape": (1, 2), "dilations": (1, far), "strides": (1, far)}
     attrs["pads"] = (0, far, 0, far)
     x = np.arange(25, dtype=np.float32).reshape(1, 1, 5, 5)
-    signature = schema.sign([spec_of(x)], attrs)
+    signature = sign(schema, [x], attrs)
     assert not native.supports(signature)
-    assert native.supports(schema.sign([spec_of(x)], {"kernel_shape": (1, 2)}))
+    assert native.supports(sign(schema, [x], {"kernel_shape": (1, 2)}))
     assert run(schema.kernel(signature), signature, [x])[0].shape == signature.y.shape

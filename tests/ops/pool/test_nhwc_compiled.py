@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ops.pool.nhwc import AVERAGE_TAPS, MAX_TAPS, NHWC_AVERAGE_POOL, NHWC_MAX_POOL
 from ops.pool.nhwc_compiled import AVERAGE_NATIVE, MAX_NATIVE
 from ops.schema.schema import Kernel, OpSchema
-from ops.tensor.spec import Array, spec_of
+from ops.tensor.spec import Array
 from tests.helpers.ops.compiled_kernel_checks import placed, run_native
 from tests.helpers.ops.kernel_checks import run, run_without_allocation, same, sign
 from tests.helpers.ops.random_arrays import normal, perhaps_special
@@ -37,7 +37,7 @@ def pools(draw: Any, most_channels: int = 40) -> Case:
 def check_pool(name: str, case: Case, parts: int, extra: int, **more: bool) -> None:
     """Checks the results of one case."""
     schema, native, plain = POOLS[name]
-    signature = schema.sign([spec_of(case[0])], case[1] | more)
+    signature = sign(schema, [case[0]], case[1] | more)
     (wanted,) = run(plain, signature, [case[0]])
     (got,) = run_native(native, signature, [placed(case[0], extra)], parts, extra)
     same(got, wanted, *((1e-5, 1e-6) if name == "average" else ()))

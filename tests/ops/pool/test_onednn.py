@@ -11,8 +11,8 @@ from ops.onednn.library import objection
 from ops.pool.nhwc import NHWC_AVERAGE_POOL, NHWC_MAX_POOL
 from ops.pool.onednn import AVERAGE_POOL, MAX_POOL
 from ops.schema.schema import Binding, Kernel, OpSchema
-from ops.tensor.spec import Array, TensorSpec, spec_of
-from tests.helpers.ops.kernel_checks import run_without_allocation, same
+from ops.tensor.spec import Array, TensorSpec
+from tests.helpers.ops.kernel_checks import run_without_allocation, same, sign
 from tests.helpers.ops.onednn_checks import check, numbers, reference
 
 pytestmark = pytest.mark.skipif(bool(objection()), reason=objection() or "oneDNN is there")
@@ -69,7 +69,7 @@ def test_onednn_pool_equals_numpy_in_many_cases(
 def test_onednn_pool_takes_pools_of_networks_and_allocates_nothing(schema: OpSchema, kernel: Kernel) -> None:
     x, attrs = numbers(2, 1, 56, 56, 64), {"kernel_shape": (3, 3), "strides": (2, 2), "pads": (1, 1, 1, 1)}
     assert check(schema, [x], attrs, rtol=RTOL)
-    signature = schema.sign([spec_of(x)], attrs)
+    signature = sign(schema, [x], attrs)
     run_without_allocation(kernel, signature, [x])
 
 
@@ -77,7 +77,7 @@ def test_onednn_pool_takes_pools_of_networks_and_allocates_nothing(schema: OpSch
 def test_onednn_pool_takes_pixels_inside_a_wider_tensor(schema: OpSchema, kernel: Kernel) -> None:
     wide, attrs = numbers(3, 1, 20, 20, 48), {"kernel_shape": (3, 3), "pads": (1, 1, 1, 1)}
     x = wide[..., 8:40]
-    signature = schema.sign([spec_of(x)], attrs)
+    signature = sign(schema, [x], attrs)
     around = np.zeros((1, 20, 20, 40), np.float32)
     kernel.bind(Binding(signature, (x,), (around[..., 4:36],), np.empty(kernel.workspace(signature), np.uint8)))()
     same(around[..., 4:36], reference(schema, signature, [x.copy()]), rtol=RTOL, atol=RTOL)

@@ -16,10 +16,10 @@ from ops.products.matmul import MATMUL
 from ops.schema.backends import NUMBA, NUMPY
 from ops.schema.schema import Kernel, OpSchema, Signature
 from ops.tensor.layout import Layout
-from ops.tensor.spec import Array, TensorSpec, spec_of
+from ops.tensor.spec import Array, TensorSpec
 from tests.helpers.ops.activations import ACTIVATIONS
 from tests.helpers.ops.compiled_kernel_checks import placed, run_native
-from tests.helpers.ops.kernel_checks import run, same
+from tests.helpers.ops.kernel_checks import run, same, sign
 from tests.helpers.ops.random_arrays import normal
 from tests.ops.products.test_fused import Case, cases, parts, signed
 
@@ -90,7 +90,7 @@ def test_gemm_adds_a_row_or_a_matrix(m: int, k: int, n: int, added: int, turned:
     a, b, row, full = normal(m + 10 * n, (m, k), (n, k) if turned else (k, n), (n,), (m, n))
     arrays = [a, b, *((), (row,), (row[None],), (full,))[added]]
     attrs = {"alpha": 0.5, "trans_b": turned}
-    signature = GEMM.sign([spec_of(v) for v in arrays], attrs, frozenset({1}))
+    signature = sign(GEMM, arrays, attrs, {1})
     (wanted,) = run(GEMM.kernel(signature, (NUMPY,)), signature, arrays)
     results = _compiled(GEMM, signature)
     assert len(results) == (2 if m > 1 else 1)
@@ -101,15 +101,15 @@ def test_gemm_adds_a_row_or_a_matrix(m: int, k: int, n: int, added: int, turned:
 def test_gemms_that_compiled_matmul_leaves_to_blas() -> None:
     a, b, column = normal(0, (3, 4), (4, 5), (3, 1))
     for arrays, attrs in (([a.T, b], {"trans_a": True}), ([a, b, column], {}), ([a, b, b[0]], {"beta": 0.5})):
-        assert not _compiled(GEMM, GEMM.sign([spec_of(v) for v in arrays], attrs))
+        assert not _compiled(GEMM, sign(GEMM, arrays, attrs))
     wide = [v.astype(np.float64) for v in (a, b)]
-    assert not _compiled(MATMUL, MATMUL.sign([spec_of(v) for v in wide], {}))
+    assert not _compiled(MATMUL, sign(MATMUL, wide, {}))
 
 
 @pytest.mark.parametrize(("left", "right"), [((6,), (6,)), ((6,), (6, 9)), ((9, 6), (6,)), ((2, 9, 6), (6,))])
 def test_compiled_matmul_takes_vectors_as_rows_or_columns(left: tuple[int, ...], right: tuple[int, ...]) -> None:
     arrays = normal(1, left, right)
-    signature = MATMUL.sign([spec_of(v) for v in arrays], {})
+    signature = sign(MATMUL, arrays, {})
     (kernel,) = _compiled(MATMUL, signature)
     same(np.array(run(kernel, signature, arrays)[0]), np.asarray(np.matmul(*arrays)), rtol=1e-5, atol=1e-5)
 
@@ -162,7 +162,7 @@ def test_addresses_of_a_batch_are_those_of_its_matrices() -> None:
 
 def test_compiled_matmul_binds_many_small_matrices_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = normal(0, (3000, 4, 4), (3000, 4, 4))
-    signature = MATMUL.sign([spec_of(a), spec_of(b)], {})
+    signature = sign(MATMUL, [a, b], {})
     (kernel,) = _compiled(MATMUL, signature)
     taken: list[tuple[int, ...]] = []
     take = Product.__getitem__

@@ -14,9 +14,9 @@ from ops.products.fused import FUSED_MATMUL
 from ops.schema.backends import ONEDNN
 from ops.schema.schema import Signature, evaluate
 from ops.tensor.errors import AttributeValueError, OpError, ShapeError
-from ops.tensor.spec import Array, TensorSpec, spec_of
+from ops.tensor.spec import Array, TensorSpec
 from tests.helpers.ops.activations import ACTIVATIONS
-from tests.helpers.ops.kernel_checks import kernels, run, run_over, run_without_allocation, same, strided_copies
+from tests.helpers.ops.kernel_checks import kernels, run, run_over, run_without_allocation, same, sign, strided_copies
 from tests.helpers.ops.random_arrays import normal
 
 Case = tuple[list[Array], dict[str, Any]]
@@ -45,7 +45,7 @@ def parts(arrays: list[Array], attrs: dict[str, Any]) -> Array:
 
 def signed(arrays: list[Array], attrs: dict[str, Any], constants: frozenset[int] = frozenset()) -> Signature:
     """Returns the signature; b and the bias may be constants."""
-    return FUSED_MATMUL.sign([spec_of(a) for a in arrays], attrs, constants & set(range(len(arrays))))
+    return sign(FUSED_MATMUL, arrays, attrs, constants)
 
 
 SIZES = st.sampled_from([0, 1, 2, 3, 5, 13, 14, 16, 29, 33])

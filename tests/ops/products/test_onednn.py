@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,7 +20,7 @@ from ops.schema.schema import OpSchema
 from ops.tensor.layout import Layout
 from ops.tensor.spec import Array, TensorSpec, spec_of
 from tests.helpers.ops import activations
-from tests.helpers.ops.kernel_checks import run, run_over, run_without_allocation, same
+from tests.helpers.ops.kernel_checks import run, run_over, run_without_allocation, same, sign
 from tests.helpers.ops.random_arrays import normal
 
 pytestmark = pytest.mark.skipif(bool(objection()), reason=objection() or "oneDNN is there")
@@ -40,8 +39,8 @@ def _all_sizes() -> Iterator[None]:
 
 def check(schema: OpSchema, arrays: list[Array], attrs: dict[str, Any], constants: set[int], threads: int = 1) -> int:
     """Checks each of both kernels that takes the case against numpy's; returns how many took it."""
-    signature = evolve(schema.sign([spec_of(a) for a in arrays], attrs, frozenset(constants)), threads=threads)
-    plain = schema.sign([spec_of(a) for a in arrays], attrs)
+    signature = sign(schema, arrays, attrs, constants, threads)
+    plain = sign(schema, arrays, attrs)
     (wanted,) = run(schema.kernel(plain, (NUMPY,)), plain, arrays)
     available = [k for k in (PACKED, STRIDED) if k.supports(signature)]
     atol = 1e-5 * float(np.abs(wanted[np.isfinite(wanted)]).max(initial=1))
@@ -74,7 +73,7 @@ def products(draw: Any) -> tuple[list[Array], dict[str, Any], set[int]]:
     arrays = [_in_some_layout(draw, a), _in_some_layout(draw, w), bias][: draw(st.integers(2, 3))]
     attrs = {"transpose_b": exchanged, "alpha": draw(st.sampled_from([1.0, 0.5]))} | draw(st.sampled_from(ACTIVATIONS))
     if len(arrays) > 2 and draw(st.booleans()):
-        (y,) = FUSED_MATMUL.sign([spec_of(v) for v in arrays], attrs).outputs
+        (y,) = sign(FUSED_MATMUL, arrays, attrs).outputs
         arrays += normal(5, draw(st.sampled_from([y.shape, y.shape[-1:], (1, *y.shape[1:])])))
     return arrays, attrs, draw(st.sampled_from([set(), {1}, {1, 2}])) & set(range(len(arrays)))
 
@@ -120,7 +119,7 @@ def test_onednn_matmul_spreads_nan_and_infinities_as_numpy(finish: dict[str, Any
 def test_onednn_matmul_takes_the_scratchpad_alone(constants: set[int]) -> None:
     arrays = normal(3, (2, 128, 64), (64, 256), (256,), (2, 128, 256))
     attrs = {"alpha": 0.5, "activation": "gelu_erf"}
-    signature = FUSED_MATMUL.sign([spec_of(a) for a in arrays], attrs, frozenset(constants))
+    signature = sign(FUSED_MATMUL, arrays, attrs, constants)
     for kernel in (k for k in (PACKED, STRIDED) if k.supports(signature)):
         run_without_allocation(kernel, signature, arrays)
 

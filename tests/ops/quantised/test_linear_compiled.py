@@ -11,11 +11,11 @@ from ops.quantised.linear_compiled import LINEAR
 from ops.schema.schema import OpSchema
 from ops.tensor.spec import Array, spec_of
 from tests.helpers.ops.compiled_kernel_checks import placed, run_native
-from tests.helpers.ops.kernel_checks import bind, garbage, run, same, scratch_bytes
+from tests.helpers.ops.kernel_checks import bind, garbage, run, same, scratch_bytes, sign
 
 
 def check(schema: OpSchema, arrays: list[Array], parts: int, extra: int, **attrs: Any) -> None:
-    signature = schema.sign([spec_of(a) for a in arrays], attrs)
+    signature = sign(schema, arrays, attrs)
     if not LINEAR.supports(signature):
         return
     (wanted,) = run(schema.kernels[-1], signature, arrays)

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from ops.quantised.matmul import MATMUL_INTEGER
 from ops.quantised.matmul_compiled import TILED
-from ops.tensor.spec import spec_of
 from tests.helpers.ops.compiled_kernel_checks import placed, run_native
-from tests.helpers.ops.kernel_checks import same
+from tests.helpers.ops.kernel_checks import same, sign
 
 TYPES = st.sampled_from(["uint8", "int8"])
 
@@ -29,9 +28,9 @@ def test_compiled_quantised_matmul_is_exact(data: Any, left: str, right: str, ze
     shifts = [z.astype(np.int64) for z in given_zeros] + [np.int64(0)] * 2
     wanted = ((a.astype(np.int64) - shifts[0]) @ (b.astype(np.int64) - shifts[1])).astype(np.int32)
     arrays = [a, b, *given_zeros]
-    signature = MATMUL_INTEGER.sign([spec_of(v) for v in arrays], {}, frozenset((1, 3)))
+    signature = sign(MATMUL_INTEGER, arrays, {}, (1, 3))
     if TILED.supports(signature):
         constants = signature.constants & set(range(len(arrays)))
-        signature = MATMUL_INTEGER.sign([spec_of(v) for v in arrays], {}, constants)
+        signature = sign(MATMUL_INTEGER, arrays, {}, constants)
         (got,) = run_native(TILED, signature, [placed(a), *arrays[1:]], parts)
         same(got, np.asarray(wanted))

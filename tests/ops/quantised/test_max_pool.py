@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from ops.pool.nhwc import MAX_TAPS, NHWC_MAX_POOL
 from ops.quantised.max_pool import QUANTISED_MAX_POOL
-from ops.tensor.spec import spec_of
 from tests.helpers.ops.compiled_kernel_checks import placed, run_native
-from tests.helpers.ops.kernel_checks import run, same
+from tests.helpers.ops.kernel_checks import run, same, sign
 from tests.ops.pool.test_nhwc_compiled import Case, pools
 
 
@@ -17,7 +16,7 @@ def check(case: Case, dtype: str, parts: int, extra: int) -> None:
     """Checks one case with bytes in place of its floats."""
     rng, ends = np.random.default_rng(case[0].size), np.iinfo(dtype)
     x = rng.integers(ends.min, ends.max + 1, case[0].shape).astype(dtype)
-    signature = NHWC_MAX_POOL.sign([spec_of(x)], case[1])
+    signature = sign(NHWC_MAX_POOL, [x], case[1])
     if QUANTISED_MAX_POOL.supports(signature):
         (wanted,) = run(MAX_TAPS, signature, [x])
         (got,) = run_native(QUANTISED_MAX_POOL, signature, [placed(x, extra)], parts, extra)

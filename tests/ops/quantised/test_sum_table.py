@@ -13,9 +13,9 @@ from ops.quantised.sum import QUANTISED_ADD, QUANTISED_MEAN
 from ops.quantised.table import LOOK_UP, every_value
 from ops.schema.schema import evaluate
 from ops.tensor.errors import OpError
-from ops.tensor.spec import Array, spec_of
+from ops.tensor.spec import Array
 from tests.helpers.ops.compiled_kernel_checks import placed, run_native
-from tests.helpers.ops.kernel_checks import check_kernels, check_no_allocation, run
+from tests.helpers.ops.kernel_checks import check_kernels, check_no_allocation, run, sign
 from tests.helpers.ops.random_arrays import full_range
 
 TYPES = st.sampled_from(["uint8", "int8"])
@@ -92,7 +92,7 @@ def test_quantised_tables_are_steps_of_an_elementwise_chain(shape: tuple[int, ..
 def test_quantised_tables_of_wide_pixels_equal_numpy(shape: Any, extra: int, parts: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     x, table = full_range(rng, shape, "uint8"), full_range(rng, (256,), "int8")
-    signature = LOOK_UP.sign([spec_of(x)], {"table": table.tolist(), "to": "int8"})
+    signature = sign(LOOK_UP, [x], {"table": table.tolist(), "to": "int8"})
     (got,) = run_native(LOOK_UP.kernels[0], signature, [placed(x, extra)], parts, extra)
     np.testing.assert_array_equal(got, table[x])
 
@@ -103,7 +103,7 @@ def test_quantised_sums_of_wide_pixels_equal_numpy(shape: Any, extra: int, parts
     rng = np.random.default_rng(seed)
     arrays = [full_range(rng, shape, "uint8"), full_range(rng, shape, right)]
     attrs = {"a_zero": 3, "a_factor": 0.75, "b_zero": -5, "b_factor": 1.25, **grid(rng, "uint8")}
-    signature = QUANTISED_ADD.sign([spec_of(a) for a in arrays], attrs)
+    signature = sign(QUANTISED_ADD, arrays, attrs)
     native, plain = QUANTISED_ADD.kernels
     if native.supports(signature):
         (wanted,) = run(plain, signature, arrays)

@@ -9,9 +9,17 @@ from ops.reduce.arg import ARG_MAX, ARG_MIN
 from ops.schema.backends import NUMPY
 from ops.schema.schema import OpSchema, evaluate
 from ops.tensor.errors import DtypeError, ShapeError
-from ops.tensor.spec import Array, TensorSpec, spec_of
+from ops.tensor.spec import Array, TensorSpec
 from tests.helpers.ops.compiled_kernel_checks import placed, run_native
-from tests.helpers.ops.kernel_checks import check_no_allocation, check_results, check_strides, run, same, strided_copies
+from tests.helpers.ops.kernel_checks import (
+    check_no_allocation,
+    check_results,
+    check_strides,
+    run,
+    same,
+    sign,
+    strided_copies,
+)
 
 SHAPES = hnp.array_shapes(min_dims=1, max_dims=4, min_side=1, max_side=5)
 
@@ -108,7 +116,7 @@ def test_compiled_argmax_equals_numpy(  # noqa: PLR0917 - drawn
     x = rng.integers(-3, 4, shape).astype(np.float32)
     x.reshape(-1)[rng.integers(0, x.size, len(special))] = special
     attrs = {"axis": data.draw(st.integers(-x.ndim, x.ndim - 1)), "select_last_index": last}
-    signature = schema.sign([spec_of(x)], attrs)
+    signature = sign(schema, [x], attrs)
     native, plain = schema.kernels[0], schema.kernels[-1]
     (wanted,) = run(plain, signature, [x])
     for stored in (placed(x), *strided_copies(x)):

@@ -15,8 +15,8 @@ from ops.schema.backends import NUMPY, ONEDNN
 from ops.schema.schema import Kernel, OpSchema, Signature, dense_only
 from ops.tensor.errors import OpError
 from ops.tensor.layout import Layout
-from ops.tensor.spec import Array, spec_of
-from tests.helpers.ops.kernel_checks import bind, run
+from ops.tensor.spec import Array
+from tests.helpers.ops.kernel_checks import bind, run, sign
 
 _STEPS = (1, 2, 3, 4, 5, 8, 16)
 """Elements from one to the next, in inputs and outputs: what numpy does depends on them."""
@@ -57,7 +57,7 @@ def strided(array: Array, step: int) -> Array:
 def _signature(schema: OpSchema, kernel: Kernel, arrays: Sequence[Array]) -> Signature | tuple[()]:
     """Returns the signature, or () where the operator or the kernel does not take the arrays."""
     try:
-        signature = schema.sign([spec_of(a) for a in arrays], {})
+        signature = sign(schema, arrays, {})
     except OpError:
         return ()
     return signature if kernel.supports(signature) else ()

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from ops.spatial.resize import RESIZE
 from ops.tensor.errors import AttributeValueError, DtypeError
-from ops.tensor.spec import Array, TensorSpec, spec_of
+from ops.tensor.spec import Array, TensorSpec
 from tests.helpers.onnx.onnxruntime_node import onnxruntime_resize
-from tests.helpers.ops.kernel_checks import check_no_allocation, check_results, check_strides
+from tests.helpers.ops.kernel_checks import check_no_allocation, check_results, check_strides, sign
 from tests.helpers.ops.random_arrays import normal
 
 MODES = ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "half_pixel_symmetric"]
@@ -103,7 +103,7 @@ def test_resize_of_large_images_needs_little_workspace_and_allocates_nothing(att
     (x,) = normal(4, (1, 24, 160, 160))
     attrs = {**attrs, "sizes": (1, 24, 200, 130)}
     check_no_allocation(RESIZE, [x], scratch_limit=128 << 10, **attrs)
-    signature = RESIZE.sign([spec_of(x)], attrs)
+    signature = sign(RESIZE, [x], attrs)
     assert RESIZE.kernel(signature).workspace(signature) < x.nbytes / 8
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ops.spatial.resize import RESIZE
 from ops.spatial.resize_compiled import RESIZE_NATIVE
 from ops.spatial.resize_passes import INTERPOLATE
-from ops.tensor.spec import Array, spec_of
+from ops.tensor.spec import Array
 from tests.helpers.ops.compiled_kernel_checks import placed, run_native
 from tests.helpers.ops.kernel_checks import run, run_without_allocation, same, sign
 
@@ -40,7 +40,7 @@ def resizes(draw: Any) -> Case:
 
 def check_resize(case: Case, parts: int, extra: int) -> bool:
     """Checks the compiled kernel against numpy's; returns whether it takes the case."""
-    signature = RESIZE.sign([spec_of(case[0])], case[1])
+    signature = sign(RESIZE, [case[0]], case[1])
     if not RESIZE_NATIVE.supports(signature):
         return False
     (wanted,) = run(INTERPOLATE, signature, [case[0]])

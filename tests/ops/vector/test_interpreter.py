@@ -18,7 +18,7 @@ from ops.vector.collapse import collapse
 from ops.vector.kernel import Vector
 from tests.helpers.ops.compiled_kernel_checks import placed, run_native
 from tests.helpers.ops.elementwise_programs import bits
-from tests.helpers.ops.kernel_checks import check_overwrites, run, run_without_allocation
+from tests.helpers.ops.kernel_checks import check_overwrites, run, run_without_allocation, sign
 
 SINGLE = np.dtype("float32")
 (_VECTOR,) = (k for k in FUSED_ELEMENTWISE.kernels if k.backend == NUMBA)
@@ -86,13 +86,13 @@ def _wanted(arrays: list[Array], program: tuple[Step, ...]) -> Array:
     values = list(arrays)
     for step in program:
         operands = [values[i] for i in step.operands]
-        signature = step.schema.sign([spec_of(a) for a in operands], step.attrs)
+        signature = sign(step.schema, operands, step.attrs)
         values += run(step.schema.kernel(signature, (NUMPY,)), signature, operands)
     return values[-1]
 
 
 def _sign(arrays: list[Array], program: tuple[Step, ...]) -> Signature:
-    return FUSED_ELEMENTWISE.sign([spec_of(a) for a in arrays], {"program": program})
+    return sign(FUSED_ELEMENTWISE, arrays, {"program": program})
 
 
 @settings(max_examples=150)
@@ -141,7 +141,7 @@ def _operands(schema: OpSchema, rng: np.random.Generator) -> list[Array]:
 def test_interpreted_operators_equal_numpy(schema: OpSchema) -> None:
     """Results differ by few units in the last place, also at the limits of float32."""
     arrays = _operands(schema, np.random.default_rng(1))
-    signature = schema.sign([spec_of(a) for a in arrays], {})
+    signature = sign(schema, arrays, {})
     (wanted,) = run(schema.kernel(signature, (NUMPY,)), signature, arrays)
     kernel = schema.kernel(signature, (NUMBA,))
     assert isinstance(kernel.bind, Vector)
@@ -156,7 +156,7 @@ def test_interpreted_functions_are_within_few_units_of_the_last_place(name: str,
     x = np.concatenate([10.0 ** rng.uniform(-40, 38, 20_000), rng.uniform(0, 100, 40_000)]).astype(np.float32)
     arrays = [x if name == "log" else np.concatenate([x, -x])]
     schema = find(name)
-    signature = schema.sign([spec_of(a) for a in arrays], {})
+    signature = sign(schema, arrays, {})
     exact = schema.sign([spec_of(a).with_dtype("float64") for a in arrays], {})
     (got,) = run(schema.kernel(signature, (NUMBA,)), signature, arrays)
     (precise,) = run(schema.kernel(exact, (NUMPY,)), exact, [a.astype(np.float64) for a in arrays])
@@ -173,10 +173,10 @@ def test_interpreted_functions_are_within_few_units_of_the_last_place(name: str,
 def test_powers_with_a_known_exponent_are_instructions_or_numpys(exponent: float) -> None:
     x, e = np.linspace(0.1, 9, 99, dtype=np.float32), np.asarray(exponent, np.float32)
     program = (_step("pow", 0, 1), _step("neg", 2))
-    for schema, attrs, sign in ((FUSED_ELEMENTWISE, {"program": program}, -1), (find("pow"), {}, 1)):
-        signature = schema.sign([spec_of(x), spec_of(e)], attrs, frozenset({1}))
+    for schema, attrs, factor in ((FUSED_ELEMENTWISE, {"program": program}, -1), (find("pow"), {}, 1)):
+        signature = sign(schema, [x, e], attrs, {1})
         kernel = schema.kernel(signature, (NUMBA,))
-        np.testing.assert_allclose(run(kernel, signature, [x, e])[0], sign * x**e, rtol=3e-7)
+        np.testing.assert_allclose(run(kernel, signature, [x, e])[0], factor * x**e, rtol=3e-7)
 
 
 def test_programs_without_instructions_are_left_to_numpy() -> None:
@@ -223,4 +223,4 @@ def test_an_interpreted_program_of_too_many_instructions_does_not_fit() -> None:
 def test_an_interpreted_program_with_an_empty_output_needs_no_call() -> None:
     kernel: Kernel = find("exp").kernel(find("exp").sign([spec_of(np.ones((0, 3), np.float32))], {}))
     x = np.ones((0, 3), np.float32)
-    kernel.bind(Binding(find("exp").sign([spec_of(x)], {}), (x,), (x.copy(),), np.empty(0, np.uint8)))()
+    kernel.bind(Binding(sign(find("exp"), [x], {}), (x,), (x.copy(),), np.empty(0, np.uint8)))()

@@ -17,7 +17,7 @@ from ops.tensor.layout import Layout
 from ops.tensor.spec import Array, Shape, spec_of
 from ops.vector.rows import neighbours
 from tests.helpers.ops.compiled_kernel_checks import placed, run_native
-from tests.helpers.ops.kernel_checks import check_overwrites, run, run_without_allocation
+from tests.helpers.ops.kernel_checks import check_overwrites, run, run_without_allocation, sign
 
 _SHAPES: tuple[Shape, ...] = (
     *((), (1,), (5,), (3, 1), (2, 17), (4, 1, 9), (2, 5, 33), (3, 2, 2, 20), (2, 1100), (40, 3), (2, 70, 2), (1, 300)),
@@ -39,7 +39,7 @@ def _laid(x: Array, extra: int) -> Array:
 
 def _check(schema: OpSchema, arrays: list[Array], parts: int, extra: int = 0, rtol: float = 1e-5, **attrs: Any) -> None:
     """Checks against numpy's kernel; the first input and outputs of its shape have `extra` elements between pixels."""
-    signature = schema.sign([spec_of(a) for a in arrays], attrs)
+    signature = sign(schema, arrays, attrs)
     kernel = schema.kernel(signature, (NUMBA,))
     assert kernel.backend == NUMBA
     wanted = run(schema.kernel(signature, (NUMPY,)), signature, arrays)
@@ -74,7 +74,7 @@ def test_softmax_may_lie_over_its_input(schema: OpSchema, axis: int) -> None:
 
 def test_compiled_softmax_is_zero_far_below_the_largest() -> None:
     x = np.array([[0, -1e9, -np.inf, -200], [-np.inf] * 4, [np.inf, 0, 0, 0]], np.float32)
-    signature = SOFTMAX.sign([spec_of(x)], {})
+    signature = sign(SOFTMAX, [x], {})
     (y,) = run(SOFTMAX.kernel(signature, (NUMBA,)), signature, [x])
     assert y[0].tolist() == [1, 0, 0, 0]
     assert np.isnan(y[1:]).all()
@@ -122,7 +122,7 @@ def test_compiled_reductions_equal_numpy(data: st.DataObject, shape: Shape, name
 def test_compiled_sums_of_many_numbers_lose_little(axes: tuple[int, ...]) -> None:
     x = np.full((3000, 1000), 0.1, np.float32)
     schema = find("reduce_mean")
-    signature = schema.sign([spec_of(x)], {"axes": axes})
+    signature = sign(schema, [x], {"axes": axes})
     (y,) = run(schema.kernel(signature, (NUMBA,)), signature, [x])
     np.testing.assert_allclose(y, np.float32(0.1), rtol=3e-6)
 
@@ -137,7 +137,7 @@ def test_compiled_row_kernels_leave_no_case_to_numpy(name: str) -> None:
 def test_batch_norm_with_known_statistics_is_a_program() -> None:
     x = _numbers(0, (2, 5, 7, 3))
     arrays = [x, *(_numbers(i, (5,)) for i in (1, 2, 3)), np.abs(_numbers(4, (5,)))]
-    signature = BATCH_NORM.sign([spec_of(a) for a in arrays], {}, frozenset({1, 2, 3, 4}))
+    signature = sign(BATCH_NORM, arrays, {}, {1, 2, 3, 4})
     kernel = BATCH_NORM.kernel(signature)
     assert kernel.backend == NUMBA
     for parts, extra in ((1, 0), (3, 2)):
@@ -157,7 +157,7 @@ def test_layouts_whose_rows_have_neighbours() -> None:
 
 def _signed(name: str, *arrays: Array, **attrs: Any) -> tuple[OpSchema, Signature]:
     schema = find(name)
-    return schema, schema.sign([spec_of(a) for a in arrays], attrs)
+    return schema, sign(schema, arrays, attrs)
 
 
 @pytest.mark.parametrize(
