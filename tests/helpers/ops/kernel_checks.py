@@ -1,7 +1,7 @@
 """Checks of every kernel: results, any strides, permitted overwrites, unchanged inputs, no allocation."""
 
 import tracemalloc
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import EllipsisType
 from typing import Any
 
@@ -23,7 +23,11 @@ def garbage(spec: TensorSpec) -> Array:
 
 
 def sign(
-    schema: OpSchema, arrays: Sequence[Array], attrs: dict[str, Any], constants: Iterable[int] = (), threads: int = 1
+    schema: OpSchema,
+    arrays: Sequence[Array],
+    attrs: Mapping[str, Any],
+    constants: Iterable[int] = (),
+    threads: int = 1,
 ) -> Signature:
     """Returns the signature of the operator for these arrays; `constants` may name inputs that are absent."""
     present = frozenset(constants).intersection(range(len(arrays)))
