@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from ops.control.ops import OPS as CONTROL
+from ops.control.branch import OPS as BRANCH
+from ops.control.loop import OPS as LOOPS
+from ops.control.scan import OPS as SCANS
 from ops.convolution.conv import OPS as CONV
 from ops.convolution.fused import OPS as FUSED_CONV
 from ops.convolution.gradient import OPS as CONV_GRADIENT
@@ -98,11 +100,11 @@ REGISTRY = index(
     BATCH_NORM,
     BATCH_NORM_TRAINING,
     BINARY,
+    BRANCH,
     CAST,
     COMPARISON,
     COMPRESS,
     CONCAT,
-    CONTROL,
     CONV,
     CONV_GRADIENT,
     CONV_TRANSPOSE,
@@ -119,6 +121,7 @@ REGISTRY = index(
     GEMM,
     GENERATE,
     GLOBAL_POOL,
+    LOOPS,
     LOSSES,
     LRN,
     LRN_GRADIENT,
@@ -147,6 +150,7 @@ REGISTRY = index(
     REDUCE,
     RESHAPE,
     RESIZE,
+    SCANS,
     SCATTER,
     SLICING,
     SMOOTH,

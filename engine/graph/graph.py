@@ -89,7 +89,7 @@ class Graph:
     @property
     def is_symbolic(self) -> bool:
         """Whether some size is known only when the graph is fed, or while it runs."""
-        return self.samples.made > 0 or any(not op.schema.kernels for op in self._operators)
+        return self.samples.invented > 0 or any(not op.schema.kernels for op in self._operators)
 
     @property
     def operators(self) -> tuple[Operator, ...]:

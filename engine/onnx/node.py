@@ -117,7 +117,7 @@ class Node:
     @property
     def variant(self) -> int:
         """Returns a number that differs for each dimension, to vary guesses."""
-        return self.builder.graph.samples.made
+        return self.builder.graph.samples.invented
 
     def step(self, schema: str, *values: Value, **attrs: Any) -> Value:
         """Adds an operator in the middle of a conversion, and returns its first output."""

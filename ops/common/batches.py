@@ -10,7 +10,7 @@ from ops.tensor.spec import Array
 
 
 def dense_images(layout: Layout) -> bool:
-    """Whether each image, an element along the first axis, is dense, and none lies on another."""
+    """Returns whether each image, an element along the first axis, is dense, and no image lies on another."""
     if not layout.shape:
         return False
     image = Layout(0, layout.shape[1:], layout.strides[1:], layout.itemsize)
@@ -18,7 +18,7 @@ def dense_images(layout: Layout) -> bool:
 
 
 def by_image(bind: Callable[..., Thunk], *batches: Array) -> Thunk:
-    """`bind` of all images at once where these lie side by side, else of one after the other, each a batch of one."""
+    """Binds all images at once where they lie side by side, else one after the other, each a batch of one."""
     if all(batch.flags.c_contiguous for batch in batches):
         return bind(*batches)
     return in_turn(*starmap(bind, _images(batches)))

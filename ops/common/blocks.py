@@ -37,7 +37,7 @@ def blocks(shape: Shape, most: int) -> Iterator[Index]:
 
 
 def working_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype in which several passes are computed: float32 for what has 16 bits, else the same."""
+    """Returns the dtype in which several passes are computed: float32 for 16 bits, else the same."""
     return _SINGLE if dtype in HALVES else dtype
 
 
@@ -60,7 +60,7 @@ class Block:
         return self.inputs[0]
 
     def number(self, value: float) -> Array:
-        """A 0-d operand of the dtype in which the block is computed."""
+        """Returns a 0-d operand of the dtype in which the block is computed."""
         return constant(value, self.y.dtype)
 
 
@@ -133,7 +133,7 @@ def _bind(passes: Passes, rooms: _Rooms, call: Binding) -> tuple[Thunk, ...]:
 
 
 def aligned(inputs: tuple[Array, ...], y: Array) -> tuple[tuple[Array, ...], Array]:
-    """All operands in one dimension where they are dense, else with the output's shape; single elements in none."""
+    """Returns the operands in one dimension where all are dense, else in the output's shape; single ones in none."""
     single = tuple(a.reshape(()) if a.size == 1 else a for a in inputs)
     if all(not a.ndim or (a.shape == y.shape and a.flags.c_contiguous) for a in single):
         return tuple(a.reshape(-1) if a.ndim else a for a in single), y.reshape(-1)
@@ -141,7 +141,7 @@ def aligned(inputs: tuple[Array, ...], y: Array) -> tuple[tuple[Array, ...], Arr
 
 
 def _widened(passes: Passes, block: Block, rooms: tuple[Array, ...]) -> tuple[Thunk, ...]:
-    """The same passes in float32, all in temporaries, between a load of each input and one store."""
+    """Returns the passes in float32, all in temporaries, between a load of each input and one store."""
     loads = tuple(partial(np.copyto, r, a) for r, a in zip(rooms, block.inputs, strict=True))
     wide = Block(rooms, rooms[0], block.temporaries, block.masks, block.attrs)
     return (*loads, *passes(wide), partial(np.copyto, block.y, rooms[0], casting="unsafe"))

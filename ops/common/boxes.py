@@ -32,7 +32,7 @@ class Box:
 
 
 def pieces(length: int, most: int) -> list[tuple[int, int]]:
-    """[0, length) cut into the fewest ranges of at most `most` (at least 1), all nearly equally long."""
+    """Cuts [0, length) into the fewest ranges of at most `most` (at least 1), all nearly equally long."""
     if length == 0:
         return []
     count = -(-length // max(most, 1))
@@ -41,7 +41,7 @@ def pieces(length: int, most: int) -> list[tuple[int, int]]:
 
 
 def boxes(shape: Shape, most: int) -> list[Box]:
-    """`shape` cut into boxes of at most `most` elements (at least 1) each, in C order; whole inner dimensions first."""
+    """Cuts `shape` into boxes of at most `most` elements (at least 1), in C order; whole inner dimensions first."""
     if 0 in shape:
         return []
     axis, inner = len(shape), 1

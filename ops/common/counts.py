@@ -11,13 +11,13 @@ FOUND = TensorSpec((1,), INT64)
 
 
 def check_count(count: int, most: int) -> int:
-    """`count`, an attribute. Raises ShapeError outside [0, most]."""
+    """Returns `count`, an attribute. Raises ShapeError outside [0, most]."""
     if not 0 <= count <= most:
         raise ShapeError(f"count {count} of {most} elements")
     return count
 
 
-def check_found(found: int, count: int) -> None:
-    """Raises CountError where data hold another number than they were said to hold."""
-    if found != count:
-        raise CountError(f"{found} elements are there, and {count} were said to be")
+def check_found(actual: int, count: int) -> None:
+    """Raises CountError where data hold another number of elements than was counted."""
+    if actual != count:
+        raise CountError(f"{actual} elements are there, and {count} were said to be")

@@ -43,7 +43,7 @@ def require_one_dtype(inputs: Specs, dtypes: Dtypes) -> None:
 
 
 def like_input(dtypes: Dtypes) -> Infer:
-    """Output like the one input."""
+    """Returns an inference: the output is like the one input."""
 
     def infer(inputs: Specs, _: Attrs) -> Specs:
         require_dtype(inputs[0], dtypes)
@@ -63,12 +63,15 @@ def broadcast(dtypes: Dtypes, out: np.dtype[Any] | None = None) -> Infer:
 
 
 def over_any_like_output(signature: Signature) -> tuple[Overwrite, ...]:
-    """The output may take the bytes of every input that has its spec."""
+    """Permits the output to take the bytes of every input that has its spec."""
     return tuple(Overwrite(0, i) for i, spec in enumerate(signature.inputs) if spec == signature.y)
 
 
 def ufunc_kernel(function: np.ufunc, writes: Callable[[Layout], bool] = any_strides) -> Kernel:
-    """A kernel that is one call of a ufunc on all inputs. By position, which is faster; minimum and maximum refuse."""
+    """Returns a kernel that is one call of a ufunc on all inputs.
+
+    The output goes by position, which is faster; not for `np.minimum` and `np.maximum`, which refuse that.
+    """
 
     def bind(call: Binding) -> Thunk:
         return partial(function, *call.inputs, call.y)
@@ -77,7 +80,7 @@ def ufunc_kernel(function: np.ufunc, writes: Callable[[Layout], bool] = any_stri
 
 
 def flops_per_element(flops: int) -> Callable[[Signature], Cost]:
-    """Cost of `flops` operations an output element; every operand is touched once."""
+    """Returns a cost of `flops` operations an output element; every operand is touched once."""
 
     def cost(signature: Signature) -> Cost:
         return Cost(flops * signature.y.size, sum(s.nbytes for s in (*signature.inputs, signature.y)))
@@ -123,7 +126,7 @@ def binary(
     gradient: GradientRule = no_gradient,
     code: str = "",
 ) -> OpSchema:
-    """An elementwise operator of two broadcast inputs without attributes; `code` is its opcode, if it has one."""
+    """Returns an elementwise operator of two broadcast inputs without attributes; `code` is its opcode, if any."""
     return OpSchema(
         name,
         broadcast(dtypes, out),
@@ -138,7 +141,7 @@ def binary(
 
 
 def predicate(name: str, dtypes: Dtypes, function: np.ufunc, summary: str) -> OpSchema:
-    """A broadcast comparison or logical operator: two inputs of one dtype, a bool output. Its name is its opcode."""
+    """Returns a broadcast comparison or logical operator of two inputs of one dtype. Its name is its opcode."""
     return binary(name, dtypes, ufunc_kernel(function), summary, out=BOOL, code=name)
 
 

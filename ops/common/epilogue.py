@@ -25,14 +25,14 @@ FINISH_ATTRIBUTES = (
 
 def require_finish(attrs: Attrs) -> None:
     """Raises AttributeValueError for numbers that the activation does not have."""
-    given = {"low": -math.inf, "high": math.inf, "slope": 1.0}
+    defaults = {"low": -math.inf, "high": math.inf, "slope": 1.0}
     idle = {NONE: ("low", "high", "slope"), CLIP: ("slope",), LEAK: ("low", "high")}[attrs["activation"]]
-    if any(attrs[name] != given[name] for name in idle):
+    if any(attrs[name] != defaults[name] for name in idle):
         raise AttributeValueError(f"activation {attrs['activation']!r} has no {' and no '.join(idle)}")
 
 
 def limits(attrs: Attrs) -> tuple[float, ...]:
-    """The activation in numbers: none, (slope,), or (low, high)."""
+    """Returns the activation in numbers: none, (slope,), or (low, high)."""
     if attrs["activation"] == NONE:
         return ()
     return (attrs["slope"],) if attrs["activation"] == LEAK else (attrs["low"], attrs["high"])

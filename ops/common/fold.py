@@ -20,18 +20,18 @@ Load = Callable[[Array, Array, Index], tuple[Thunk, ...]]
 
 
 def reduced_axes(attrs: Attrs, ndim: int) -> tuple[int, ...]:
-    """The axes to reduce, counted from the front; all where `axes` is None."""
+    """Returns the axes to reduce, counted from the front; all where `axes` is None."""
     axes = attrs["axes"]
     return tuple(range(ndim)) if axes is None else normalize_axes(axes, ndim)
 
 
 def kept_shape(shape: Shape, axes: tuple[int, ...]) -> Shape:
-    """The shape with 1 for each reduced axis."""
+    """Returns the shape with 1 for each reduced axis."""
     return tuple(1 if i in axes else n for i, n in enumerate(shape))
 
 
 def reduced_spec(x: TensorSpec, attrs: Attrs) -> TensorSpec:
-    """Spec of the reduced tensor."""
+    """Returns the spec of the reduced tensor."""
     axes = reduced_axes(attrs, x.ndim)
     if attrs["keepdims"]:
         return x.with_shape(kept_shape(x.shape, axes))
@@ -39,7 +39,7 @@ def reduced_spec(x: TensorSpec, attrs: Attrs) -> TensorSpec:
 
 
 def fold_cost(signature: Signature) -> Cost:
-    """One operation an input element."""
+    """Counts one operation an input element."""
     return Cost(signature.x.size, signature.x.nbytes + signature.y.nbytes)
 
 
@@ -94,12 +94,12 @@ def _is_first(index: tuple[Any, ...], axes: tuple[int, ...]) -> bool:
 
 
 def copied(source: Array, loaded: Array, _: Index) -> tuple[Thunk, ...]:
-    """The elements as they are, in the dtype of the fold."""
+    """Returns the elements as they are, in the dtype of the fold."""
     return (partial(np.copyto, loaded, source),)
 
 
 def mapped(function: np.ufunc) -> Load:
-    """`function` of the elements, computed in the dtype of the fold."""
+    """Returns `function` of the elements, computed in the dtype of the fold."""
 
     def load(source: Array, loaded: Array, _: Index) -> tuple[Thunk, ...]:
         if source.dtype == loaded.dtype:

@@ -83,12 +83,12 @@ class Room:
 
     @classmethod
     def carve(cls, workspace: Array, shape: Shape) -> "Room":
-        """The first `room_bytes(shape)` bytes of a workspace."""
+        """Takes the first `room_bytes(shape)` bytes of a workspace."""
         return cls(*carve(workspace, TensorSpec(shape, INT64), TensorSpec(shape, INT64), ENDS))
 
 
 def room_bytes(shape: Shape) -> int:
-    """Workspace for a Room of positions of this shape."""
+    """Returns the bytes of workspace of a Room of positions of this shape."""
     return dense_bytes(TensorSpec(shape, INT64), TensorSpec(shape, INT64), ENDS)
 
 

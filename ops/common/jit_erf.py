@@ -15,7 +15,7 @@ _P, _Q = (tuple(map(np.float32, row)) for row in (SINGLE_P, SINGLE_Q))
 
 
 def _erf_single(x: Any) -> Any:
-    """The approximation of `ops.common.erf` for float32; numba vectorises it."""
+    """Computes the approximation of `ops.common.erf` for float32; numba vectorises it."""
     one = np.float32(1)
     t = min(max(x, -_EDGE), _EDGE)
     s = t * t

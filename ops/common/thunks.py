@@ -11,7 +11,7 @@ from ops.tensor.spec import Array
 
 
 def nothing() -> None:
-    """For calls whose output already holds what it should."""
+    """Does nothing, for calls whose output already holds what it should."""
 
 
 def in_turn(*thunks: Thunk) -> Thunk:

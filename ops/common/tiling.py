@@ -11,7 +11,7 @@ from ops.tensor.spec import TensorSpec
 
 
 def cut(axis: int, first: int, last: int) -> Index:
-    """Everything of a tensor, but [first, last) alone of one axis."""
+    """Returns the part of a tensor that is [first, last) of one axis, and all of the others."""
     return (*(slice(None) for _ in range(axis)), slice(first, last))
 
 
@@ -44,13 +44,13 @@ def along(signature: Signature, axes: Collection[int], follow: Collection[int], 
 
 
 def _cut_like(y: TensorSpec, x: TensorSpec, axis: int, first: int, last: int) -> Index:
-    """The part of an input that belongs to that part of the output."""
+    """Returns the part of an input that belongs to that part of the output."""
     mine = axis - y.ndim + x.ndim
     return cut(mine, first, last) if mine >= 0 and x.shape[mine] == y.shape[axis] else ()
 
 
 def elementwise_stripes(signature: Signature, most: int) -> Stripes:
-    """Of operators whose inputs are broadcast to the output."""
+    """Returns stripes of an operator whose inputs are broadcast to the output."""
     everything = range(len(signature.inputs))
     return along(signature, range(signature.y.ndim), everything, most)
 
@@ -64,9 +64,9 @@ def window_stripes(windows: Windows, axis: int, signature: Signature, residual: 
     wanted = -(-counted(signature) // max(most, 1))
     if wanted < 2 or rows < 2 or windows.reach(0, rows) > windows.sizes[0] + windows.begins[0] + windows.ends[0]:
         return one_stripe(signature, most)
-    made = tuple(_rows(windows, axis, signature, residual, piece) for piece in pieces(rows, -(-rows // wanted)))
-    seen = (stripe.inputs[0][axis] for stripe in made)
-    return made if all(s.start < s.stop for s in seen) else one_stripe(signature, most)
+    stripes = tuple(_rows(windows, axis, signature, residual, piece) for piece in pieces(rows, -(-rows // wanted)))
+    seen = (stripe.inputs[0][axis] for stripe in stripes)
+    return stripes if all(s.start < s.stop for s in seen) else one_stripe(signature, most)
 
 
 def _rows(windows: Windows, axis: int, signature: Signature, residual: Sequence[int], rows: tuple[int, int]) -> Stripe:
@@ -82,13 +82,13 @@ def _rows(windows: Windows, axis: int, signature: Signature, residual: Sequence[
 
 
 def _padded(attrs: Mapping[str, Any], pads: Sequence[int]) -> dict[str, Any]:
-    """The same attributes with other pads, said in so many numbers."""
+    """Returns the attributes with explicit pads."""
     plain = {"auto_pad": "NOTSET", "ceil_mode": False}
     return dict(attrs) | {name: value for name, value in plain.items() if name in attrs} | {"pads": tuple(pads)}
 
 
 def matmul_stripes(signature: Signature, most: int) -> Stripes:
-    """Of y = a @ b (+ what is like y): batches, or rows of a; never the last axis, along which b would be cut."""
+    """Returns stripes of y = a @ b (+ inputs like y): batches, or rows of a; never the last axis, which would cut b."""
     a, b, y = signature.inputs[0], signature.inputs[1], signature.y
     if y.ndim < 2 or a.ndim < 2 or b.ndim < 2:
         return one_stripe(signature, most)
@@ -100,35 +100,35 @@ def matmul_stripes(signature: Signature, most: int) -> Stripes:
 
 
 def conv_stripes(signature: Signature, most: int) -> Stripes:
-    """Of a convolution (N, C, spatial...), with what is added to it."""
+    """Returns stripes of a convolution (N, C, spatial...), with what is added to it."""
     x, w = signature.inputs[:2]
-    found = windows(x.shape[2:], w.shape[2:], signature.attrs)
-    return window_stripes(found, 2, signature, range(3, len(signature.inputs)), most)
+    geometry = windows(x.shape[2:], w.shape[2:], signature.attrs)
+    return window_stripes(geometry, 2, signature, range(3, len(signature.inputs)), most)
 
 
 def nhwc_conv_stripes(signature: Signature, most: int) -> Stripes:
-    """Of a convolution (N, spatial..., C), with what is added to it."""
+    """Returns stripes of a convolution (N, spatial..., C), with what is added to it."""
     x, w = signature.inputs[:2]
-    found = windows(x.shape[1:-1], w.shape[2:], signature.attrs)
-    return window_stripes(found, 1, signature, range(3, len(signature.inputs)), most)
+    geometry = windows(x.shape[1:-1], w.shape[2:], signature.attrs)
+    return window_stripes(geometry, 1, signature, range(3, len(signature.inputs)), most)
 
 
 def pool_stripes(signature: Signature, most: int) -> Stripes:
-    """Of pooling (N, C, spatial...): channels, as their windows may end in pads that count or do not."""
+    """Returns stripes of pooling (N, C, spatial...): channels, as windows may end in pads that count or do not."""
     return along(signature, (1, 0), (0,), most)
 
 
 def nhwc_pool_stripes(signature: Signature, most: int) -> Stripes:
-    """Of pooling (N, spatial..., C): channels, too."""
+    """Returns stripes of pooling (N, spatial..., C): channels, too."""
     return along(signature, (signature.y.ndim - 1, 0), (0,), most)
 
 
 def axis_stripes(signature: Signature, most: int) -> Stripes:
-    """Of an operator along one axis, or from that axis on: what stands before it is cut."""
+    """Returns stripes of an operator along one axis, or from that axis on: the dimensions before it are cut."""
     axis = signature.attrs["axis"] % max(signature.y.ndim, 1)
     return along(signature, range(axis), (0,), most)
 
 
 def image_stripes(signature: Signature, most: int) -> Stripes:
-    """Of an operator on (N, C, spatial...) that needs all channels of a pixel, and no other pixel."""
+    """Returns stripes of an operator on (N, C, spatial...) that needs all channels of a pixel, and no other pixel."""
     return along(signature, (0, *range(2, signature.y.ndim)), (0,), most)

@@ -9,7 +9,7 @@ Views = Callable[[Layout, Signature], tuple[Layout | None, ...]]
 
 
 def overwrites_in_place(views: Views) -> Callable[[Signature], tuple[Overwrite, ...]]:
-    """Each output whose view of a dense input is dense may take those very bytes; the copy then has nothing to do."""
+    """Permits each output whose view of a dense input is dense to take those very bytes; no copy is needed then."""
 
     def overwrites(signature: Signature) -> tuple[Overwrite, ...]:
         layouts = views(Layout.dense(signature.x), signature)
@@ -23,5 +23,5 @@ def overwrites_in_place(views: Views) -> Callable[[Signature], tuple[Overwrite, 
 
 
 def copy_cost(signature: Signature) -> Cost:
-    """No operations; every byte of the outputs is read once and written once."""
+    """Counts no operations; every byte of the outputs is read once and written once."""
     return Cost(0, 2 * sum(s.nbytes for s in signature.outputs))

@@ -24,5 +24,5 @@ def widened(b: Backward, schema: OpSchema, *operands: Tensor, **attrs: Any) -> t
     dtype = operands[0].dtype
     if dtype != _HALF:
         return b.apply(schema, *operands, **attrs)
-    found = b.apply(schema, *(b.cast(o, _SINGLE) for o in operands), **attrs)
-    return tuple(b.cast(o, dtype) for o in found)
+    outputs = b.apply(schema, *(b.cast(o, _SINGLE) for o in operands), **attrs)
+    return tuple(b.cast(o, dtype) for o in outputs)

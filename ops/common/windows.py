@@ -91,7 +91,7 @@ class Windows:
 
 
 def filled(name: str, values: Sequence[int], length: int, least: int, default: int) -> tuple[int, ...]:
-    """`values`, or `length` times the default where there are none.
+    """Returns `values`, or `length` times the default where there are none.
 
     Raises AttributeValueError for a wrong length, a small value, or one beyond MOST.
     """
@@ -107,14 +107,14 @@ def filled(name: str, values: Sequence[int], length: int, least: int, default: i
 
 
 def _extents(kernel: Shape, dilations: Shape) -> Shape:
-    found = tuple((k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True))
-    if max(found) > MOST:
-        raise ShapeError(f"windows of {kernel} with dilations {dilations} span {found}; at most {MOST} are wanted")
-    return found
+    extents = tuple((k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True))
+    if max(extents) > MOST:
+        raise ShapeError(f"windows of {kernel} with dilations {dilations} span {extents}; at most {MOST} are wanted")
+    return extents
 
 
 def windows(sizes: Shape, kernel: Shape, attrs: Attrs) -> Windows:
-    """The windows of these attributes over spatial `sizes`. Raises ShapeError where no window fits.
+    """Returns the windows of these attributes over spatial `sizes`. Raises ShapeError where no window fits.
 
     An operator is asked for its windows some six times until it runs, and networks repeat themselves: results are kept.
     """
@@ -142,11 +142,11 @@ def _windows(
 
 def _pads(pads: Shape, auto: str, sizes: Shape, extents: Shape, strides: Shape) -> tuple[Shape, Shape]:
     n = len(sizes)
-    given = filled("pads", pads, 2 * n, 0, 0)
+    sides = filled("pads", pads, 2 * n, 0, 0)
     if auto == "NOTSET":
-        return given[:n], given[n:]
-    if any(given):
-        raise AttributeValueError(f"pads {given} and auto_pad {auto} cannot both be given")
+        return sides[:n], sides[n:]
+    if any(sides):
+        raise AttributeValueError(f"pads {sides} and auto_pad {auto} cannot both be given")
     if auto == "VALID":
         return (0,) * n, (0,) * n
     totals = [max((-(-i // s) - 1) * s + e - i, 0) for i, e, s in zip(sizes, extents, strides, strict=True)]
@@ -179,7 +179,7 @@ def tap_range(w: Windows, axis: int, tap: int, first: int = 0, last: int | None 
 
 
 def window_view(array: Array, w: Windows, outputs: Shape) -> Array:
-    """A view (lead..., kernel..., outputs...) of an array (lead..., spatial...) that starts at the first window."""
+    """Returns a view (lead..., kernel..., outputs...) of an array (lead..., spatial...) from the first window on."""
     lead = array.ndim - w.ndim
     steps = array.strides[lead:]
     taps = tuple(s * d for s, d in zip(steps, w.dilations, strict=True))

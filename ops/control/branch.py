@@ -47,7 +47,7 @@ def _bind(call: Binding) -> Thunk:
 
 
 def _cost(signature: Signature) -> Cost:
-    """That of the dearer body."""
+    """Returns the cost of the dearer body."""
     return max((b.cost for b in _bodies(signature.attrs)), key=lambda cost: (cost.flops, cost.bytes))
 
 
@@ -60,3 +60,4 @@ IF = OpSchema(
     attributes=(body_attribute("then_body"), body_attribute("else_body")),
     cost=_cost,
 )
+OPS = (IF,)

@@ -39,10 +39,10 @@ _DECISION = TensorSpec((), BOOL)
 
 
 def _natural(value: object) -> int:
-    found = integer(value)
-    if found < 0:
+    count = integer(value)
+    if count < 0:
         raise ValueError("a number from 0 on is wanted")
-    return found
+    return count
 
 
 @frozen(eq=False)
@@ -67,7 +67,7 @@ class _Form:
         return self.body.outputs[self.first_row :]
 
     def temporaries(self) -> tuple[TensorSpec, ...]:
-        """The number of the turn, whether to go on, rows, and buffers to swap."""
+        """Returns the number of the turn, whether to go on, rows, and buffers to swap."""
         swap = self.body.inputs[1 : 1 + self.carried] if needs_swap(self.turns) else ()
         return COUNTER, _DECISION, *self.rows, *swap
 
@@ -188,13 +188,13 @@ def _bind(call: Binding) -> Thunk:
 
 
 def _run_on(run: _Run) -> None:
-    """A run whose body does not say whether to go on."""
+    """Runs a body that does not say whether to go on."""
     run.decision.fill(True)
     run()
 
 
 def _cost(signature: Signature) -> Cost:
-    """That of all turns, or of the most that make rows; of one where nothing is known."""
+    """Returns the cost of all turns, or of the most that make rows; of one where nothing is known."""
     form = _form(signature.attrs)
     turns = next((n for n in (form.turns, form.most) if n != UNKNOWN), 1)
     once, around = form.body.cost, elementwise_cost(signature)
@@ -219,3 +219,4 @@ LOOP = OpSchema(
     overwrites=_overwrites,
     cost=_cost,
 )
+OPS = (LOOP,)

@@ -20,12 +20,12 @@ Arrays = tuple[Array, ...]
 
 
 def swaps_first(turns: int) -> bool:
-    """Whether the first turn writes temporaries, and not the outputs."""
+    """Returns whether the first turn writes temporaries, and not the outputs."""
     return turns == UNKNOWN or turns % 2 == 0
 
 
 def needs_swap(turns: int) -> bool:
-    """Whether there are temporaries at all: one turn writes the outputs, none copies to them."""
+    """Returns whether there are temporaries at all: one turn writes the outputs, none copies to them."""
     return turns == UNKNOWN or turns > 1
 
 
@@ -53,7 +53,7 @@ class Turns:
     settle: Thunk
 
     def turn(self, number: int) -> None:
-        """One turn; they come in order, counted from 0."""
+        """Runs one turn; they come in order, counted from 0."""
         if number == 0:
             self.begin()
         elif number % 2:

@@ -37,15 +37,15 @@ class _Way:
     backwards: bool
 
     def row(self, tensor: TensorSpec) -> TensorSpec:
-        """One row of a tensor."""
+        """Returns one row of a tensor."""
         return tensor.with_shape(tensor.shape[: self.axis] + tensor.shape[self.axis + 1 :])
 
     def stack(self, row: TensorSpec, count: int) -> TensorSpec:
-        """The tensor of so many rows."""
+        """Returns the tensor of `count` rows."""
         return row.with_shape((*row.shape[: self.axis], count, *row.shape[self.axis :]))
 
     def rows(self, array: Array) -> Array:
-        """The array with its rows along the first axis, the first one in front; no copy."""
+        """Returns the array with its rows along the first axis, in the order of turns; no copy."""
         return np.moveaxis(array, self.axis, 0)[:: -1 if self.backwards else 1]
 
 
@@ -65,11 +65,11 @@ class _Form:
         return self.states + len(self.inputs)
 
     def slots(self) -> tuple[Specs, Specs]:
-        """One row of each input, and of each output."""
+        """Returns one row of each input, and of each output."""
         return self.body.inputs[self.states : self.captured], self.body.outputs[self.states :]
 
     def temporaries(self) -> Specs:
-        """Rows that are read, rows that are written, and buffers to swap."""
+        """Returns rows that are read, rows that are written, and buffers to swap."""
         reads, writes = self.slots()
         swap = self.body.inputs[: self.states] if needs_swap(self.turns) else ()
         return *reads, *writes, *swap
@@ -126,13 +126,13 @@ def _contiguous(signature: Signature) -> tuple[int, ...]:
 def _overwrites(signature: Signature) -> tuple[Overwrite, ...]:
     """States as in `ops.control.loop_buffers`; rows may take the place of rows that were read a moment ago."""
     form = _of(signature)
-    found = [Overwrite(i, i) for i in range(form.states) if swaps_first(form.turns)]
+    overwrites = [Overwrite(i, i) for i in range(form.states) if swaps_first(form.turns)]
     for o, write in enumerate(form.outputs, form.states):
         for i, read in enumerate(form.inputs, form.states):
             one, other = signature.inputs[i], signature.outputs[o]
             if write == read and one.shape == other.shape and one.dtype.itemsize == other.dtype.itemsize:
-                found.append(Overwrite(o, i))
-    return tuple(found)
+                overwrites.append(Overwrite(o, i))
+    return tuple(overwrites)
 
 
 @frozen(eq=False)
@@ -171,7 +171,7 @@ def _bind(call: Binding) -> Thunk:
 
 
 def _cost(signature: Signature) -> Cost:
-    """That of all turns."""
+    """Returns the cost of all turns."""
     form = _of(signature)
     once, around = form.body.cost, elementwise_cost(signature)
     return Cost(form.turns * once.flops, form.turns * once.bytes + around.bytes)
@@ -195,3 +195,4 @@ SCAN = OpSchema(
     overwrites=_overwrites,
     cost=_cost,
 )
+OPS = (SCAN,)

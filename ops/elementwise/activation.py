@@ -59,7 +59,7 @@ def activation(
     vector: tuple[Kernel, ...] = (),
     **defaults: float,
 ) -> OpSchema:
-    """A float activation computed block by block, or by `vector`; `defaults` are its numeric attributes."""
+    """Returns a float activation computed block by block, or by `vector`; `defaults` are its numeric attributes."""
     return OpSchema(
         name,
         like_input(FLOATS),
@@ -74,7 +74,7 @@ def activation(
 
 
 def _relu(call: Binding) -> Thunk:
-    """numpy's clip does maximum(x, 0) in one pass with the least overhead; it keeps NaN as maximum does."""
+    """Computes maximum(x, 0) by numpy's clip: one pass with the least overhead, which keeps NaN as maximum does."""
     dtype = call.y.dtype
     top = constant(np.inf, dtype) if dtype in FLOATS else highest(dtype)
     return partial(call.x.clip, constant(0, dtype), top, call.y)
@@ -109,7 +109,7 @@ def _prelu(block: Block) -> tuple[Thunk, ...]:
 
 
 def _over_tensor(signature: Signature) -> tuple[Overwrite, ...]:
-    """x, unless it is so small that it might be a bound or a slope as well."""
+    """Permits x, unless it is so small that it might be a bound or a slope as well."""
     return (Overwrite(0, 0),) if signature.x.size > 1 else ()
 
 
@@ -190,7 +190,7 @@ def _tanh_gradient(b: Backward) -> Terms:
 
 
 def _leaky_relu_gradient(b: Backward) -> Terms:
-    """y has the sign of x unless alpha is below 0."""
+    """Reads y, which has the sign of x unless alpha is below 0."""
     alpha = b.attrs["alpha"]
     return (b.apply1(LEAKY_RELU_GRADIENT, b.dy, b.y if alpha >= 0 else b.x, alpha=alpha),)
 
@@ -205,7 +205,10 @@ def _prelu_gradient(b: Backward) -> Terms:
 
 
 def _clip_gradient(b: Backward) -> Terms:
-    """None where x meets a bound (as torch.relu6). A bound gets that of all that it holds back; hi wins over lo."""
+    """Gives x nothing where it meets a bound (as torch.relu6).
+
+    A bound gets the gradient of all elements that it holds back; hi wins over lo.
+    """
     x, lo, hi = b.inputs
 
     def low() -> Tensor:
@@ -221,7 +224,7 @@ def _clip_gradient(b: Backward) -> Terms:
 
 
 def _thresholded_relu_gradient(b: Backward) -> Terms:
-    """What passes a threshold of 0 or more is above 0. With a lower one, a y of 0 does not tell whether it passed."""
+    """Reads y unless the threshold is below 0: then a y of 0 does not tell whether x passed it."""
     alpha = b.attrs["alpha"]
     if alpha >= 0:
         return (b.apply1(RELU_GRADIENT, b.dy, b.y),)
@@ -229,7 +232,7 @@ def _thresholded_relu_gradient(b: Backward) -> Terms:
 
 
 def _shrink_gradient(b: Backward) -> Terms:
-    """y is 0 where nothing flows, and elsewhere only where x is the bias or its opposite."""
+    """Reads y, which is 0 where no gradient flows, and elsewhere only where x is the bias or its opposite."""
     return (b.apply1(SHRINK_GRADIENT, b.dy, b.y),)
 
 

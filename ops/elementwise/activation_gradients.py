@@ -21,7 +21,7 @@ _BITS = {n: np.dtype(f"int{8 * n}") for n in (2, 4, 8)}
 
 
 def _infer(inputs: Specs, _: Attrs) -> Specs:
-    """dy and the tensor that tells the slope, of one spec; what else there is broadcasts to it."""
+    """Infers from dy and the input that decides the slope, of one spec; further inputs broadcast to it."""
     require_one_dtype(inputs, FLOATS)
     dy, x = inputs[:2]
     if dy.shape != x.shape:
@@ -34,12 +34,12 @@ Curve = Callable[[Backward], Tensor]
 
 
 def no_curve(_: Backward) -> Tensor:
-    """For those whose rule nobody has written. Raises GradientError."""
+    """Raises GradientError, for activations without a rule for the second derivative."""
     raise GradientError("has no rule for its second derivative")
 
 
 def flat(b: Backward) -> Tensor:
-    """For slopes that are constant almost everywhere."""
+    """Returns zeros, for slopes that are constant almost everywhere."""
     return b.zeros(b.signature.y)
 
 
@@ -63,9 +63,9 @@ def slope(
     """
 
     def gradient(b: Backward) -> Terms:
-        return b.terms(lambda: b.apply1(made, b.dy, b.inputs[1], **b.attrs), partial(curve, b))
+        return b.terms(lambda: b.apply1(schema, b.dy, b.inputs[1], **b.attrs), partial(curve, b))
 
-    made = OpSchema(
+    schema = OpSchema(
         name,
         _infer,
         kernels or (blocked(passes, temporaries=temporaries, masks=masks),),
@@ -77,23 +77,23 @@ def slope(
         summary=summary,
         gradient=gradient,
     )
-    return made
+    return schema
 
 
 def spread(mask: Array, room: Array) -> tuple[Thunk, ...]:
-    """All bits of an element of `room` are set where the mask holds. A masked copy of numpy's takes 3 times as long."""
-    bits = room.view(_BITS[room.itemsize])
+    """Sets all bits of an element of `room` where the mask holds."""
+    bits = room.view(_BITS[room.itemsize])  # not a masked copy, which numpy does not vectorise
     return (partial(np.copyto, bits, mask.view(np.int8)), partial(np.negative, bits, bits))
 
 
 def keep(dy: Array, bits: Array, y: Array) -> Thunk:
-    """y = dy where the bits are set, else 0, whatever dy is. A 0-d dy is as good as any."""
+    """Writes y = dy where the bits are set, else 0, whatever dy is. dy may have no dimensions."""
     kind = _BITS[dy.itemsize]
     return partial(np.bitwise_and, dy.view(kind), bits.view(kind), y.view(kind))
 
 
 def choose(a: Array, b: Array, bits: Array, y: Array) -> tuple[Thunk, ...]:
-    """y = a where the bits are set, else b. Writes over b; y may be any of them."""
+    """Writes y = a where the bits are set, else b. Writes over b; y may be any of them."""
     left, right, chosen, out = (v.view(_BITS[v.itemsize]) for v in (a, b, bits, y))
     return (
         partial(np.bitwise_xor, left, right, right),
@@ -104,7 +104,7 @@ def choose(a: Array, b: Array, bits: Array, y: Array) -> tuple[Thunk, ...]:
 
 
 def _relu(block: Block) -> tuple[Thunk, ...]:
-    """NaN passes on what comes, as in PyTorch."""
+    """Passes dy on where y is NaN, as in PyTorch."""
     (dy, y), (bits,), (mask,) = block.inputs, block.temporaries, block.masks
     return (
         partial(np.less_equal, y, block.number(block.attrs["threshold"]), mask),
@@ -135,7 +135,7 @@ def _prelu(block: Block) -> tuple[Thunk, ...]:
 
 
 def _within(y: Array, lo: Array, hi: Array, masks: tuple[Array, ...]) -> tuple[Thunk, ...]:
-    """The first mask where lo < y < hi."""
+    """Writes the first mask: lo < y < hi."""
     inside, below = masks
     return (
         partial(np.greater, y, lo, inside),
@@ -165,7 +165,7 @@ def _shrink(block: Block) -> tuple[Thunk, ...]:
 
 
 def _hard_swish(block: Block) -> tuple[Thunk, ...]:
-    """0 below -3, x / 3 + 1/2 between, 1 above 3."""
+    """Computes the slope: 0 below -3, x / 3 + 1/2 between, 1 above 3."""
     (dy, x), (gate, bits), masks, three = block.inputs, block.temporaries, block.masks, block.number(3)
     return (
         partial(np.divide, x, three, gate),
@@ -205,24 +205,24 @@ def _tanh_curve(b: Backward) -> Tensor:
 
 
 def _infer_wide(inputs: Specs, attrs: Attrs) -> Specs:
-    """What comes behind the tensor that tells the slope was checked by the activation."""
+    """Infers like the activation, which has checked the further inputs."""
     require_one_dtype(inputs, FLOATS)
     return _infer(inputs[:2], attrs)
 
 
 def _over_tensors(signature: Signature) -> tuple[Overwrite, ...]:
-    """dy or x, unless they are so small that they might be a bound or a slope as well."""
+    """Permits dy and x, unless they are so small that they might be a bound or a slope as well."""
     return (Overwrite(0, 0), Overwrite(0, 1)) if signature.x.size > 1 else ()
 
 
 def _wide(name: str, arity: int, passes: Passes, summary: str, *, temporaries: int, masks: int) -> OpSchema:
-    """One whose slope depends on more inputs."""
+    """Returns the schema of a gradient whose slope depends on more inputs."""
 
     def gradient(b: Backward) -> Terms:
-        again = partial(b.apply1, made, b.dy, *b.inputs[1:])
+        again = partial(b.apply1, schema, b.dy, *b.inputs[1:])
         return b.terms(again, partial(flat, b), *(partial(no_curve, b) for _ in range(2, arity)))
 
-    made = OpSchema(
+    schema = OpSchema(
         name,
         _infer_wide,
         (blocked(passes, temporaries=temporaries, masks=masks),),
@@ -232,7 +232,7 @@ def _wide(name: str, arity: int, passes: Passes, summary: str, *, temporaries: i
         summary=summary,
         gradient=gradient,
     )
-    return made
+    return schema
 
 
 RELU_GRADIENT = slope(

@@ -18,7 +18,7 @@ _FLOOR_DIVIDE = ufunc_kernel(np.floor_divide)
 
 
 def _truncated(block: Block) -> tuple[Thunk, ...]:
-    """a minus its C remainder divides exactly, so the quotient is the truncated one, as in C."""
+    """Divides a minus its C remainder, which is exact, so the quotient is the truncated one, as in C."""
     (a, b), (whole,) = block.inputs, block.temporaries
     return (
         partial(np.fmod, a, b, whole),
@@ -74,7 +74,7 @@ def _div_gradient(b: Backward) -> Terms:
 
 
 def _mod_gradient(b: Backward) -> Terms:
-    """y = a - b * n, where n is whole and constant almost everywhere."""
+    """Derives from y = a - b * n, where n is whole and constant almost everywhere."""
     return b.terms(lambda: b.dy, lambda: (b.y - b.x) / b.inputs[1] * b.dy)
 
 

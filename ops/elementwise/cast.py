@@ -50,7 +50,7 @@ def _cast(call: Binding) -> Thunk:
 
 
 def _cast_in_place(call: Binding) -> Thunk:
-    """numpy would copy the whole input first; a block of it on a stage is enough."""
+    """Casts block by block through a stage; numpy would copy the whole input first."""
     x, y = call.x.reshape(-1), call.y.reshape(-1)
     steps: list[Thunk] = []
     (stage,) = carve(call.workspace, _stage(call.signature))
@@ -61,14 +61,14 @@ def _cast_in_place(call: Binding) -> Thunk:
 
 
 def _say(script: Script, signature: Signature, values: Sequence[int], _: tuple[Array, ...]) -> int:
-    """Between bool and float32; two negations make 1 of all that is not 0."""
+    """Appends a cast between bool and float32; two negations make 1 of all that is not 0."""
     if signature.x.dtype == BOOL:
         return script.append("copy", *values)
     return script.append("not", script.append("not", *values))
 
 
 def _grows(signature: Signature) -> bool:
-    """Bool to float32: nothing may be written over what another thread has yet to read."""
+    """Returns whether it casts bool to float32: nothing may be written over what another thread has yet to read."""
     return is_single(signature) and signature.x.dtype == BOOL
 
 

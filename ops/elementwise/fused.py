@@ -48,15 +48,15 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
 
 @frozen(eq=False)
 class _Loop:
-    """What is known of a program before its arrays are there."""
+    """The facts of a program that need no arrays."""
 
     signature: Signature
 
     @property
     def program(self) -> Program:
         """The steps."""
-        found: Program = self.signature.attrs["program"]
-        return found
+        program: Program = self.signature.attrs["program"]
+        return program
 
     @cached_property
     def signed(self) -> tuple[Signature, ...]:
@@ -106,7 +106,7 @@ class _Loop:
         return tuple(step.schema.kernel(s, (NUMPY,)) for step, s in zip(self.program, self.signed, strict=True))
 
     def of_block(self, number: int, operands: Sequence[TensorSpec], shape: Shape) -> Signature:
-        """The signature of a step on a block."""
+        """Returns the signature of a step on a block."""
         signed = self.signed[number]
         return evolve(signed, inputs=tuple(operands), outputs=(signed.y.with_shape(shape),))
 
@@ -130,7 +130,7 @@ class _Loop:
 
 
 def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
-    """How many arrays each step has packed, and then these arrays."""
+    """Returns how many arrays each step has packed, and then these arrays."""
     loop, counts, arrays = _Loop(signature), [], list[Array]()
     for step, signed, kernel in zip(loop.program, loop.signed, loop.kernels, strict=True):
         own = {i: constants[v] for i, v in enumerate(step.operands) if i in signed.constants}
@@ -141,7 +141,7 @@ def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, 
 
 
 def _unpack(packed: tuple[Array, ...], steps: int) -> list[tuple[Array, ...]]:
-    """What each step has packed."""
+    """Returns the arrays that each step has packed."""
     if not packed:
         return [()] * steps
     ends = packed[0].cumsum() + 1
@@ -153,7 +153,7 @@ def _bind(call: Binding) -> Thunk:
 
 
 def _steps(call: Binding, loop: _Loop) -> Iterator[Thunk]:
-    """All steps of one block, then of the next."""
+    """Returns all steps of one block, then of the next."""
     *places, scratch = carve(call.workspace, *loop.carved)
     packed = _unpack(call.packed, len(loop.program))
     inputs, y = aligned(call.inputs, call.y)
@@ -170,24 +170,24 @@ def _steps(call: Binding, loop: _Loop) -> Iterator[Thunk]:
 
 
 def _fitted(room: Array, signature: Signature, like: Array) -> Array:
-    """The first bytes of a room as an array of the output's dtype and of that shape."""
+    """Returns the first bytes of a buffer as an array of the output's dtype and of the shape of `like`."""
     dtype = signature.y.dtype
-    found: Array = room[: like.size * dtype.itemsize].view(dtype).reshape(like.shape)
-    return found
+    array: Array = room[: like.size * dtype.itemsize].view(dtype).reshape(like.shape)
+    return array
 
 
 def _script(signature: Signature, packed: tuple[Array, ...] = ()) -> Script:
-    """The program as instructions of the compiled interpreter. Raises NoOpcodeError where a step has none."""
+    """Writes the program as instructions of the compiled interpreter. Raises NoOpcodeError where a step has none."""
     loop, script = _Loop(signature), Script(len(signature.inputs))
     values = list(range(len(signature.inputs)))
     own = _unpack(packed, len(loop.program))
-    for step, signed, given in zip(loop.program, loop.signed, own, strict=True):
-        values.append(encoder_of(step.schema, signed)(script, signed, [values[i] for i in step.operands], given))
+    for step, signed, constants in zip(loop.program, loop.signed, own, strict=True):
+        values.append(encoder_of(step.schema, signed)(script, signed, [values[i] for i in step.operands], constants))
     return script
 
 
 def _is_vector(signature: Signature) -> bool:
-    """Whether all steps are instructions of the interpreter, and it has room for them."""
+    """Returns whether all steps are instructions of the interpreter, and their number is not above its limit."""
     try:
         return fits(_script(signature))
     except NoOpcodeError:
@@ -206,7 +206,7 @@ def _bind_vector(call: Binding) -> Thunk:
 
 
 def _vector_workspace(signature: Signature) -> int:
-    """What numpy needs, where only what a step packs (the exponent of a power) tells whether it is an instruction."""
+    """Returns numpy's workspace where packed data (the exponent of a power) decide whether a step is an instruction."""
     loop = _Loop(signature)
     unsure = any(k.pack is not no_packing and s.constants for k, s in zip(loop.kernels, loop.signed, strict=True))
     return _workspace(signature) if unsure else 0
@@ -218,8 +218,8 @@ def _workspace(signature: Signature) -> int:
 
 def _overwrites(signature: Signature) -> tuple[Overwrite, ...]:
     loop = _Loop(signature)
-    found = overwritable(loop.program, loop.signed, signature.inputs, loop.first_write)
-    return tuple(Overwrite(0, i) for i in found)
+    inputs = overwritable(loop.program, loop.signed, signature.inputs, loop.first_write)
+    return tuple(Overwrite(0, i) for i in inputs)
 
 
 def _cost(signature: Signature) -> Cost:

@@ -28,8 +28,8 @@ class Function:
     def describe(self, at: Library, attributes: Any) -> Any:
         """See `Case`."""
         both, f = self.x.descriptor(at), self.function
-        given = (at.engine, c.INFERENCE, f.algorithm, both, both, f.alpha, f.beta, attributes)
-        return at.new("primitive_desc", "eltwise_forward_primitive_desc_create", *given)
+        arguments = (at.engine, c.INFERENCE, f.algorithm, both, both, f.alpha, f.beta, attributes)
+        return at.new("primitive_desc", "eltwise_forward_primitive_desc_create", *arguments)
 
 
 def _plan(function: Callable[[Signature], Eltwise], signature: Signature) -> Plan:
@@ -53,10 +53,10 @@ def _is_exact(signature: Signature) -> bool:
 
 
 def gelu(kernel: Kernel) -> Kernel:
-    """Beside a compiled kernel: of the error function; the one of tanh is faster in compiled code."""
+    """Returns oneDNN's kernel of the error function, beside a compiled kernel, which is faster for tanh."""
     return beside(kernel, partial(_plan, lambda _: Eltwise(c.GELU_ERF)), unless(_is_exact, _REASON))
 
 
 def softplus(kernel: Kernel) -> Kernel:
-    """Beside a compiled kernel."""
+    """Returns oneDNN's kernel, beside a compiled one."""
     return beside(kernel, partial(_plan, lambda _: Eltwise(c.SOFT_RELU, 1.0)), unless(_many, "few elements"))

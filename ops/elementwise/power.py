@@ -49,13 +49,16 @@ def _keep_exponent(signature: Signature, constants: Mapping[int, Array]) -> tupl
 
 
 def _direct(call: Binding) -> Thunk:
-    """np.power, or where the exponent is a known number and has a shortcut, that."""
+    """Computes np.power, or a cheaper function where the exponent is a constant that has one."""
     shortcut = _SHORTCUTS.get(float(call.packed[0].item())) if call.packed else None
     return partial(shortcut, call.x, call.y) if shortcut else partial(np.power, *call.inputs, call.y)
 
 
 def _say(script: Script, signature: Signature, values: Sequence[int], packed: tuple[Array, ...]) -> int:
-    """A known exponent with a shortcut; as long as it is known to be known only, one instruction stands for it."""
+    """Appends one instruction for a constant exponent that has one.
+
+    Before constants are packed, their numbers are unknown: then the instruction of a square stands for any of them.
+    """
     exponent = float(packed[0].item()) if packed else 2.0 if _is_known(signature) else math.nan
     if exponent not in _OPCODES:
         raise NoOpcodeError
@@ -75,7 +78,7 @@ def _working(signature: Signature) -> np.dtype[Any]:
 
 
 def _buffers(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Base and exponent in the working dtype, and two masks."""
+    """Returns base and exponent in the working dtype, and two masks."""
     dtype = _working(signature)
     size = max(1, min(signature.y.size, BLOCK_BYTES // (2 * dtype.itemsize + 2)))
     return (TensorSpec((size,), dtype),) * 2 + (TensorSpec((size,), BOOL),) * 2
@@ -86,7 +89,7 @@ def _workspace(signature: Signature) -> int:
 
 
 def _mixed(call: Binding) -> Thunk:
-    """Block by block in the base's integers, or, where a float takes part, in float64."""
+    """Computes block by block in the base's integers, or in float64 where a float takes part."""
     specs = _buffers(call.signature)
     steps: list[Thunk] = []
     rooms = carve(call.workspace, *specs)
@@ -130,10 +133,13 @@ def _whole_power(base: Array, exponent: Array, y: Array, rooms: Buffers) -> tupl
 
 
 def _gradient(b: Backward) -> Terms:
-    """Where the base is 0, the exponent gets 0; where it is below 0, NaN, as in PyTorch."""
-    known = b.known(1)
-    if known is not None and known.size == 1:
-        return b.terms(lambda: _of_base(b, float(known.item())))
+    """Derives by base and exponent.
+
+    Where the base is 0, the exponent gets 0; where it is below 0, NaN, as in PyTorch.
+    """
+    exponent = b.known(1)
+    if exponent is not None and exponent.size == 1:
+        return b.terms(lambda: _of_base(b, float(exponent.item())))
 
     def of_exponent() -> Tensor:
         one = b.constant(1.0, b.signature.x)
@@ -144,7 +150,7 @@ def _gradient(b: Backward) -> Terms:
 
 
 def _of_any_base(b: Backward) -> Tensor:
-    """e * x ** (e - 1), and 0 where e is 0, whatever x is."""
+    """Returns e * x ** (e - 1) * dy, and 0 where e is 0, whatever x is."""
     exponent = b.cast(b.inputs[1], b.signature.x.dtype)
     zero = b.constant(0.0, b.signature.x)
     slope = b.apply1(POW, b.x, exponent - 1.0) * exponent
@@ -152,7 +158,7 @@ def _of_any_base(b: Backward) -> Tensor:
 
 
 def _of_base(b: Backward, exponent: float) -> Tensor:
-    """A known exponent: a square needs x, a root y, and a reciprocal too."""
+    """Returns the gradient for a constant exponent: a square reads x, a root and a reciprocal read y."""
     if exponent == 0:
         return b.zeros(b.signature.y)
     if exponent == 1:

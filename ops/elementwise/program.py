@@ -28,7 +28,7 @@ Program = tuple[Step, ...]
 
 
 def read_program(value: Any) -> Program:
-    """The steps as a tuple. Raises TypeError for what is no program."""
+    """Returns the steps as a tuple. Raises TypeError for a value that is no program."""
     steps = tuple(value)
     if not steps or not all(isinstance(s, Step) for s in steps):
         raise TypeError("one step or more is wanted")
@@ -36,18 +36,18 @@ def read_program(value: Any) -> Program:
 
 
 def signatures(program: Program, inputs: Specs, constants: frozenset[int] = frozenset()) -> tuple[Signature, ...]:
-    """The signature of each step. Raises OpError where a step does not take its operands."""
-    values, found = list(inputs), []
+    """Returns the signature of each step. Raises OpError where a step does not take its operands."""
+    values, signed = list(inputs), []
     for number, step in enumerate(program):
         if not all(0 <= i < len(inputs) + number for i in step.operands):
             raise ArityError(f"step {number}, {step}, reads a value that is not there yet")
-        known = frozenset(i for i, v in enumerate(step.operands) if v in constants)
-        signature = step.schema.sign([values[i] for i in step.operands], step.attrs, known)
+        constant_inputs = frozenset(i for i, v in enumerate(step.operands) if v in constants)
+        signature = step.schema.sign([values[i] for i in step.operands], step.attrs, constant_inputs)
         if len(signature.outputs) != 1:
             raise SchemaError(f"{step.schema.name} has {len(signature.outputs)} outputs; one is wanted")
         values.append(signature.y)
-        found.append(signature)
-    return tuple(found)
+        signed.append(signature)
+    return tuple(signed)
 
 
 def check_shapes(program: Program, signed: Sequence[Signature]) -> None:
@@ -58,23 +58,23 @@ def check_shapes(program: Program, signed: Sequence[Signature]) -> None:
 
 
 def permitted(step: Step, signature: Signature, value: int) -> bool:
-    """Whether the output of a step may be written over that value: all its positions must allow it."""
+    """Returns whether the output of a step may be written over a value: all positions of the value must allow it."""
     positions = [i for i, v in enumerate(step.operands) if v == value]
     declared = step.schema.forwards(signature)
     return all(Overwrite(0, i) in declared for i in positions)
 
 
 def last_readers(program: Program) -> dict[int, int]:
-    """The number of the last step that reads each value."""
+    """Returns the number of the last step that reads each value."""
     return {value: number for number, step in enumerate(program) for value in step.operands}
 
 
 def rooms(program: Program, signed: Sequence[Signature], inputs: int) -> tuple[int, ...]:
-    """For each step but the last, the number of the room that its output has: as few rooms as one pass finds.
+    """Returns the buffer number of each step's output but the last; reuses buffers in one pass, so few are needed.
 
     A step takes the room of an operand that dies with it, if it may be written over, else one that is free.
     """
-    last, of, free, made = last_readers(program), dict[int, int](), list[int](), 0
+    last, of, free, count = last_readers(program), dict[int, int](), list[int](), 0
     for number, (step, signature) in enumerate(zip(program[:-1], signed, strict=False)):
         dying = [v for v in dict.fromkeys(step.operands) if v >= inputs and last[v] == number]
         taken = next((v for v in dying if _fits(signature, step, v)), None)
@@ -83,7 +83,7 @@ def rooms(program: Program, signed: Sequence[Signature], inputs: int) -> tuple[i
         elif free:
             of[inputs + number] = free.pop()
         else:
-            of[inputs + number], made = made, made + 1
+            of[inputs + number], count = count, count + 1
         free += [of[v] for v in dying if v != taken]
     return tuple(of[inputs + number] for number in range(len(program) - 1))
 
@@ -94,13 +94,13 @@ def _fits(signature: Signature, step: Step, value: int) -> bool:
 
 
 def output_room(program: Program, signed: Sequence[Signature], of: Sequence[int], inputs: int) -> int:
-    """A room that may be the output itself, as all that it holds is like it and may be written over; -1 for none.
+    """Returns a buffer that may be the output itself: its values have the output's spec and may be written over.
 
-    `of` is what `rooms` gave.
+    -1 if there is none. `of` is the result of `rooms`.
     """
     y = signed[-1].y
     for room in range(max(of, default=-1) + 1):
-        held = [inputs + number for number, found in enumerate(of) if found == room]
+        held = [inputs + number for number, used in enumerate(of) if used == room]
         alike = all(signed[value - inputs].y == y for value in held)
         if alike and all(permitted(program[-1], signed[-1], value) for value in held):
             return room

@@ -35,7 +35,7 @@ _SATURATED = 20.0
 
 
 def _sigmoid(block: Block) -> tuple[Thunk, ...]:
-    """exp overflows to infinity for very negative x, and 1 / infinity is the right answer: 0."""
+    """Computes 1 / (1 + exp(-x)). exp overflows to infinity for very negative x, and 1 / infinity is right: 0."""
     y = block.y
     return (
         partial(np.negative, block.x, y),
@@ -56,27 +56,27 @@ def _swish(block: Block) -> tuple[Thunk, ...]:
 
 
 def _gelu(block: Block) -> tuple[Thunk, ...]:
-    """The gate is erf(x / sqrt(2))."""
+    """Computes with the gate erf(x / sqrt(2))."""
     gate, scaled, *others = block.temporaries
     passes = erf_passes(scaled, gate, (scaled, *others), block.masks[0])
     return (partial(np.multiply, block.x, block.number(math.sqrt(0.5)), scaled), *passes, *_gated(block, gate))
 
 
 def _gelu_compiled(block: Block) -> tuple[Thunk, ...]:
-    """The same; in place, the compiled function would take one element at a time."""
+    """Computes with the compiled erf; in place, the compiled function would take one element at a time."""
     gate, scaled = block.temporaries
     scale = partial(np.multiply, block.x, block.number(math.sqrt(0.5)), scaled)
     return (scale, partial(erf(gate.dtype), scaled, gate), *_gated(block, gate))
 
 
 def _gelu_tanh(block: Block) -> tuple[Thunk, ...]:
-    """The gate is tanh(sqrt(2 / pi) * (x + 0.044715 x^3))."""
+    """Computes with the gate tanh(sqrt(2 / pi) * (x + 0.044715 x^3))."""
     gate, _ = block.temporaries
     return (*_tanh_gate(block, gate), *_gated(block, gate))
 
 
 def _gated(block: Block, gate: Array) -> tuple[Thunk, ...]:
-    """y = x * (gate + 1) / 2"""
+    """Returns the steps of y = x * (gate + 1) / 2."""
     return (
         partial(np.add, gate, block.number(1), gate),
         partial(np.multiply, gate, block.number(0.5), gate),
@@ -96,7 +96,7 @@ def _tanh_gate(block: Block, gate: Array) -> tuple[Thunk, ...]:
 
 
 def _exponential_below(block: Block, alpha: float, width: float = 1.0) -> tuple[Thunk, ...]:
-    """y = max(x, 0) + alpha * (exp(min(x, 0) / width) - 1)"""
+    """Returns the steps of y = max(x, 0) + alpha * (exp(min(x, 0) / width) - 1)."""
     (low,), zero = block.temporaries, block.number(0)
     stretch = (partial(np.divide, low, block.number(width), low),) if width != 1.0 else ()
     return (
@@ -123,7 +123,7 @@ def _celu(block: Block) -> tuple[Thunk, ...]:
 
 
 def _softplus(block: Block) -> tuple[Thunk, ...]:
-    """max(x, 0) + log1p(exp(-|x|)): nothing overflows."""
+    """Computes max(x, 0) + log1p(exp(-|x|)): nothing overflows."""
     (rest,) = block.temporaries
     return (
         partial(np.absolute, block.x, rest),
@@ -136,7 +136,7 @@ def _softplus(block: Block) -> tuple[Thunk, ...]:
 
 
 def _mish(block: Block) -> tuple[Thunk, ...]:
-    """tanh(log(1 + e)) is n / (n + 2) with n = e * (e + 2) and e = exp(x)."""
+    """Computes tanh(log(1 + e)) as n / (n + 2) with n = e * (e + 2) and e = exp(x)."""
     (n, scale), two = block.temporaries, block.number(2)
     return (
         partial(np.minimum, block.x, block.number(_SATURATED), out=n),
@@ -199,7 +199,7 @@ def _mish_gradient(b: Backward) -> Terms:
 
 
 def _elu_gradient(b: Backward) -> Terms:
-    """y has the sign of x, and tells the slope, unless alpha or gamma is below 0."""
+    """Reads y, which has the sign of x and decides the slope, unless alpha or gamma is below 0."""
     alpha, gamma = b.attrs["alpha"], b.attrs.get("gamma", 1.0)
     if alpha >= 0 and gamma > 0:
         return (b.apply1(ELU_GRADIENT, b.dy, b.y, alpha=alpha, gamma=gamma),)

@@ -38,7 +38,7 @@ def _sigmoid_curve(b: Backward) -> Tensor:
 
 
 def _softplus(block: Block) -> tuple[Thunk, ...]:
-    """sigmoid(x) = 1 - exp(-softplus(x))"""
+    """Computes sigmoid(x) = 1 - exp(-softplus(x))."""
     (dy, y), (rest,) = block.inputs, block.temporaries
     return (
         partial(np.negative, y, rest),
@@ -49,7 +49,7 @@ def _softplus(block: Block) -> tuple[Thunk, ...]:
 
 
 def _elu(block: Block) -> tuple[Thunk, ...]:
-    """Below 0 the slope of gamma * alpha * (exp(x / width) - 1) is what it has above its floor, over the width."""
+    """Computes the slope of gamma * alpha * (exp(x / width) - 1) below 0: its height above its floor, over width."""
     (dy, y), (low, bits), (mask,) = block.inputs, block.temporaries, block.masks
     alpha, width, gamma = (block.attrs[n] for n in ("alpha", "width", "gamma"))
     return (
@@ -63,7 +63,7 @@ def _elu(block: Block) -> tuple[Thunk, ...]:
 
 
 def _gate(x: Array, alpha: float, gate: Array, block: Block) -> tuple[Thunk, ...]:
-    """sigmoid(alpha * x)"""
+    """Returns the steps of sigmoid(alpha * x)."""
     return (
         partial(np.multiply, x, block.number(-alpha), gate),
         partial(np.exp, gate, gate),
@@ -73,7 +73,7 @@ def _gate(x: Array, alpha: float, gate: Array, block: Block) -> tuple[Thunk, ...
 
 
 def _swish(block: Block) -> tuple[Thunk, ...]:
-    """s + alpha * x * s * (1 - s), where s = sigmoid(alpha * x)"""
+    """Computes s + alpha * x * s * (1 - s), where s = sigmoid(alpha * x)."""
     (dy, x), (gate, rest) = block.inputs, block.temporaries
     alpha = block.attrs["alpha"]
     return (
@@ -88,7 +88,7 @@ def _swish(block: Block) -> tuple[Thunk, ...]:
 
 
 def _normal_slope(block: Block) -> tuple[Thunk, ...]:
-    """The normal distribution function of x, plus x times its density."""
+    """Computes the normal distribution function of x, plus x times its density."""
     gate, scaled, *others = block.temporaries
     scale = partial(np.multiply, block.inputs[1], block.number(math.sqrt(0.5)), scaled)
     return (scale, *erf_passes(scaled, gate, (scaled, *others), block.masks[0]), *_slope_of_gate(block))
@@ -101,7 +101,7 @@ def _normal_slope_compiled(block: Block) -> tuple[Thunk, ...]:
 
 
 def _slope_of_gate(block: Block) -> tuple[Thunk, ...]:
-    """The passes behind erf(x / sqrt(2)), which is in the first temporary."""
+    """Returns the passes after erf(x / sqrt(2)), which is in the first temporary."""
     (dy, x), (gate, rest, *_), half = block.inputs, block.temporaries, block.number(0.5)
     return (
         partial(np.add, gate, block.number(1), gate),
@@ -117,7 +117,10 @@ def _slope_of_gate(block: Block) -> tuple[Thunk, ...]:
 
 
 def _tanh_slope(block: Block) -> tuple[Thunk, ...]:
-    """(1 + t) / 2 * (1 + (1 - t) * u), t = tanh(c * (x + 0.044715 * x^3)), u = c * (x + 3 * 0.044715 * x^3)."""
+    """Computes (1 + t) / 2 * (1 + (1 - t) * u).
+
+    t = tanh(c * (x + 0.044715 * x^3)), u = c * (x + 3 * 0.044715 * x^3).
+    """
     (dy, x), (gate, rest, slopes), c = block.inputs, block.temporaries, math.sqrt(2 / math.pi)
     one = block.number(1)
     return (
@@ -154,7 +157,7 @@ _not_tanh = unless(_has_tanh, "not the approximation through tanh")
 
 
 def _mish(block: Block) -> tuple[Thunk, ...]:
-    """n / (n + 2) + 4 * x * e * (e + 1) / (n + 2)^2 with n = e * (e + 2) and e = exp(x)."""
+    """Computes n / (n + 2) + 4 * x * e * (e + 1) / (n + 2)^2 with n = e * (e + 2) and e = exp(x)."""
     (dy, x), (e, n, q, w) = block.inputs, block.temporaries
     one, two = block.number(1), block.number(2)
     return (

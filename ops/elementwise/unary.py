@@ -35,7 +35,7 @@ def _erf(block: Block) -> tuple[Thunk, ...]:
 
 
 def _erf_compiled(block: Block) -> tuple[Thunk, ...]:
-    """In place it would take one element at a time, so there it goes through a temporary."""
+    """Calls the compiled function, in place through a temporary: it would else take one element at a time."""
     (room,), function = block.temporaries, jit_erf.erf(block.y.dtype)
     if not np.may_share_memory(block.x, block.y):
         return (partial(function, block.x, block.y),)
@@ -57,7 +57,7 @@ def _is_inf(call: Binding) -> Thunk:
 
 
 def _abs_gradient(b: Backward) -> Terms:
-    """0 where x is 0."""
+    """Gives 0 where x is 0."""
     return (b.dy * b.sign(b.x),)
 
 

@@ -88,7 +88,7 @@ def _extreme_gradient(b: Backward) -> Terms:
 
 
 def _folding(code: str, *, mean: bool = False) -> Kernel:
-    """The compiled kernel: one instruction for each further input, and for the mean one more."""
+    """Returns the compiled kernel: one instruction for each further input, and for the mean one more."""
 
     def append(script: Script, _: Signature, values: Sequence[int], __: tuple[Array, ...]) -> int:
         total = values[0] if len(values) > 1 else script.append("copy", values[0])
@@ -109,7 +109,7 @@ def _variadic(
     gradient: GradientRule,
     vector: Kernel,
 ) -> OpSchema:
-    """`pair` is the ufunc that does the whole work where there are two inputs."""
+    """Returns a schema; `pair` is the ufunc that does the whole work where there are two inputs."""
     single = Kernel("copy", _copy, unsupported=_not_single)
     pairs = () if pair is None else (Kernel("pair", partial(_pair, pair), unsupported=_not_pair),)
     return OpSchema(

@@ -24,7 +24,7 @@ def _infer(inputs: Specs, _: Attrs) -> Specs:
 
 
 def _choose(block: Block) -> tuple[Thunk, ...]:
-    """The other side is copied first, unless the output lies where x lies: then only into the gaps of x."""
+    """Copies the other side first, unless the output lies where x lies: then it is copied only into the gaps of x."""
     condition, x, y = block.inputs
     if not np.may_share_memory(x, block.y):
         return (partial(np.copyto, block.y, y), partial(np.copyto, block.y, x, where=condition))
@@ -33,7 +33,7 @@ def _choose(block: Block) -> tuple[Thunk, ...]:
 
 
 def _overwrites(signature: Signature) -> tuple[Overwrite, ...]:
-    """x or y, but no bool: it might be the condition itself."""
+    """Permits x or y, but no bool: it might be the condition itself."""
     if signature.y.dtype == BOOL:
         return ()
     return tuple(Overwrite(0, i) for i in (1, 2) if signature.inputs[i] == signature.y)

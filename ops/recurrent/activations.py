@@ -22,7 +22,7 @@ class Scratch:
     mask: Array
 
     def number(self, value: float) -> Array:
-        """A 0-d operand."""
+        """Returns a 0-d operand."""
         return constant(value, self.x.dtype)
 
 
@@ -30,7 +30,7 @@ Steps = Callable[[Scratch, float, float], Iterator[Thunk]]
 
 
 def _sigmoid(s: Scratch, _: float, __: float) -> Iterator[Thunk]:
-    """exp overflows to infinity for very negative x, and 1 / infinity is the right answer: 0.
+    """Computes 1 / (1 + exp(-x)). exp overflows to infinity for very negative x, and 1 / infinity is right: 0.
 
     Times -1, for numpy 2.4 has `negative` wrong where elements of float32 lie 16 bytes apart: gates of one element do.
     """
@@ -91,7 +91,7 @@ def _softsign(s: Scratch, _: float, __: float) -> Iterator[Thunk]:
 
 
 def _softplus(s: Scratch, _: float, __: float) -> Iterator[Thunk]:
-    """max(x, 0) + log1p(exp(-|x|)): nothing overflows."""
+    """Computes max(x, 0) + log1p(exp(-|x|)): nothing overflows."""
     yield partial(np.absolute, s.x, s.room)
     yield partial(np.multiply, s.room, s.number(-1), s.room)
     yield partial(np.exp, s.room, s.room)
@@ -101,7 +101,7 @@ def _softplus(s: Scratch, _: float, __: float) -> Iterator[Thunk]:
 
 
 def clipped(x: Array, low: float, high: float) -> Iterator[Thunk]:
-    """x = min(max(x, low), high)"""
+    """Returns the steps of x = min(max(x, low), high)."""
     yield partial(np.maximum, x, constant(low, x.dtype), out=x)
     yield partial(np.minimum, x, constant(high, x.dtype), out=x)
 
@@ -141,21 +141,21 @@ class Activation:
     beta: float
 
     def steps(self, scratch: Scratch) -> Iterator[Thunk]:
-        """The steps that apply it in place."""
+        """Returns the steps that apply it in place."""
         return _KINDS[self.name].steps(scratch, self.alpha, self.beta)
 
 
 def activations(names: Sequence[str], alphas: Sequence[float], betas: Sequence[float]) -> tuple[Activation, ...]:
-    """Each activation takes the next alpha and the next beta if it has any, and its default where no more are given.
+    """Returns activations; each takes the next alpha and beta if it has any, and its defaults where none are left.
 
     Raises AttributeValueError for a name that no activation has.
     """
     left, right = iter(alphas), iter(betas)
-    found = []
+    chosen = []
     for name in map(str.lower, names):
         if name not in _KINDS:
             raise AttributeValueError(f"no activation is named {name!r}; there are: {', '.join(sorted(_KINDS))}")
         kind = _KINDS[name]
         alpha, beta = (next(s, d[0]) if d else 0.0 for s, d in ((left, kind.alpha), (right, kind.beta)))
-        found.append(Activation(name, alpha, beta))
-    return tuple(found)
+        chosen.append(Activation(name, alpha, beta))
+    return tuple(chosen)

@@ -40,7 +40,7 @@ class Cell:
         return int(self.h.shape[1])
 
     def gate(self, gates: Array, first: int, count: int = 1) -> Array:
-        """Some neighbouring gates."""
+        """Returns some neighbouring gates."""
         return gates[:, first * self.hidden : (first + count) * self.hidden]
 
     def apply(self, which: int, x: Array) -> Iterator[Thunk]:
@@ -53,7 +53,7 @@ class Cell:
             yield from self.activations[which].steps(Scratch(part, self.room, self.mask))
 
     def multiplied(self, state: Array, first: int, count: int) -> tuple[Thunk, Array]:
-        """A state times the weights of some gates: the step, and its (batch, count * hidden)."""
+        """Returns the step that multiplies a state with the weights of some gates, and its (batch, count * hidden)."""
         rows = self.r[first * self.hidden : (first + count) * self.hidden]
         product = self.product[: len(state) * len(rows)].reshape(len(state), len(rows))
         return partial(np.matmul, state, rows.T, product), product
@@ -64,7 +64,7 @@ Step = Callable[[Cell, Array], tuple[list[Thunk], tuple[Array, ...]]]
 
 
 def rnn_step(cell: Cell, gates: Array) -> tuple[list[Thunk], tuple[Array, ...]]:
-    """h = f(x w + h r + b)"""
+    """Computes h = f(x w + h r + b)."""
     multiply, product = cell.multiplied(cell.h, 0, 1)
     return [multiply, partial(np.add, gates, product, gates), *cell.apply(0, gates)], (gates,)
 
@@ -104,12 +104,12 @@ def lstm_step(cell: Cell, gates: Array) -> tuple[list[Thunk], tuple[Array, ...]]
 
 
 def _coupled(admit: Array, forget: Array) -> list[Thunk]:
-    """What is not admitted is what is kept."""
+    """Returns the steps of an input gate that admits what the other gate does not keep."""
     return [partial(np.subtract, np.ones((), admit.dtype), admit, forget)]
 
 
 def _peep(cell: Cell, which: int, state: Array, gate: Array) -> list[Thunk]:
-    """gate += peephole * state"""
+    """Returns the steps of gate += peephole * state."""
     if not cell.peepholes.size:
         return []
     weights = cell.peepholes[which * cell.hidden : (which + 1) * cell.hidden]

@@ -17,7 +17,7 @@ _LSTM = Family(4, ("sigmoid", "tanh", "tanh"), _PLAIN | {"initial_c", "peepholes
 
 
 def _cost(signature: Signature) -> Cost:
-    """Two operations a weight, time step and sequence; activations not counted."""
+    """Counts two operations a weight, time step and sequence; activations are not counted."""
     x, w, r = signature.inputs[:3]
     touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
     return Cost(2 * math.prod(x.shape[:2]) * (w.size + r.size), touched)

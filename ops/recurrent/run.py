@@ -42,7 +42,7 @@ class _Direction:
         return (b[::-1] for b in reversed(blocks)) if self.backwards else iter(blocks)
 
     def weights(self, name: str, room: Array) -> tuple[list[Thunk], Array]:
-        """A matrix in the type that is computed in, and the steps that make it so."""
+        """Returns a matrix in the type that is computed in, and the steps that convert it."""
         source = self.operands[name][self.number]
         if not room.size:
             return [], source
@@ -50,7 +50,7 @@ class _Direction:
         return [partial(np.copyto, target, source)], target
 
     def states(self, array: Array) -> Array:
-        """The (batch, hidden) of this direction in a first or last state."""
+        """Returns the (batch, hidden) of this direction in a first or last state."""
         return array[:, self.number] if self.case.layout else array[self.number]
 
     def start(self, name: str, state: Array) -> Thunk:
@@ -68,7 +68,7 @@ class _Direction:
 
 
 def _bias(direction: _Direction, *, linear: bool) -> tuple[list[Thunk], Array, Array]:
-    """The sum of both biases; where `linear`, that of the last gate of r stands alone, and comes back alone."""
+    """Returns the sum of both biases; where `linear`, that of the last gate of r is returned separately."""
     case, room = direction.case, direction.rooms.bias
     none = room[:0]
     if "bias" not in direction.operands:
@@ -83,7 +83,7 @@ def _bias(direction: _Direction, *, linear: bool) -> tuple[list[Thunk], Array, A
 
 
 def _projected(direction: _Direction, times: range, w: Array, bias: Array) -> tuple[list[Thunk], Array]:
-    """The gates of a block (time, batch, width): x w, and the bias."""
+    """Returns the gates of a block (time, batch, width): x w, and the bias."""
     case, rooms, first, last = direction.case, direction.rooms, min(times), max(times) + 1
     x = np.swapaxes(direction.call.x, 0, 1) if case.layout else direction.call.x
     part, steps = x[first:last], list[Thunk]()
@@ -124,7 +124,7 @@ def _cell(direction: _Direction, r: Array, reset_bias: Array) -> Cell:
 
 
 def _sequences(direction: _Direction) -> Array:
-    """y of this direction as (time, batch, hidden); nothing for each time step where it is not wanted."""
+    """Returns y of this direction as (time, batch, hidden); an empty row for each time step where y is not wanted."""
     if not direction.call.attrs["with_y"]:
         return np.empty((direction.case.time, 0))
     y = direction.call.y
@@ -143,7 +143,7 @@ def _prepared(direction: _Direction) -> tuple[list[Thunk], Array, Array, Cell]:
 
 
 def _run(direction: _Direction, step: Step, count: int) -> Iterator[Thunk]:
-    """All steps of one direction of a cell that carries `count` states."""
+    """Returns all steps of one direction of a cell that carries `count` states."""
     steps, w, bias, cell = _prepared(direction)
     yield from steps
     states, y, live = (cell.h, cell.c)[:count], _sequences(direction), direction.rooms.live
@@ -171,7 +171,7 @@ def _length_check(lengths: Array, time: int) -> Thunk:
 
 
 def recurrent_kernel(family: Family, step: Step) -> Kernel:
-    """The kernel of a family whose cell takes that step."""
+    """Returns the kernel of a family whose cell takes that step."""
 
     def workspace(signature: Signature) -> int:
         return dense_bytes(*temporaries(family, signature))

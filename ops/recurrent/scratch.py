@@ -29,13 +29,13 @@ class Rooms:
 
 
 def steps_of(case: Case) -> int:
-    """Time steps of one block."""
+    """Returns the number of time steps of one block."""
     return max(1, min(case.time, _BLOCK // max(case.batch * case.width, 1)))
 
 
 def temporaries(family: Family, signature: Signature) -> tuple[TensorSpec, ...]:
-    """What Rooms holds, flat; empty where it is not needed."""
-    case, given = case_for(family, signature), signature.attrs["given"]
+    """Returns the specs of Rooms, flat; empty where one is not needed."""
+    case, names = case_for(family, signature), signature.attrs["given"]
     steps, half = steps_of(case), case.compute != case.dtype
     state = case.batch * case.hidden
     sizes = (
@@ -47,8 +47,8 @@ def temporaries(family: Family, signature: Signature) -> tuple[TensorSpec, ...]:
         state,
         state,
         state * (family.states > 1),
-        2 * case.width * ("bias" in given),
-        3 * case.hidden * ("peepholes" in given),
+        2 * case.width * ("bias" in names),
+        3 * case.hidden * ("peepholes" in names),
     )
-    masks = (state, case.batch * ("lengths" in given))
+    masks = (state, case.batch * ("lengths" in names))
     return *(TensorSpec((n,), case.compute) for n in sizes), *(TensorSpec((n,), BOOL) for n in masks)

@@ -29,17 +29,17 @@ def _words(value: Iterable[Any]) -> tuple[str, ...]:
 
 
 def _positive(value: Any) -> float:
-    found = number(value)
-    if not found > 0:
+    bound = number(value)
+    if not bound > 0:
         raise ValueError("a number above 0 is wanted")
-    return found
+    return bound
 
 
 def _layout(value: Any) -> int:
-    found = integer(value)
-    if found not in (0, 1):
+    layout = integer(value)
+    if layout not in (0, 1):
         raise ValueError("0 (time first) or 1 (batch first) is wanted")
-    return found
+    return layout
 
 
 ATTRIBUTES = (
@@ -103,7 +103,7 @@ class Case:
         return *outer, self.hidden
 
     def of_direction(self, direction: int) -> tuple[Activation, ...]:
-        """The activations of one direction."""
+        """Returns the activations of one direction."""
         each = len(self.activations) // self.directions
         return self.activations[direction * each : (direction + 1) * each]
 
@@ -126,10 +126,10 @@ def case_of(family: Family, inputs: Specs, attrs: Attrs) -> Case:
     return case
 
 
-def _check(family: Family, case: Case, inputs: Specs, given: tuple[str, ...]) -> None:
-    surplus = sorted(set(given) - family.operands)
-    if surplus or len(inputs) != 3 + len(given):
-        raise ArityError(f"{len(inputs) - 3} operands behind x, w and r, named {', '.join(given) or 'nothing'}")
+def _check(family: Family, case: Case, inputs: Specs, names: tuple[str, ...]) -> None:
+    surplus = sorted(set(names) - family.operands)
+    if surplus or len(inputs) != 3 + len(names):
+        raise ArityError(f"{len(inputs) - 3} operands behind x, w and r, named {', '.join(names) or 'nothing'}")
     wanted = {
         "w": (case.directions, case.width, case.inputs),
         "r": (case.directions, case.width, case.hidden),
@@ -139,7 +139,7 @@ def _check(family: Family, case: Case, inputs: Specs, given: tuple[str, ...]) ->
         "initial_c": case.state,
         "peepholes": (case.directions, 3 * case.hidden),
     }
-    for name, spec in zip(("w", "r", *given), inputs[1:], strict=True):
+    for name, spec in zip(("w", "r", *names), inputs[1:], strict=True):
         if spec.shape != wanted[name]:
             raise ShapeError(f"{name} has shape {spec.shape}, not {wanted[name]}")
         if spec.dtype not in (INDEX_DTYPES if name == "lengths" else (case.dtype,)):
@@ -147,7 +147,7 @@ def _check(family: Family, case: Case, inputs: Specs, given: tuple[str, ...]) ->
 
 
 def inference(family: Family) -> Callable[[Specs, Attrs], Specs]:
-    """y (where it is wanted), then the last state of each kind."""
+    """Returns an inference: y (where it is wanted), then the last state of each kind."""
 
     def infer(inputs: Specs, attrs: Attrs) -> Specs:
         case = case_of(family, inputs, attrs)
@@ -159,5 +159,5 @@ def inference(family: Family) -> Callable[[Specs, Attrs], Specs]:
 
 
 def case_for(family: Family, signature: Signature) -> Case:
-    """The case of a signature that was inferred."""
+    """Returns the case of a signature that was inferred."""
     return case_of(family, signature.inputs, signature.attrs)

@@ -19,14 +19,14 @@ Equations = Mapping[str, Dim | int]
 
 
 def same_lengths(attempt: Attempt) -> Equations:
-    """The first few equations with which the operator fits; none where there are no such.
+    """Returns the first few equations with which the operator fits; none where there are no such.
 
     Tried are, in this order: any two names, or a name and a number; any two such pairs; all dimensions of two operands,
     and then of all operands, that stand in the same place, counted from the back. Of pairs, those that stand in the
     same place of two operands come first.
     """
     search = _Search(attempt)
-    return next((found for found in search.candidates() if search.fits(found)), {})
+    return next((equations for equations in search.candidates() if search.fits(equations)), {})
 
 
 @frozen(eq=False)
@@ -40,7 +40,7 @@ class _Search:
         return self._named(dims_in((*(s.shape for s in self.attempt.inputs), *attrs)))
 
     def candidates(self) -> Iterator[Equations]:
-        """What may help."""
+        """Yields equations that may help."""
         pairs: list[Pair] = list(combinations(self.names, 2))
         pairs += [(name, n) for name in self.names for n in self._numbers()]
         facing = [{*map(str, pair)} for pair in self._facing()]
@@ -50,24 +50,24 @@ class _Search:
             yield from (_solved(two) for two in combinations(pairs, 2))
         every: list[Pair] = []
         for one, other in self._operands():
-            found = self._pairs(reversed(one), reversed(other))
-            every += found
-            yield _solved(found)
+            aligned = self._pairs(reversed(one), reversed(other))
+            every += aligned
+            yield _solved(aligned)
         yield _solved(every)
 
     def fits(self, equations: Equations) -> bool:
-        """Whether the operator fits in the first sample, and in another one."""
+        """Returns whether the operator fits in the first sample, and in another one."""
         if not equations:
             return False
         table = self.attempt.table
         replaced = {n: equations[n.text] for n in table.named if n.text in equations}
 
         def number(sample: int, dim: Dim) -> int:
-            found: Dim | int = next((to for name, to in replaced.items() if self._same(name, dim)), dim)
-            return found.samples[sample] if isinstance(found, Dim) else found
+            equal: Dim | int = next((to for name, to in replaced.items() if self._same(name, dim)), dim)
+            return equal.samples[sample] if isinstance(equal, Dim) else equal
 
-        made, _ = self.attempt.sign(number)
-        return len(made) > 1 and table.alive[0] in made
+        signatures, _ = self.attempt.sign(number)
+        return len(signatures) > 1 and table.alive[0] in signatures
 
     def _facing(self) -> list[Pair]:
         """Lengths in the same place of two operands, counted from the front or from the back."""
@@ -103,15 +103,15 @@ class _Search:
 
 def _solved(pairs: Sequence[Pair]) -> Equations:
     """Equations of names as what to put in place of which; what contradicts an earlier one is left out."""
-    found: dict[str, Dim | int] = {}
+    replaced: dict[str, Dim | int] = {}
 
     def now(length: Dim | int) -> Dim | int:
-        return now(found[length.text]) if isinstance(length, Dim) and length.text in found else length
+        return now(replaced[length.text]) if isinstance(length, Dim) and length.text in replaced else length
 
     for one, other in pairs:
         left, right = now(one), now(other)
         if isinstance(right, Dim) and right is not left:
-            found[right.text] = left
+            replaced[right.text] = left
         elif isinstance(left, Dim) and left is not right:
-            found[left.text] = right
-    return {name: now(to) for name, to in found.items()}
+            replaced[left.text] = right
+    return {name: now(to) for name, to in replaced.items()}

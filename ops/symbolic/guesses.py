@@ -17,13 +17,13 @@ _EVEN = 3
 
 
 def numbers_to(most: Dim | int, least: int = 0, turn: int = 0) -> Guess:
-    """From `least` to `most`, smaller from sample to sample, `least` in the last one; `turn` makes others of them."""
+    """Returns a number from `least` to `most` for each sample, ever smaller, at last `least`; `turn` varies them."""
     limits = [sample_of(most, j) for j in range(SAMPLES)]
     return tuple(_part(n, j, turn) if j < _LAST else min(least, n) for j, n in enumerate(limits))
 
 
 def _part(most: int, sample: int, turn: int) -> int:
-    """A part of a number, never all of it if it is above 1; a round one in the first samples."""
+    """Returns a part of a number, never all of it if it is above 1; a round one in the first samples."""
     share = SAMPLES + turn % 5
     part = max(most * (share - 1 - sample) // share, 1)
     unit = 64 if part >= 256 else 4 if part >= 16 else 1
@@ -31,22 +31,22 @@ def _part(most: int, sample: int, turn: int) -> int:
 
 
 def small_numbers(turn: int = 0) -> Guess:
-    """From 0 to 3; 0 in the last sample."""
+    """Returns numbers from 0 to 3; 0 in the last sample."""
     return tuple((j + turn) % 3 + 1 if j < _LAST - 1 else 0 for j in range(SAMPLES))
 
 
 def repeats(turn: int = 0) -> Guess:
-    """From 1 to 5; 1 in the last sample."""
+    """Returns numbers from 1 to 5; 1 in the last sample."""
     return tuple((2 * j + turn) % 5 + 1 if j < _LAST else 1 for j in range(SAMPLES))
 
 
 def choices(count: int, of: int) -> tuple[Guess, ...]:
-    """`count` different ones of the numbers from 0 to before `of`."""
+    """Returns `count` different numbers from 0 to before `of`."""
     return tuple(tuple((i + j) % max(of, 1) for j in range(SAMPLES)) for i in range(count))
 
 
 def parts(whole: Dim | int, count: int) -> tuple[Guess, ...]:
-    """`count` numbers that add up to the whole."""
+    """Returns `count` numbers that add up to the whole."""
     shares = [_shares(sample_of(whole, j), count, j) for j in range(SAMPLES)]
     return tuple(zip(*shares, strict=True))
 
@@ -56,11 +56,11 @@ def _shares(whole: int, count: int, sample: int) -> list[int]:
     return [*first, whole - sum(first)]
 
 
-def factors(shape: Sequence[Dim | int], count: int, known: Sequence[Dim | int] = ()) -> tuple[Guess, ...]:
-    """`count` lengths which, with those that are `known`, give as many elements as a shape has."""
+def factors(shape: Sequence[Dim | int], count: int, fixed: Sequence[Dim | int] = ()) -> tuple[Guess, ...]:
+    """Returns `count` lengths which, with the `fixed` ones, give as many elements as a shape has."""
     rows = []
     for j in range(SAMPLES):
-        rest = prod(sample_of(d, j) for d in known)
+        rest = prod(sample_of(d, j) for d in fixed)
         lengths = [sample_of(d, j) for d in shape]
         whole = prod(lengths)
         rows.append(_factors(lengths if rest == 1 else [whole // rest] if rest else [0], count, j))
@@ -70,19 +70,19 @@ def factors(shape: Sequence[Dim | int], count: int, known: Sequence[Dim | int] =
 def _factors(lengths: Sequence[int], count: int, sample: int) -> list[int]:
     if prod(lengths) == 0:
         return [2 + sample if (i + sample) % count else 0 for i in range(count)]
-    found = [1] * count
+    products = [1] * count
     primes = sorted((p for n in lengths for p in _primes(n)), reverse=True)
     for i, prime in enumerate(primes if count else ()):
-        found[(i + sample) % count] *= prime
-    return found
+        products[(i + sample) % count] *= prime
+    return products
 
 
 def _primes(number: int) -> list[int]:
-    """The prime factors, by trial division."""
-    found, divisor = [], 2
+    """Returns the prime factors, by trial division."""
+    primes, divisor = [], 2
     while divisor * divisor <= number:
         while number % divisor == 0:
-            found.append(divisor)
+            primes.append(divisor)
             number //= divisor
         divisor += 1
-    return [*found, number] if number > 1 else found
+    return [*primes, number] if number > 1 else primes

@@ -33,7 +33,10 @@ class Draft:
         return len(self._any.outputs)
 
     def signed(self, key: Callable[[int, int], tuple[str, Hashable]]) -> Signature:
-        """The signature with dimensions in it. `key` gives a name and a key to axis (second) of output (first)."""
+        """Returns the signature with dimensions in it.
+
+        `key` gives a name and a key to axis (second) of output (first).
+        """
         specs = tuple(self._output(i, key) for i in range(self.outputs))
         attrs = {n: as_tuples(self.attrs[n]) if dims_in(self.attrs.get(n)) else v for n, v in self._any.attrs.items()}
         return Signature(self.inputs, specs, MappingProxyType(attrs), self._any.constants)
@@ -43,16 +46,16 @@ class Draft:
         return self.signatures[self.table.alive[0]]
 
     def _output(self, output: int, key: Callable[[int, int], tuple[str, Hashable]]) -> TensorSpec:
-        found = {j: self.signatures[j].outputs[output] for j in self.table.alive}
+        specs = {j: self.signatures[j].outputs[output] for j in self.table.alive}
         first = self._any.outputs[output]
-        if any(s.ndim != first.ndim or s.dtype != first.dtype for s in found.values()):
+        if any(s.ndim != first.ndim or s.dtype != first.dtype for s in specs.values()):
             raise ShapeError(f"{self}: how many dimensions there are depends on numbers that are not known yet")
-        known = _dims(self.inputs, self.attrs)
+        dims_in_use = _dims(self.inputs, self.attrs)
         dims: list[Any] = []
         for axis in range(first.ndim):
-            lengths = {j: s.shape[axis] for j, s in found.items()}
-            name, made = key(output, axis)
-            dims.append(_dim(lengths, known, name, made, self.table))
+            lengths = {j: s.shape[axis] for j, s in specs.items()}
+            name, key_of_length = key(output, axis)
+            dims.append(_dim(lengths, dims_in_use, name, key_of_length, self.table))
         return TensorSpec(tuple(dims), first.dtype)
 
     def __str__(self) -> str:
@@ -70,18 +73,18 @@ class Attempt:
     table: Samples
 
     def sign(self, number: Callable[[int, Dim], int]) -> tuple[dict[int, Signature], list[OpError]]:
-        """The signatures of those samples that fit, and what is wrong with others; `number` tells dimensions."""
-        made: dict[int, Signature] = {}
+        """Returns signatures of the samples that fit, and faults of others; `number` turns dimensions into numbers."""
+        signatures: dict[int, Signature] = {}
         faults: list[OpError] = []
         for j in self.table.alive:
-            known = partial(number, j)
+            number_of = partial(number, j)
             try:
-                specs = [TensorSpec(replaced(s.shape, known), s.dtype) for s in self.inputs]
-                numbers = {n: replaced(v, known) for n, v in self.attrs.items()}
-                made[j] = self.schema.sign(specs, numbers, self.constants)
+                specs = [TensorSpec(replaced(s.shape, number_of), s.dtype) for s in self.inputs]
+                numbers = {n: replaced(v, number_of) for n, v in self.attrs.items()}
+                signatures[j] = self.schema.sign(specs, numbers, self.constants)
             except OpError as error:
                 faults.append(error)
-        return made, faults
+        return signatures, faults
 
 
 class LengthsError(ShapeError):
@@ -97,16 +100,16 @@ def draft(
 ) -> Draft:
     """Infers in each sample and goes on with those that fit. Raises LengthsError where fewer than two do."""
     attempt = Attempt(schema, tuple(inputs), attrs, constants, table)
-    made, faults = attempt.sign(_sampled)
-    if len(made) < 2 or len({len(s.outputs) for s in made.values()}) > 1:
+    signatures, faults = attempt.sign(_sampled)
+    if len(signatures) < 2 or len({len(s.outputs) for s in signatures.values()}) > 1:
         shown, fault = ", ".join(map(str, inputs)), faults[0] if faults else "what it gives depends on them"
         message = f"{schema.name}({shown}): no choice of lengths for the names fits; tried: {fault}"
         guessed = sorted({d.text for d in _dims(inputs, attrs) if d.leaves & table.guessed})
         if guessed:
             message += f"; what {', '.join(guessed)} might be was made up: `samples` of graph.data_dim takes what fits"
         raise LengthsError(message, attempt)
-    table.keep(made)
-    return Draft(schema, tuple(inputs), attrs, table, made)
+    table.keep(signatures)
+    return Draft(schema, tuple(inputs), attrs, table, signatures)
 
 
 def _dims(inputs: Sequence[TensorSpec], attrs: Attrs) -> list[Dim]:
@@ -118,31 +121,31 @@ def _sampled(sample: int, dim: Dim) -> int:
 
 
 def is_symbolic(inputs: Sequence[TensorSpec], attrs: Attrs) -> bool:
-    """Whether an operator has to wait for numbers."""
+    """Returns whether an operator has to wait for numbers."""
     return any(s.is_symbolic for s in inputs) or any(dims_in(v) for v in attrs.values())
 
 
-def _dim(lengths: Mapping[int, int], known: Sequence[Dim], name: str, key: Hashable, table: Samples) -> Dim | int:
+def _dim(lengths: Mapping[int, int], dims: Sequence[Dim], name: str, key: Hashable, table: Samples) -> Dim | int:
     if len(set(lengths.values())) == 1:
         return next(iter(lengths.values()))
     samples = tuple(lengths.get(j, 0) for j in range(SAMPLES))
-    return leaf(formula(lengths, [*table.named, *known], name), samples, table, key)
+    return leaf(formula(lengths, [*table.named, *dims], name), samples, table, key)
 
 
-def formula(lengths: Mapping[int, int], known: Sequence[Dim], name: str) -> Dim | str:
-    """Numbers by sample as a formula in known dimensions; `name` where no simple one is right in every sample."""
-    for dim in known:
+def formula(lengths: Mapping[int, int], dims: Sequence[Dim], name: str) -> Dim | str:
+    """Returns numbers by sample as a formula in `dims`; `name` where no simple one is right in every sample."""
+    for dim in dims:
         if all(dim.samples[j] == n for j, n in lengths.items()):
             return dim
-    for dim in known:
-        found = _linear(lengths, dim)
-        if isinstance(found, Dim):
-            return found
-    for one, other in combinations(known, 2):
-        for made in (one + other, one * other):
-            ratios = {Fraction(n, made.samples[j] or 1) for j, n in lengths.items()}
+    for dim in dims:
+        scaled = _linear(lengths, dim)
+        if isinstance(scaled, Dim):
+            return scaled
+    for one, other in combinations(dims, 2):
+        for combined in (one + other, one * other):
+            ratios = {Fraction(n, combined.samples[j] or 1) for j, n in lengths.items()}
             if len(ratios) == 1 and (ratio := ratios.pop()).denominator == 1:
-                return made * int(ratio)
+                return combined * int(ratio)
     return name
 
 

@@ -40,7 +40,7 @@ _REQUIREMENTS: Final = MappingProxyType(
 _SUM, _PRODUCT, _ATOM = 0, 1, 2
 _STRENGTH: Final = MappingProxyType({"+": _SUM, "-": _SUM, "*": _PRODUCT, "//": _PRODUCT, "%": _PRODUCT})
 
-Known = Callable[["Dim"], int]
+NumberOf = Callable[["Dim"], int]
 """What a leaf is worth. Raises whatever the caller wants for one that is not known."""
 
 
@@ -59,7 +59,7 @@ class Parametric:
 
 @frozen(eq=False)
 class Guard:
-    """What was decided about two dimensions while a graph was built: `left relation right` holds, or does not.
+    """A decision about two dimensions while a graph was built: `left relation right` holds, or does not.
 
     `position` is the number of operators that the graph had then: all later ones rely on it.
     """
@@ -70,12 +70,12 @@ class Guard:
     holds: bool
     position: int
 
-    def check(self, known: Known) -> None:
+    def check(self, number_of: NumberOf) -> None:
         """Raises ShapeError where the true numbers say otherwise."""
-        if _RELATIONS[self.relation](value_of(self.left, known), value_of(self.right, known)) is not self.holds:
+        if _RELATIONS[self.relation](value_of(self.left, number_of), value_of(self.right, number_of)) is not self.holds:
             raise ShapeError(
                 f"{self.left} {_REQUIREMENTS[self.relation, self.holds]} {self.right}, but {self.left} is "
-                f"{value_of(self.left, known)}{_and_value(self.right, known)}; "
+                f"{value_of(self.left, number_of)}{_and_value(self.right, number_of)}; "
                 f"build the graph with these lengths as numbers"
             )
 
@@ -105,7 +105,7 @@ class Samples:
     alive: list[int] = field(factory=lambda: list(range(SAMPLES)))
     guards: dict[tuple[Hashable, bool], Guard] = field(factory=dict)
     named: "list[Dim]" = field(factory=list)
-    made: int = 0
+    invented: int = 0
     position: int = 0
     around: "tuple[Samples, ...]" = ()
     guessed: set[Hashable] = field(factory=set)
@@ -113,15 +113,15 @@ class Samples:
     def invent(self) -> tuple[int, ...]:
         """Numbers for one more dimension, different from all others in all samples but the last."""
         if self.around:
-            self.made += 1
+            self.invented += 1
             return self.around[0].invent()
-        i = self.made
-        self.made += 1
+        i = self.invented
+        self.invented += 1
         return (*(64 * _odd(3 * i + j) for j in range(3)), 12 + 4 * i, 37 + 6 * i, 2 + i, 1)
 
     def inside(self) -> "Samples":
-        """For a graph inside this one: the same samples, decisions of its own."""
-        return Samples(self.alive, {}, self.named, self.made, 0, (self, *self.around), self.guessed)
+        """Returns a table for a graph inside this one: the same samples, decisions of its own."""
+        return Samples(self.alive, {}, self.named, self.invented, 0, (self, *self.around), self.guessed)
 
     def keep(self, alive: Iterable[int]) -> None:
         """Goes on with some of the samples."""
@@ -141,7 +141,7 @@ class Samples:
             raise
 
     def decide(self, left: "Dim", relation: str, right: Any) -> bool:
-        """What the first sample says; those that say otherwise are given up, and the decision is noted."""
+        """Returns the answer of the first sample; gives up samples that answer otherwise, and notes the decision."""
         if not isinstance(right, Dim):
             right = _plain(right)
             if left.is_length and right < 0:
@@ -252,40 +252,40 @@ class Dim:
 
 
 def _odd(number: int) -> int:
-    """One odd number after the other."""
+    """Returns one odd number after the other."""
     return _ODD[number] if number < len(_ODD) else _ODD[-1] + 2 * (number - len(_ODD) + 1)
 
 
 def _plain(number: Any) -> Any:
-    """A number of numpy's as one of Python's."""
+    """Returns a number of numpy's as one of Python's."""
     return number.item() if hasattr(number, "item") else number
 
 
-def leaf(told: "Dim | str", samples: tuple[int, ...], table: Samples, key: Hashable, is_length: bool = True) -> Dim:
-    """A dimension whose number stands somewhere else, under `key`; a formula may tell people what it is."""
-    strength = told.strength if isinstance(told, Dim) else _ATOM
-    return Dim(str(told), samples, table, key, strength=strength, is_length=is_length)
+def leaf(name: "Dim | str", samples: tuple[int, ...], table: Samples, key: Hashable, is_length: bool = True) -> Dim:
+    """Returns a dimension whose number is stored elsewhere, under `key`; `name` may be a formula, as text."""
+    strength = name.strength if isinstance(name, Dim) else _ATOM
+    return Dim(str(name), samples, table, key, strength=strength, is_length=is_length)
 
 
-def value_of(dim: Dim | int, known: Known) -> int:
-    """The true number. Raises ShapeError for a division by nought."""
+def value_of(dim: Dim | int, number_of: NumberOf) -> int:
+    """Returns the true number. Raises ShapeError for a division by zero."""
     if not isinstance(dim, Dim):
         return dim
     if not dim.parts:
-        return known(dim)
-    left, right = (value_of(p, known) for p in dim.parts)
+        return number_of(dim)
+    left, right = (value_of(p, number_of) for p in dim.parts)
     if dim.sign in ("//", "%") and not right:
         raise ShapeError(f"{dim} divides by nought")
     return int(_ARITHMETIC[dim.sign](left, right))
 
 
 def sample_of(dim: Dim | int, sample: int) -> int:
-    """The number in one of the samples."""
+    """Returns the number in one of the samples."""
     return dim.samples[sample] if isinstance(dim, Dim) else dim
 
 
 def dims_in(value: Any) -> list[Dim]:
-    """The dimensions in a value of an attribute, or in a shape."""
+    """Returns the dimensions in a value of an attribute, or in a shape."""
     if isinstance(value, Dim):
         return [value]
     if isinstance(value, Parametric):
@@ -294,7 +294,7 @@ def dims_in(value: Any) -> list[Dim]:
 
 
 def replaced(value: Any, number: Callable[[Dim], int]) -> Any:
-    """The same value with numbers in place of dimensions."""
+    """Returns a value with numbers in place of dimensions."""
     if isinstance(value, Dim):
         return number(value)
     if isinstance(value, Parametric):
@@ -303,12 +303,12 @@ def replaced(value: Any, number: Callable[[Dim], int]) -> Any:
 
 
 def as_tuples(value: Any) -> Any:
-    """The same value with tuples in place of lists."""
+    """Returns a value with tuples in place of lists."""
     return tuple(map(as_tuples, value)) if isinstance(value, (tuple, list)) else value
 
 
 def in_sample(value: Any, sample: int) -> Any:
-    """The same value as it would be in one of the samples."""
+    """Returns a value as it would be in one of the samples."""
     return replaced(value, lambda dim: dim.samples[sample])
 
 
@@ -330,11 +330,11 @@ def _combined(sign: str, left: Dim | int, right: Dim | int) -> Dim:
 
 
 def _side(part: Dim | int, sign: str, bonus: int) -> str:
-    """A part as text, in brackets where it binds less than what it stands in."""
+    """Returns a part as text, in brackets where it binds less than the operator around it."""
     strength = part.strength if isinstance(part, Dim) else _ATOM
     closed = strength >= _STRENGTH[sign] + (bonus and sign != "+")
     return str(part) if closed else f"({part})"
 
 
-def _and_value(dim: Dim | int, known: Known) -> str:
-    return f" and {dim} is {value_of(dim, known)}" if isinstance(dim, Dim) else ""
+def _and_value(dim: Dim | int, number_of: NumberOf) -> str:
+    return f" and {dim} is {value_of(dim, number_of)}" if isinstance(dim, Dim) else ""

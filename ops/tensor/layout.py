@@ -13,7 +13,7 @@ CACHE_LINE = 64
 
 @lru_cache(maxsize=4096)
 def dense_strides(shape: Shape, itemsize: int) -> tuple[int, ...]:
-    """Byte strides of a dense tensor in C order."""
+    """Returns the byte strides of a dense tensor in C order."""
     strides, step = [], itemsize
     for dim in reversed(shape):
         strides.append(step)
@@ -35,17 +35,17 @@ class Layout:
 
     @staticmethod
     def dense(spec: TensorSpec, offset: int = 0) -> "Layout":
-        """C order, no holes."""
-        found = _dense(spec.shape, spec.dtype.itemsize)
-        return found.starting_at(offset) if offset else found
+        """Returns the layout in C order, without holes."""
+        layout = _dense(spec.shape, spec.dtype.itemsize)
+        return layout.starting_at(offset) if offset else layout
 
     @classmethod
     def of(cls, array: Array) -> "Layout":
-        """The layout of an array, counted from its own first element."""
+        """Returns the layout of an array, counted from its own first element."""
         return cls(0, array.shape, array.strides, array.itemsize)
 
     def is_all_of(self, spec: TensorSpec) -> bool:
-        """Whether this is `Layout.dense(spec, offset)` for its own offset."""
+        """Returns whether this is `Layout.dense(spec, offset)` for its own offset."""
         itemsize = spec.dtype.itemsize
         return (self.shape, self.strides, self.itemsize) == (spec.shape, dense_strides(spec.shape, itemsize), itemsize)
 
@@ -81,16 +81,16 @@ class Layout:
         return math.prod(n for n, _ in outer) * (1 if stride == self.itemsize else length)
 
     def starting_at(self, byte: int) -> "Layout":
-        """The same elements where the lowest byte that one touches is this one."""
+        """Returns the layout moved so that `byte` is the lowest one that an element touches."""
         return Layout(self.offset + byte - self.extent[0], self.shape, self.strides, self.itemsize)
 
     def transpose(self, perm: tuple[int, ...]) -> "Layout":
-        """Axes in the order `perm`."""
+        """Returns the layout with its axes in the order `perm`."""
         shape, strides = (tuple(v[p] for p in perm) for v in (self.shape, self.strides))
         return Layout(self.offset, shape, strides, self.itemsize)
 
     def slice(self, axis: int, start: int, length: int, step: int = 1) -> "Layout":
-        """`length` elements along `axis` from `start`, every `step`-th. Bounds are the caller's to keep.
+        """Returns `length` elements along `axis` from `start`, every `step`-th. The caller keeps the bounds.
 
         An empty slice stays where it was: it has no first element that could lie further on.
         """
@@ -101,13 +101,13 @@ class Layout:
         return Layout(offset, tuple(shape), tuple(strides), self.itemsize)
 
     def expand(self, shape: Shape) -> "Layout":
-        """Broadcast to `shape` (numpy's rule): stride 0 along each dimension that grows."""
+        """Broadcasts to `shape` (numpy's rule): stride 0 along each dimension that grows."""
         lead = len(shape) - len(self.shape)
         kept = ((s if n == m else 0) for n, m, s in zip(self.shape, shape[lead:], self.strides, strict=True))
         return Layout(self.offset, shape, (0,) * lead + tuple(kept), self.itemsize)
 
     def reshape(self, shape: Shape) -> "Layout | None":
-        """The same elements in C order under another shape, or None where strides cannot say that without a copy."""
+        """Returns the same elements in C order under another shape, or None where that needs a copy."""
         if 0 in shape:
             return Layout(self.offset, shape, dense_strides(shape, self.itemsize), self.itemsize)
         runs = _dense_runs(self)
@@ -127,7 +127,7 @@ class Layout:
 
 
 def _dense_runs(layout: Layout) -> list[tuple[int, int]]:
-    """Neighbouring dimensions merged where one steps over exactly the next: (length, stride), outermost first."""
+    """Merges neighbouring dimensions where one steps over exactly the next: (length, stride), outermost first."""
     runs: list[tuple[int, int]] = []
     for length, stride in zip(layout.shape, layout.strides, strict=True):
         if length == 1:

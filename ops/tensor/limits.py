@@ -9,26 +9,26 @@ from ops.tensor.spec import BFLOAT16, BOOL, FLOATS, Array
 
 
 def constant(value: float, dtype: np.dtype[Any]) -> Array:
-    """A 0-d array: the operand that numpy neither converts nor copies."""
+    """Returns a 0-d array: the operand that numpy neither converts nor copies."""
     return np.asarray(value, dtype=dtype)
 
 
 def info(dtype: np.dtype[Any]) -> Any:
-    """What numpy tells of an element type that is a number: `min`, `max` and so on."""
+    """Returns numpy's facts of an element type that is a number: `min`, `max` and so on."""
     if dtype == BFLOAT16:
         return ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
     return np.finfo(dtype) if dtype in FLOATS else np.iinfo(dtype)
 
 
 def lowest(dtype: np.dtype[Any]) -> Array:
-    """The smallest finite number (False for bool), 0-d."""
+    """Returns the smallest finite number (False for bool), 0-d."""
     if dtype == BOOL:
         return np.asarray(False)
     return np.asarray(info(dtype).min, dtype=dtype)
 
 
 def highest(dtype: np.dtype[Any]) -> Array:
-    """The largest finite number (True for bool), 0-d."""
+    """Returns the largest finite number (True for bool), 0-d."""
     if dtype == BOOL:
         return np.asarray(True)
     return np.asarray(info(dtype).max, dtype=dtype)

@@ -32,21 +32,21 @@ _PLAIN = frozenset((int,))
 
 
 def as_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
-    """The numpy dtype meant by `dtype`. Raises DtypeError for one that no tensor can have."""
+    """Returns the numpy dtype of `dtype`. Raises DtypeError for one that no tensor can have."""
     if dtype is None:
         raise DtypeError("an element type is missing")
     try:
-        found = np.dtype(dtype)
+        element_type = np.dtype(dtype)
     except TypeError as error:
         raise DtypeError(f"{dtype!r} is no element type") from error
-    if found not in DTYPES:
+    if element_type not in DTYPES:
         names = ", ".join(sorted(d.name for d in DTYPES))
-        raise DtypeError(f"element type {found} is not supported; one of: {names}")
-    return found
+        raise DtypeError(f"element type {element_type} is not supported; one of: {names}")
+    return element_type
 
 
 def as_shape(shape: Sequence[int]) -> Shape:
-    """A tuple of plain ints, and of `Dim`s as they are. Raises ShapeError for what is neither, or negative."""
+    """Returns a tuple of plain ints, and of `Dim`s as they are. Raises ShapeError for other or negative entries."""
     try:
         dims = lengths = tuple(shape)
         if not _PLAIN.issuperset(map(type, dims)):
@@ -91,11 +91,11 @@ class TensorSpec:
         return self.size * self.dtype.itemsize
 
     def with_shape(self, shape: Sequence[int]) -> "TensorSpec":
-        """The same dtype with another shape."""
+        """Returns a spec of the same dtype with another shape."""
         return TensorSpec(tuple(shape), self.dtype)
 
     def with_dtype(self, dtype: npt.DTypeLike) -> "TensorSpec":
-        """The same shape with another dtype."""
+        """Returns a spec of the same shape with another dtype."""
         return TensorSpec(self.shape, np.dtype(dtype))
 
     def __str__(self) -> str:
@@ -103,12 +103,12 @@ class TensorSpec:
 
 
 def spec_of(array: Array) -> TensorSpec:
-    """The spec of an array."""
+    """Returns the spec of an array."""
     return TensorSpec(array.shape, array.dtype)
 
 
 def broadcast_shapes(*shapes: Shape) -> Shape:
-    """The shape to which all `shapes` broadcast (numpy's rule). Raises ShapeError where they do not."""
+    """Returns the shape to which all `shapes` broadcast (numpy's rule). Raises ShapeError where they do not."""
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError as error:
@@ -116,20 +116,20 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
 
 
 def normalize_axis(axis: int, ndim: int) -> int:
-    """`axis` counted from the front. Raises ShapeError outside [-ndim, ndim)."""
+    """Returns `axis` counted from the front. Raises ShapeError outside [-ndim, ndim)."""
     if not -ndim <= axis < ndim:
         raise ShapeError(f"axis {axis} does not exist in a tensor of {ndim} dimensions")
     return axis % ndim
 
 
 def normalize_axes(axes: Sequence[int], ndim: int) -> tuple[int, ...]:
-    """All `axes` counted from the front, in the given order. Raises ShapeError for one that is missing or double."""
-    found = tuple(normalize_axis(a, ndim) for a in axes)
-    if len(set(found)) != len(found):
+    """Returns all `axes` counted from the front, in their order. Raises ShapeError for one outside, or twice."""
+    axes_from_front = tuple(normalize_axis(a, ndim) for a in axes)
+    if len(set(axes_from_front)) != len(axes_from_front):
         raise ShapeError(f"axes {tuple(axes)} name a dimension twice")
-    return found
+    return axes_from_front
 
 
 def compute_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """float32 for float16, which has no BLAS; else the same."""
+    """Returns float32 for float16, which has no BLAS; else the same."""
     return np.dtype("float32") if dtype == np.dtype("float16") else dtype

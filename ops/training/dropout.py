@@ -82,7 +82,7 @@ def _bind_passes(call: Binding) -> Thunk:
 
 
 def _passes_specs(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Words, a mask of dropped elements, temporaries of the generator, and the step."""
+    """Returns random words, a mask of dropped elements, temporaries of the generator, and the step."""
     blocks = max(1, min(_BLOCKS, -(-signature.x.size // _ROOM.size)))
     words = _ROOM.with_shape((blocks, WORDS, _ROOM.size // WORDS))
     return words, TensorSpec((words.size,), BOOL), *philox_specs(words.shape), _ROOM.with_shape((1,))
@@ -97,7 +97,7 @@ def _cost(signature: Signature) -> Cost:
 
 
 def _gradient(b: Backward) -> Terms:
-    """What was dropped is dropped of dy, and what was scaled is scaled: the very operator."""
+    """Applies the very operator to dy: the same elements are dropped, and the others scaled."""
     return b.terms(lambda: b.apply1(DROPOUT, b.dy, b.inputs[1], **b.attrs))
 
 

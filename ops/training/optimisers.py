@@ -53,11 +53,11 @@ class _Block:
     attrs: Attrs
 
     def number(self, value: float) -> Array:
-        """A 0-d operand of the dtype of the block."""
+        """Returns a 0-d operand of the dtype of the block."""
         return constant(value, self.one.dtype)
 
     def decayed(self) -> Iterator[Thunk]:
-        """one = gradient + weight_decay * parameter"""
+        """Returns the steps of one = gradient + weight_decay * parameter."""
         decay = self.attrs["weight_decay"]
         if decay:
             yield partial(np.multiply, self.old[0], self.number(decay), self.one)
@@ -66,7 +66,7 @@ class _Block:
             yield partial(np.copyto, self.one, self.gradient)
 
     def average(self, state: int, factor: float, value: Array, weight: float) -> Iterator[Thunk]:
-        """state = factor * state + weight * value; `value` is lost unless the weight is 1."""
+        """Returns the steps of state = factor * state + weight * value; `value` is lost unless the weight is 1."""
         yield partial(np.multiply, self.old[state], self.number(factor), self.new[state])
         if weight != 1:
             yield partial(np.multiply, value, self.number(weight), self.two)
@@ -74,7 +74,7 @@ class _Block:
         yield partial(np.add, self.new[state], value, self.new[state])
 
     def descend(self) -> Iterator[Thunk]:
-        """parameter - rate * one"""
+        """Returns the steps of parameter - rate * one."""
         yield partial(np.multiply, self.one, self.numbers[0], self.one)
         yield partial(np.subtract, self.old[0], self.one, self.new[0])
 
@@ -124,7 +124,7 @@ def _rate(call: Binding, rooms: Sequence[Array]) -> Iterator[Thunk]:
 
 
 def _adam_numbers(call: Binding, rooms: Sequence[Array]) -> Iterator[Thunk]:
-    """The rate, rate / (1 - beta1^t), 1 / sqrt(1 - beta2^t); of 1 - 0.999^t float32 would have few true digits."""
+    """Computes rate, rate / (1 - beta1^t), 1 / sqrt(1 - beta2^t); 1 - 0.999^t has few correct digits in float32."""
     (same, corrected, root), (rate, step) = rooms, (a.reshape(()) for a in call.inputs[-2:])
     yield partial(np.copyto, same, rate)
     for beta, room in (("beta1", corrected), ("beta2", root)):
@@ -136,7 +136,7 @@ def _adam_numbers(call: Binding, rooms: Sequence[Array]) -> Iterator[Thunk]:
 
 
 def _rooms(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Two temporaries; the numbers in float64, and as the blocks need them."""
+    """Returns two temporaries; the numbers in float64, and as the blocks need them."""
     size = max(1, min(signature.x.size, BLOCK_BYTES // 2 // signature.x.dtype.itemsize))
     block, numbers = signature.x.with_shape((size,)), signature.x.with_shape((_numbers(signature),))
     return block, block, numbers.with_dtype(_DOUBLE), numbers
@@ -158,10 +158,10 @@ def _kernel(passes: Passes, compute: Callable[[Binding, Sequence[Array]], Iterat
         steps = [*compute(call, [wide[i, ...] for i in range(wide.size)])]
         steps.append(partial(np.copyto, narrow, wide, casting="same_kind"))
         numbers, count = tuple(narrow[i, ...] for i in range(narrow.size)), 1 + len(call.outputs)
-        flat, made = ([a.reshape(-1) for a in arrays] for arrays in (call.inputs[:count], call.outputs))
+        flat, outputs = ([a.reshape(-1) for a in arrays] for arrays in (call.inputs[:count], call.outputs))
         for start in range(0, call.y.size, one.size):
             parameter, gradient, *held = (a[start : start + one.size] for a in flat)
-            new = tuple(a[start : start + one.size] for a in made)
+            new = tuple(a[start : start + one.size] for a in outputs)
             a, b = one[: gradient.size], two[: gradient.size]
             steps.extend(passes(_Block((parameter, *held), gradient, new, numbers, a, b, call.attrs)))
         return in_turn(*steps)
@@ -170,7 +170,7 @@ def _kernel(passes: Passes, compute: Callable[[Binding, Sequence[Array]], Iterat
 
 
 def _infer(state: int, scalars: int) -> Callable[[Specs, Attrs], Specs]:
-    """A parameter, its gradient, so much state like them, and so many scalars, float64 of one element."""
+    """Infers from a parameter, its gradient, state like them, and scalars, float64 of one element."""
 
     def infer(inputs: Specs, _: Attrs) -> Specs:
         alike, single = inputs[: 2 + state], inputs[2 + state :]
