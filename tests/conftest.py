@@ -1,4 +1,4 @@
-"""What holds for all tests: how long one example takes is up to the machine. What many of them use."""
+"""Settings and fixtures that all tests share: how long one example takes is up to the machine."""
 
 from collections.abc import Iterator
 from weakref import WeakValueDictionary
@@ -23,13 +23,13 @@ def _blank(_: object, shape: tuple[int, ...], *__: float) -> Array:
 
 @pytest.fixture
 def without_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Weights of the zoo of which no byte is touched, where only shapes matter."""
+    """Gives the zoo weights of which no byte is touched, where only shapes matter."""
     monkeypatch.setattr(weights, "_LIVING", WeakValueDictionary())
     monkeypatch.setattr(weights, "_draw", _blank)
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Session]:
-    """One for a module's tests. While it runs, asyncio runs nothing else in this thread, so it ends with the module."""
+    """Yields one for a module's tests, as asyncio runs nothing else in this thread while a browser runs."""
     with session() as running:
         yield running

@@ -26,12 +26,12 @@ _MODULE = re.compile(r"`((?:ops|engine|allocator)(?:\.\w+)+)`")
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    """The fenced blocks of one language; "```python notest" is none of them."""
+    """Returns the fenced blocks of one language; "```python notest" is none of them."""
     return [text for name, text in _BLOCK.findall(page.read_text()) if name == language]
 
 
 def commands(page: Path) -> list[str]:
-    """Lines that call the command `arenaplan`."""
+    """Returns lines that call the command `arenaplan`."""
     lines = (line.strip() for text in blocks(page, "sh") for line in text.splitlines())
     return [line for line in lines if line.startswith("arenaplan ")]
 
@@ -41,7 +41,7 @@ COURSES = [pages for pages in courses() if set(pages) & set(WITH_PYTHON)]
 
 
 def title(page: Path) -> str:
-    """A page's path, as tests are named."""
+    """Returns a page's path, as tests are named."""
     return str(page.relative_to(ROOT))
 
 

@@ -45,7 +45,7 @@ def _is_guard(node: ast.stmt) -> bool:
 
 
 def _imports() -> Iterator[tuple[Path, str]]:
-    """Each import in our packages, inside functions too: the path of the module, and what it imports."""
+    """Yields each import in our packages, inside functions too: the path of the module, and what it imports."""
     for path in sorted(p for package in PACKAGES for p in (ROOT / package).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):

@@ -90,7 +90,7 @@ def vague_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 @cache
 def _paths() -> tuple[str, ...]:
-    """The project's files that have text, relative to its root."""
+    """Returns the project's files that have text, relative to its root."""
     files = [*ROOT.glob("*"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*"))]
     names = sorted(path.relative_to(ROOT).as_posix() for path in files if path.is_file())
     return tuple(
@@ -107,7 +107,7 @@ def _listed() -> frozenset[str]:
 
 @cache
 def _faults(path: str) -> tuple[str, ...]:
-    """The lines of a file that break a rule, and where they do; the path itself is line 0."""
+    """Returns the lines of a file that break a rule, and where they do; the path itself is line 0."""
     text = (ROOT / path).read_text(encoding="utf-8")
     faults = [(0, word) for _, word in metaphors(path)] + list(metaphors(text))
     if path.endswith(".py"):

@@ -29,7 +29,7 @@ def network() -> tuple[Graph, dict[str, Array]]:
 
 
 def ready(backend: str) -> tuple[Executable, Callable[[], object]]:
-    """A network that has run, and its next run."""
+    """Returns a network that has run, and its next run."""
     if backend not in backends_of(backend):
         pytest.skip(f"{backend} is not installed")
     graph, feeds = network()

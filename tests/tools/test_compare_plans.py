@@ -37,7 +37,7 @@ SIZES = st.integers(0, 2**44)
 
 
 def made_up(model: str, batch: int, *sizes: int) -> Placements:
-    """A row of five sizes, in the order of the bars, and the lower bound."""
+    """Returns a row of five sizes, in the order of the bars, and the lower bound."""
     apart, pytorch, refcount, tflite, arena, bound = sizes
     reserved = dict.fromkeys(HEAPS, pytorch)
     sizes = (apart, apart, refcount, tflite, tflite, arena, bound)

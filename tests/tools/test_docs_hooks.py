@@ -1,4 +1,4 @@
-"""What the site has beside docs/: made of parsers, names and docstrings. And the site itself, built and looked at."""
+"""Pages that the site has beside docs/: made of parsers, names and docstrings. And the site itself."""
 
 import os
 import re
@@ -70,7 +70,7 @@ def test_fields_of_attrs_classes_stand_below_their_docstrings() -> None:
 
 
 def build(root: Path, folder: Path) -> subprocess.CompletedProcess[str]:
-    """The site of a checkout, built as `make docs` builds it. (With --quiet, MkDocs would count no warnings.)"""
+    """Builds the site of a checkout as `make docs` does. (With --quiet, MkDocs would count no warnings.)"""
     config = root / "docs" / "site" / "mkdocs.yml"
     return subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", str(config), "-d", str(folder)],
@@ -81,7 +81,7 @@ def build(root: Path, folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site of this checkout."""
+    """Returns the site of this checkout."""
     folder = tmp_path_factory.mktemp("site")
     built = build(ROOT, folder)
     assert built.returncode == 0, built.stderr

@@ -1,4 +1,4 @@
-"""What proves that a refactoring changes nothing: it finds what is equal, and what is not."""
+"""Proof that a refactoring changes nothing: the tool reports what is equal, and what is not."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ NAME = "zoo:lstm_classifier level 2 numpy"
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small network, by the command in processes of their own."""
+    """Returns the file of a small network, by the command in processes of their own."""
     path = tmp_path_factory.mktemp("golden") / "old.json"
     options = ["--networks", "zoo:lstm_classifier", "--levels", "2", "--backends", "numpy", "--imports", "1", "-q"]
     assert golden.main([*options, "-o", str(path)]) == 0
@@ -21,7 +21,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def changed(path: Path, section: str, what: str, value: object) -> Path:
-    """The same file with another value in the only entry of a section."""
+    """Returns the same file with another value in the only entry of a section."""
     printed = json.loads(path.read_text())
     printed[section][NAME][what] = value
     other = path.with_name("new.json")

@@ -35,7 +35,7 @@ def _plan(
     change_chunks: Callable[[Program, Chunks], Chunks] = lambda _, x: x,
     overwrite: bool = True,
 ) -> ExecutionPlan:
-    """The planner's flow without its judge, with places where faults can be put in."""
+    """Returns the planner's flow without its judge, with places where faults can be put in."""
     lowered = lower(graph)
     ids = arena_ids(lowered)
     right = to_program(lowered, ids)
@@ -80,7 +80,7 @@ def _life_of_one_member(program: Program, chunks: Chunks) -> Chunks:
 
 
 def _overwrites_what_is_needed(program: Program, chunks: Chunks) -> Chunks:
-    """Takes each permitted overwrite, whoever else still reads the bytes; each chunk once."""
+    """Takes each permitted overwrite, also where others still read the bytes; each chunk once."""
     end = chunks.end.copy()
     src: list[int] = []
     dest: list[int] = []
@@ -96,13 +96,13 @@ def _overwrites_what_is_needed(program: Program, chunks: Chunks) -> Chunks:
 
 
 def _with_stages(graph: Graph, change: Callable[[tuple[Stage, ...]], tuple[Stage, ...]]) -> ExecutionPlan:
-    """A right plan in which the stages have been tampered with."""
+    """Returns a right plan whose stages have been tampered with."""
     plan = _plan(graph)
     return evolve(plan, lowered=evolve(plan.lowered, stages=change(plan.lowered.stages)))
 
 
 def _wrong_operand(stage: Stage) -> Stage:
-    """A call of two operands reads the first one twice."""
+    """Returns a call of two operands that reads the first one twice."""
     alone = isinstance(stage, Alias) or len(stage.inputs) < 2
     return stage if alone else evolve(stage, inputs=(stage.inputs[0],) * len(stage.inputs))
 
@@ -112,7 +112,7 @@ def _without_workspace(stage: Stage) -> Stage:
 
 
 def _kernels_exchanged(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
-    """Each call runs the kernel of the next one."""
+    """Returns stages of which each call runs the kernel of the next one."""
     calls = [s for s in stages if isinstance(s, Call)]
     following = dict(zip((c.tick for c in calls), calls[1:] + calls[:1], strict=True))
     return tuple(evolve(s, kernel=following[s.tick].kernel) if isinstance(s, Call) else s for s in stages)
@@ -125,7 +125,7 @@ def _other_constants(graph: Graph) -> ExecutionPlan:
 
 
 def _moved(graph: Graph) -> ExecutionPlan:
-    """Every view begins one element late."""
+    """Returns a plan whose views begin one element late."""
     plan = _plan(graph)
     pairs = zip(plan.places, plan.lowered.values, strict=True)
     return evolve(plan, places=tuple(_late(p) if v.is_view else p for p, v in pairs))
@@ -155,7 +155,7 @@ FAULTS: dict[str, Fault] = {
 
 
 def _refused(fault: Fault, graph: Graph) -> bool:
-    """Whether a judge refuses; what is not refused must run right."""
+    """Returns whether a judge refuses; what is not refused must run right."""
     try:
         plan = fault(graph)
         check_data_flow(plan)

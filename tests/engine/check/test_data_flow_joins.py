@@ -61,7 +61,7 @@ def _left_out(plan: PlacedPlan, join_stage: Join) -> PlacedPlan:
 
 
 def _overwritten(plan: PlacedPlan, join_stage: Join) -> PlacedPlan:
-    """Something else is computed on top of an input before the join."""
+    """Computes something else on top of an input before the join."""
     return _moved(plan, plan.lowered.outputs["between"], plan.places[join_stage.inputs[0]].layout.offset)
 
 

@@ -10,7 +10,7 @@ from engine.check.pieces import Piece, cut, cut_all
 
 @st.composite
 def pieces(draw: st.DrawFn) -> list[Piece]:
-    """Sorted, with and without holes between them."""
+    """Draws sorted pieces, with and without holes between them."""
     ends = sorted(draw(st.sets(st.integers(0, 30), max_size=12)))
     result = [(a, b, name) for name, (a, b) in enumerate(pairwise(ends))]
     return [piece for piece in result if draw(st.booleans())]

@@ -32,7 +32,7 @@ _KINDS = st.fixed_dictionaries({}, optional={"reuse": st.just(False), "overwrite
 def _plan(
     graph: Graph, choose: Choose, *, reuse: bool = True, overwrite: bool = True, nest: bool = True
 ) -> ExecutionPlan:
-    """A sequential plan; some inputs and outputs are bound to arrays of the caller."""
+    """Returns a sequential plan; some inputs and outputs are bound to arrays of the caller."""
     bound = tuple(name for name in dict.fromkeys((*graph.inputs, *graph.outputs)) if choose(4) == 0)
     return engine.make_plan(
         graph, strategy="pushdown", alignment=4, caller_buffers=bound, reuse=reuse, overwrite=overwrite, nest=nest
@@ -40,7 +40,7 @@ def _plan(
 
 
 def _is_refused(plan: ExecutionPlan) -> bool:
-    """Whether the judge refuses; then two calls that race, and bytes on which they do, stand in the message."""
+    """Returns whether the judge refuses; then the message names two calls that race, and bytes on which they do."""
     try:
         check_races(plan)
     except RaceError as error:
@@ -111,7 +111,7 @@ def test_check_races_refuses_what_all_pairs_of_accesses_refuse(
 
 
 def _verdicts(seed: int) -> list[bool]:
-    """Whether the judge refuses plans that make sense, and one that makes none; it must be right about each."""
+    """Returns whether the judge refuses plans that make sense, and one that makes none; it must be right about each."""
     graph, choose = _sources(seed)
     plan = _plan(graph, choose, overwrite=bool(choose(2)), reuse=bool(choose(5)))
     wild = scrambled(plan, choose)
@@ -139,7 +139,7 @@ def test_check_races_agrees_with_all_pairs_on_many_plans(part: int) -> None:
 
 
 def _rearranged(plan: ExecutionPlan, choose: Choose) -> ExecutionPlan:
-    """The same calls in another order that the schedule allows: any node that waits for none is next."""
+    """Returns the same calls in another order that the schedule allows: any node that waits for none is next."""
     waits, ticks = reach(plan.schedule), plan.schedule.tick.tolist()
     left, order = list(range(len(ticks))), list[int]()
     while left:
@@ -210,7 +210,7 @@ def test_a_barrier_orders_what_stands_before_it_and_what_stands_behind() -> None
 
 
 def _moved(plan: ExecutionPlan, value: str, onto: str) -> ExecutionPlan:
-    """The plan with one value on the bytes of another."""
+    """Returns the plan with one value on the bytes of another."""
     value_of, places = {v.name: v.id for v in plan.lowered.values}, list(plan.places)
     layout = places[value_of[value]].layout
     places[value_of[value]] = evolve(
@@ -220,7 +220,7 @@ def _moved(plan: ExecutionPlan, value: str, onto: str) -> ExecutionPlan:
 
 
 def _two_readers(read: Callable[[Var], Var]) -> tuple[ExecutionPlan, ExecutionPlan]:
-    """A plan in which `tanh_0` takes the bytes of `neg_0` when the one reader is done, and when both are."""
+    """Returns a plan in which `tanh_0` takes the bytes of `neg_0` when the one reader is done, and when both are."""
     graph = Graph()
     value = ops.neg(graph.input("x", (4, 4)))
     slow = ops.relu(read(value))

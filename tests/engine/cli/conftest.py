@@ -10,11 +10,11 @@ from tests.helpers.onnx.saved_models import save_perceptron
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The path of an ONNX model."""
+    """Returns the path of an ONNX model."""
     return str(save_perceptron(tmp_path_factory.mktemp("models") / "perceptron.onnx"))
 
 
 @pytest.fixture
 def buffers(tmp_path: Path) -> str:
-    """The path of a CSV file with three buffers."""
+    """Returns the path of a CSV file with three buffers."""
     return save(tmp_path, BUFFERS)

@@ -128,7 +128,7 @@ def test_every_foreseen_failure_is_one_line(
 
 
 def without(package: str) -> Callable[..., Any]:
-    """An __import__ that does not know a package."""
+    """Returns an __import__ that does not know a package."""
     import_module = builtins.__import__
 
     def imported(name: str, *rest: Any, **more: Any) -> Any:

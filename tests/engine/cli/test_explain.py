@@ -19,7 +19,7 @@ SMALL = ("explain", "zoo:squeezenet?image=64")
 
 
 def said(arguments: Sequence[str], capsys: Capture) -> str:
-    """What a command prints, with nothing on stderr."""
+    """Returns what a command prints, with nothing on stderr."""
     assert main(arguments) == 0
     shown = capsys.readouterr()
     assert shown.err == ""
@@ -27,7 +27,7 @@ def said(arguments: Sequence[str], capsys: Capture) -> str:
 
 
 def in_file(monkeypatch: pytest.MonkeyPatch, graph: Graph) -> str:
-    """The path of a "file" that has this graph in it."""
+    """Returns the path of a "file" that has this graph in it."""
 
     def load(_: object, *, shapes: Mapping[str, Sequence[Any]], constants: object) -> Graph:
         assert not constants and not shapes

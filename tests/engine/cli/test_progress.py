@@ -35,7 +35,7 @@ sys.exit(main.main(sys.argv[1:]))
 
 
 class Terminal(io.StringIO):
-    """What a person sees is in `screen`."""
+    """A stream whose `screen` is what a person sees."""
 
     encoding = "utf-8"
 

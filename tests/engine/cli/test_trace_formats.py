@@ -1,4 +1,4 @@
-"""What `arenaplan trace` writes is what FILE is called after, unless --format says it."""
+"""`arenaplan trace` writes the format that FILE is called after, unless --format says it."""
 
 import sys
 from pathlib import Path

@@ -16,7 +16,7 @@ MODEL = "zoo:squeezenet"
 
 
 def _headers(page: Path) -> list[dict[str, Any]]:
-    """What the payloads of a page say of their plans."""
+    """Returns the headers of a page's payloads."""
     headers = []
     for text in re.findall(r'<script class="payload" type="text/plain">([^<]*)</script>', page.read_text()):
         raw = gzip.decompress(base64.b64decode(text))

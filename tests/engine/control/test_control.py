@@ -57,13 +57,13 @@ def test_control_flow_bodies_run_under_poison_too(graph: Graph) -> None:
 
 
 def _bodies(graph: Graph) -> list[PlannedBody]:
-    """All bodies in a graph, those in bodies included."""
+    """Returns all bodies in a graph, those in bodies included."""
     bodies = [a for op in graph.operators for a in op.attrs.values() if isinstance(a, PlannedBody)]
     return bodies + [inner for body in bodies for inner in _bodies(body.graph)]
 
 
 def _net(build: Callable[[Var, Var], Any]) -> Graph:
-    """A graph of a matrix `x` and a bool `c`."""
+    """Returns a graph of a matrix `x` and a bool `c`."""
     graph = Graph("net")
     graph.output(build(graph.input("x", (64, 64)), graph.input("c", (), "bool")), "y")
     return graph
@@ -76,7 +76,7 @@ def _products(count: int, x: Var) -> Var:
 
 
 def _arena(build: Callable[[Var, Var], Any]) -> float:
-    """Tensors that the arena holds."""
+    """Returns how many tensors the arena holds."""
     return engine.make_plan(_net(build)).arena_bytes / TENSOR
 
 
@@ -118,7 +118,7 @@ def test_scan_writes_rows_where_rows_were_read() -> None:
 
 
 def _counting(packs: list[int], binds: list[int]) -> OpSchema:
-    """x + w, for a kernel that packs w."""
+    """Returns a schema of x + w, with a kernel that packs w."""
 
     def pack(_: Any, constants: Any) -> tuple[Array, ...]:
         packs.append(len(constants))

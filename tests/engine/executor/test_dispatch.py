@@ -67,7 +67,7 @@ class _Recorder:
         self.events.append(("end", node))
 
     def check(self, edges: Edges, cut_short: int = 0) -> None:
-        """`cut_short` is how many may have begun and not ended: what an interrupt hits in the caller's thread."""
+        """Checks the order; an interrupt may leave `cut_short` nodes that have begun and not ended."""
         at = {event: i for i, event in enumerate(self.events)}
         assert len(at) == len(self.events)
         begun = {node for what, node in self.events if what == "begin"}
@@ -84,7 +84,7 @@ def _run(agenda: Agenda, recorder: _Recorder, threads: int, pool: Helpers) -> Di
 
 @contextmanager
 def _helpers(count: int) -> Iterator[Helpers]:
-    """Helpers who all still answer in the end."""
+    """Yields helpers that all still answer in the end."""
     helpers = Helpers(count)
     helpers.start()
     yield helpers
@@ -143,13 +143,13 @@ def test_dispatch_on_one_thread_runs_the_most_urgent_ready_node_first(dag: tuple
 
 
 def _lengths(node: int, costs: list[int], edges: Edges) -> list[int]:
-    """Of all ways from a node to an end."""
+    """Returns the lengths of all ways from a node to an end."""
     following = [a for b, a in edges if b == node]
     return [costs[node] + length for a in following for length in _lengths(a, costs, edges)] or [costs[node]]
 
 
 def _nobody(_: Callable[[int], None], __: int) -> None:
-    """A pool whose threads never come."""
+    """Starts nothing: a pool whose threads never come."""
 
 
 def test_the_caller_does_everything_where_no_helper_comes() -> None:
@@ -203,7 +203,7 @@ def _interrupt(signals: int, inside: threading.Event, left: list[str]) -> None:
 
 @contextmanager
 def _python_handles_interrupts() -> Iterator[None]:
-    """Python's own handler of SIGINT; a process that a shell starts in the background ignores the signal."""
+    """Sets Python's own handler of SIGINT, which a process that a shell starts in the background ignores."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield
@@ -228,7 +228,7 @@ def _too_much() -> None:
 
 
 def _interrupted(run: Dispatch) -> bool:
-    """Whether an interrupt came out of it, one way or the other."""
+    """Returns whether an interrupt came out of it, one way or the other."""
     try:
         run.run()
     except KeyboardInterrupt:

@@ -34,13 +34,13 @@ THREADS = st.integers(2, 8)
 
 
 def _plan(graph: Graph, **options: Any) -> ExecutionPlan:
-    """Every chunk has bytes of its own, so that a call need only wait for its data."""
+    """Returns a plan in which every chunk has bytes of its own, so that a call need only wait for its data."""
     plan = engine.make_plan(graph, reuse=False, overwrite=False, **options)
     return evolve(plan, schedule=by_data(plan.lowered, "test"))
 
 
 def _in_levels(plan: ExecutionPlan) -> ExecutionPlan:
-    """The same, with a barrier between the levels of the graph: nodes stand level by level, in no order of ticks."""
+    """Returns the same with barriers between the levels of the graph: nodes level by level, in no order of ticks."""
     ticks, before, after = (c.tolist() for c in (plan.schedule.tick, plan.schedule.before, plan.schedule.after))
     level = [0] * len(ticks)
     for b, a in sorted(zip(before, after, strict=True), key=lambda edge: edge[1]):
@@ -61,7 +61,7 @@ def _executor(plan: ExecutionPlan, threads: int) -> ParallelExecutor:
 
 
 def _check_order(plan: ExecutionPlan, timings: tuple[Timing, ...]) -> None:
-    """Of the real beginnings and ends, with barriers replaced by what they stand for."""
+    """Checks the real beginnings and ends, with barriers replaced by what they stand for."""
     at = {t.tick: t for t in timings}
     assert len(at) == len(timings) == len(plan.lowered.calls)
     ticks = plan.schedule.tick.tolist()
@@ -105,7 +105,7 @@ def test_parallel_executor_reads_and_writes_bound_arrays_in_place(graph: Graph, 
 
 
 def _wide(branches: int = 8, width: int = 64) -> Graph:
-    """x -> branches of two operators each -> sums."""
+    """Returns x -> branches of two operators each -> sums."""
     graph = Graph("wide")
     x = graph.input("x", (width, width))
     total = ops.neg(x)

@@ -1,4 +1,4 @@
-"""What explanations say is true: each number and each reason is found again from the calls of the plan."""
+"""Checks that explanations are true: each number and each reason is derived again from the calls of the plan."""
 
 import json
 from typing import Any
@@ -143,7 +143,7 @@ def test_a_counterfactual_program_has_no_later_readers(graph: Graph) -> None:
 
 
 def done_again(alternative: Alternative, graph: Graph, options: dict[str, Any]) -> ExecutionPlan:
-    """What somebody has who does what is advised."""
+    """Returns the plan of a user who follows the advice."""
     other = dict(alternative.options)
     return engine.make_plan(optimise(graph, other.pop("optimise", 0)), **options | other)
 
@@ -214,7 +214,7 @@ def test_neighbours_lie_next_to_a_tensor_while_it_is_alive() -> None:
 
 
 def residual() -> Graph:
-    """y = tanh(x) + x: tanh may write over x, which is read later."""
+    """Returns y = tanh(x) + x: tanh may write over x, which is read later."""
     graph = Graph("residual")
     x = graph.input("x", (256,))
     graph.output(added(graph, "join", "add", added(graph, "squash", "tanh", x), x), "y")
@@ -222,7 +222,7 @@ def residual() -> Graph:
 
 
 def added(graph: Graph, name: str, kind: str, *inputs: Var) -> Var:
-    """An operator and its output, both of that name."""
+    """Returns an operator and its output, both of that name."""
     (out,) = graph.add(find(kind), inputs, name=name, output_names=[name])
     return out
 
@@ -301,7 +301,7 @@ def test_explanations_say_what_was_not_measured() -> None:
 
 
 def test_an_explanation_says_what_proves_the_bound_and_what_is_copied() -> None:
-    """Of what is fed nothing can be computed inside the output of a concatenation."""
+    """Inputs of a graph cannot be computed inside the output of a concatenation."""
     graph = Graph("copied")
     x, y = graph.input("x", (2, 4)), graph.input("y", (2, 4))
     joined: Var = ops.concat([x, y], axis=0)

@@ -1,4 +1,4 @@
-"""What is claimed of all orders is held against all orders, by brute force."""
+"""Checks claims about all orders against all orders, by brute force."""
 
 from typing import Any
 

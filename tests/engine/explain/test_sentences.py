@@ -1,4 +1,4 @@
-"""What explanations say in corners: nothing given back, no arena, one of a thing, updated parameters."""
+"""Explanations of rare cases: nothing given back, no arena, one of a thing, updated parameters."""
 
 import numpy as np
 import pytest
@@ -93,7 +93,7 @@ def test_without_reuse_no_tick_is_the_reason() -> None:
 
 
 def test_an_updated_parameter_is_whole() -> None:
-    """What it holds after the run lies in its bytes: where the one is thought away, so is the other."""
+    """A parameter's new value lies in its bytes: where the one is left out, so is the other."""
     graph = Graph("step")
     w = graph.parameter(np.ones(256, np.float32), "w")
     x = graph.input("x", (256,))

@@ -21,7 +21,7 @@ def _trace(*events: Event) -> Trace:
 
 
 def _events(steps: list[tuple[int, int]]) -> Iterator[Event]:
-    """A step brings a chunk, or takes it away if it is there."""
+    """Yields the events of steps: each brings a chunk, or takes it away if it is there."""
     here = set[int]()
     for chunk, size in steps:
         yield _event(FREE, chunk) if chunk in here else _event(ALLOC, chunk, size)

@@ -23,7 +23,7 @@ _NODE = re.compile(r"( *)n(\d+): (\d+) (.*)")
 
 @frozen
 class Snapshot:
-    """What a file says of one time."""
+    """The record of one time in a file."""
 
     time: float
     heap: int
@@ -65,7 +65,7 @@ def test_each_part_of_the_tree_is_the_sum_of_its_parts(trace: Trace) -> None:
 
 
 def _check(nodes: list[tuple[int, int, int]], at: int) -> int:
-    """The node that comes behind that one and all below it."""
+    """Checks a node and all below it; returns the node behind them."""
     depth, children, size = nodes[at]
     after, total = at + 1, 0
     for _ in range(children):

@@ -24,7 +24,7 @@ HOSTILE = ("-1", '"\n</script><script>alert(1)</script>', "\ud800", "y" * 10_000
 
 
 def analysed(text: str) -> tuple[int, int, list[int]]:
-    """Peak address, bytes of weights and bytes alive in each operator, as graph_info_analyze.py reckons them."""
+    """Returns peak address, bytes of weights and bytes alive in each operator, as graph_info_analyze.py does."""
     record = json.loads(text)
     peak = weights = 0
     alive = {name: 0 for name in record["opr"]}

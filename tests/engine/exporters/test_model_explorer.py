@@ -52,7 +52,7 @@ def test_the_form_is_that_of_graph_node_data() -> None:
 
 
 def onnx_graph() -> Graph:
-    """A node that becomes several operators, one without a name, and a convolution with a workspace."""
+    """Returns a node that becomes several operators, one without a name, and a convolution with a workspace."""
     weights = {"w": np.ones((4, 3, 3, 3), np.float32)}
     nodes = [
         node("Conv", ["x", "w"], ["h"], name="/layer/conv"),

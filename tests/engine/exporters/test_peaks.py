@@ -45,7 +45,7 @@ def _json(data: bytes) -> int:
 
 
 def _chrome(data: bytes) -> int:
-    """The counter, the instant and the sum of the slices that are open."""
+    """Returns the peak of the counter; checks the instant against the slices that are open."""
     events = json.loads(data)["traceEvents"]
     [instant] = [e["args"]["bytes"] for e in events if e["name"] == "peak"]
     size = {e["id"]: e["args"]["bytes"] for e in events if e["ph"] == "b"}
@@ -67,7 +67,7 @@ def _pytorch(data: bytes) -> int:
 
 
 def _massif(data: bytes) -> int:
-    """The snapshot that is said to be the peak, which is the highest."""
+    """Returns the bytes of the snapshot that is marked as the peak, which must be the highest."""
     snapshots = re.findall(r"mem_heap_B=(\d+)\nmem_heap_extra_B=(\d+)\n.*\nheap_tree=(\w+)", data.decode())
     totals = [(int(heap) + int(extra), tree) for heap, extra, tree in snapshots]
     [peak] = [total for total, tree in totals if tree == "peak"]
@@ -80,7 +80,7 @@ def _speedscope(data: bytes) -> int:
 
 
 def _megengine(data: bytes) -> int:
-    """A chunk that takes over the bytes of another lives one tick less than is told, as MegEngine's reader has it."""
+    """Returns the peak as MegEngine's reader counts: an overwriter lives one tick less than the file has it."""
     chunks = [c for c in json.loads(data)["chunk"].values() if c["type"] == "static_mem"]
     return max(_change_sums(list(_changes(chunks))))
 
@@ -93,7 +93,7 @@ def _changes(chunks: list[dict[str, str]]) -> Iterator[tuple[int, int]]:
 
 
 def _change_sums(changes: list[tuple[int, int]]) -> Iterator[int]:
-    """In a tick, what goes goes first."""
+    """Yields the sums of changes of bytes; within a tick, frees come first."""
     return accumulate(size for _, size in sorted(changes))
 
 
@@ -102,7 +102,7 @@ def _model_explorer(data: bytes) -> int:
 
 
 def _html(data: bytes) -> int:
-    """Of the packed columns of the page."""
+    """Returns the peak of the facts in the page's payload."""
     [packed] = re.findall(rb'<script class="payload" type="text/plain">([^<]+)<', data)
     raw = gzip.decompress(base64.b64decode(packed))
     facts: dict[str, Any] = json.loads(raw[4 : 4 + int.from_bytes(raw[:4], "little")])["facts"]
@@ -133,7 +133,7 @@ _GRAPHS: Mapping[str, Callable[[], Graph]] = {
 
 @pytest.fixture(scope="module", params=["squeezenet", "padded", "random", "parallel", "training"])
 def plan(request: pytest.FixtureRequest) -> ExecutionPlan:
-    """Plans that peak while an operator runs."""
+    """Draws plans that peak while an operator runs."""
     graph = _GRAPHS.get(request.param, zoo.squeezenet)()
     padding = 100 if request.param == "padded" else 0
     return engine.make_plan(graph, padding=padding, parallel="exact" if request.param == "parallel" else "")
@@ -146,7 +146,7 @@ def test_the_peak_of_every_format_is_that_of_the_report(plan: ExecutionPlan, nam
 
 @pytest.fixture(scope="module")
 def plans_at_once() -> tuple[ExecutionPlan, ...]:
-    """Plans of operators that may run at once, some of which may have more alive than one run has."""
+    """Returns plans of operators that may run at once; some may have more alive than one run has."""
     many = [build(seeded(seed), 20) for seed in range(4)] + [random_training(seeded(seed), 5) for seed in range(3)]
     plans = tuple(engine.make_plan(g, parallel="exact", strategy="greedy_by_size") for g in (*many, _branches()))
     assert any(plan.report().peak_bytes > plan.trace().facts.peak_bytes for plan in plans)

@@ -25,7 +25,7 @@ EVENTS = messages.TrackEvent
 
 
 def _packets(trace: Trace) -> tuple[dict[int, Any], list[Any]]:
-    """Descriptors by track, and what has a time."""
+    """Returns descriptors by track, and the packets that have a time."""
     read = messages.Trace.FromString(exported("perfetto", trace)).packet
     tracks = {p.track_descriptor.uuid: p.track_descriptor for p in read if p.HasField("track_descriptor")}
     return tracks, [p for p in read if p.HasField("track_event")]

@@ -56,7 +56,7 @@ def test_live_blocks_lie_in_segments_and_apart_and_peak_as_the_trace_does(trace:
 
 
 def _replayed(snapshot: Snapshot) -> int:
-    """Most bytes that are in blocks, whichever event is looked at."""
+    """Returns the most bytes that are in blocks after any event."""
     [events] = snapshot["device_traces"]
     blocks, segments, most = dict[int, int](), dict[int, int](), 0
     for event in events:
@@ -89,7 +89,7 @@ def _check_apart(blocks: dict[int, int], segments: dict[int, int]) -> None:
 
 
 def _check_end(segments: list[Snapshot], blocks: dict[int, int]) -> None:
-    """Blocks tile their segment; what is alive in the end is marked."""
+    """Checks that blocks tile their segment, and that what is alive in the end is marked."""
     live = dict[int, int]()
     for segment in segments:
         top = segment["address"]
@@ -129,7 +129,7 @@ def test_frames_tell_tensor_operator_and_model_even_of_names_that_readers_leave_
 
 @pytest.fixture(scope="module")
 def viz() -> Any:
-    """PyTorch's own functions on snapshots."""
+    """Returns PyTorch's own functions on snapshots."""
     return pytest.importorskip("torch.cuda._memory_viz", reason="torch is not installed: pip install torch")
 
 

@@ -18,7 +18,7 @@ SANDWICH = "3"
 
 @contextmanager
 def _opened(browser: Session, trace: Trace, folder: Path) -> Iterator[Any]:
-    """Speedscope as soon as it has read the file of a trace."""
+    """Opens speedscope, and yields it as soon as it has read the file of a trace."""
     viewer, file = node_module("speedscope/dist/release/index.html"), folder / "trace.speedscope.json"
     with file.open("wb") as out:
         speedscope.write(trace, out)
@@ -29,7 +29,7 @@ def _opened(browser: Session, trace: Trace, folder: Path) -> Iterator[Any]:
 
 
 def _exported(page: Any, folder: Path) -> dict[str, Any]:
-    """What speedscope understood, as it saves it."""
+    """Returns what speedscope understood, as it saves it."""
     with page.expect_download() as waiting:
         page.get_by_text("Export").click()
     waiting.value.save_as(folder / "exported.json")

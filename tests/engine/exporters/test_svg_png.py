@@ -30,7 +30,7 @@ LARGEST = 2_000_000
 
 
 def _boxes(text: str) -> list[tuple[ET.Element, list[str]]]:
-    """Boxes of chunks, and the lines of their titles."""
+    """Returns boxes of chunks, and the lines of their titles."""
     boxes = [(rect, rect.findtext(f"{SVG}title")) for rect in ET.fromstring(text).iter(f"{SVG}rect")]
     return [(rect, title.split("\n")) for rect, title in boxes if title is not None]
 

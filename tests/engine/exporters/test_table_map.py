@@ -1,4 +1,4 @@
-"""What people read in a terminal: a table and a map, at any width, with colour or without, of whatever names."""
+"""A table and a map for people in a terminal, at any width, with colour or without, of any names."""
 
 import io
 import re

@@ -20,7 +20,7 @@ SPEC = TensorSpec((3,), np.dtype("float32"))
 
 
 def counted(calls: list[int]) -> Deferred:
-    """Each array has other numbers than the one before."""
+    """Returns a constant whose arrays have other numbers each time, and counts them in `calls`."""
 
     def make() -> Array:
         calls.append(len(calls))
@@ -58,7 +58,7 @@ def test_misaligned_constants_are_copied(count: int, monkeypatch: pytest.MonkeyP
 
 
 def folded() -> Graph:
-    """y = x @ w, where w is the transpose of a constant."""
+    """Returns y = x @ w, where w is the transpose of a constant."""
     graph = Graph()
     x, weights = graph.input("x", (2, 200)), np.arange(200 * 300, dtype=np.float32).reshape(300, 200) / 1e4
     graph.output(ops.matmul(x, ops.transpose(graph.constant(weights), (1, 0))), "y")

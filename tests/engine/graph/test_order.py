@@ -16,14 +16,14 @@ def _names(count: int) -> list[str]:
 
 @st.composite
 def waits(draw: st.DrawFn) -> Waits:
-    """Any graph, with and without cycles."""
+    """Draws any graph, with and without cycles."""
     count = draw(st.integers(0, 8))
     return [draw(st.lists(st.integers(0, count - 1), max_size=3)) for _ in range(count)]
 
 
 @st.composite
 def acyclic(draw: st.DrawFn) -> Waits:
-    """Item i waits only for items that stand in front of it in a hidden order."""
+    """Draws items of which each waits only for items in front of it in a hidden order."""
     count = draw(st.integers(1, 8))
     hidden = draw(st.permutations(range(count)))
     predecessors: Waits = [[] for _ in range(count)]

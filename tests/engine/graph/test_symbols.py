@@ -23,7 +23,7 @@ TEN = np.asarray(10)
 
 
 def array(*dims: Any, shape: tuple[int, ...] | None = None) -> Derived:
-    """An int64 array of dimensions and numbers."""
+    """Returns an int64 array of dimensions and numbers."""
     table = next(d.table for d in dims if isinstance(d, Dim))
     symbolic = of_dims(dims, (len(dims),) if shape is None else shape, INT, table)
     assert isinstance(symbolic, Derived)
@@ -31,7 +31,7 @@ def array(*dims: Any, shape: tuple[int, ...] | None = None) -> Derived:
 
 
 def derived(schema: str, *operands: Derived | Array, **attrs: Any) -> Derived:
-    """The only output."""
+    """Returns the only output."""
     table = next(o.table for o in operands if isinstance(o, Derived))
     (output,) = derive(find(schema), operands, MappingProxyType(attrs), table)
     return output

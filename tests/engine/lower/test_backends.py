@@ -1,4 +1,4 @@
-"""What computes: the choice of back-ends, what the plan says of it, threads."""
+"""Back-ends: how they are chosen, what the plan says of them, threads."""
 
 import logging
 

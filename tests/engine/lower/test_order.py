@@ -23,7 +23,7 @@ OTHERS = st.sampled_from([name for name in ORDERS if name != GIVEN])
 
 
 def _branches(count: int = 6) -> Graph:
-    """Branches that grow and shrink again. As given all grow first; one after the other takes least."""
+    """Returns branches that grow and shrink again: all grow first as given; one after the other takes least."""
     graph = Graph("branches")
     x = graph.input("x", (64,))
     grown = [ops.tanh(ops.expand(x + float(i), (16, 64))) for i in range(count)]

@@ -41,7 +41,7 @@ Choose = Callable[[int], int]
 
 
 def concat_graph(choose: Choose) -> Graph:
-    """Concatenations of what was computed: of activations, of each other, of views, twice of the same.
+    """Returns concatenations of activations, of each other, of views, twice of the same.
 
     Of rows, or of the channels of a batch, whose images lie apart then.
     """
@@ -120,7 +120,7 @@ def test_nested_graphs_run_the_same_whatever_option_is_off(graph: Graph, overwri
 
 
 def dense_block(channels: int = 4, layers: int = 3, batch: int = 1) -> Graph:
-    """What each layer adds is put behind all that it reads, as in DenseNet."""
+    """Returns a block as in DenseNet: what each layer adds is put behind all that it reads."""
     graph = Graph("dense block")
     x = ops.relu(graph.input("x", (batch, channels, 6, 6)))
     for _ in range(layers):
@@ -141,7 +141,7 @@ def test_a_dense_block_copies_nothing() -> None:
 
 
 def test_features_that_are_joined_again_and_again_are_there_once() -> None:
-    """As in PyTorch's DenseNet: each layer joins all features anew. The earlier results are views of the last."""
+    """PyTorch's DenseNet joins all features anew in each layer. The earlier results are views of the last."""
     graph = Graph("features")
     features = [ops.relu(graph.input("x", (1, 3, 8)))]
     for _ in range(4):
@@ -228,7 +228,7 @@ def test_nesting_is_off_on_demand_and_where_calls_run_at_once() -> None:
 
 
 def narrow(rows: int) -> Graph:
-    """Two columns side by side: as many runs of bytes as there are rows."""
+    """Returns two columns side by side: as many runs of bytes as there are rows."""
     graph = Graph("narrow")
     x = graph.input("x", (rows, 3))
     graph.output(ops.concat([ops.tanh(x), ops.relu(x)], axis=1), "y")
@@ -265,7 +265,7 @@ def _refusals(graph: Graph, *, nest: bool = True) -> dict[str, NestRefusal]:
 
 
 def test_a_concatenation_that_is_not_nested_says_why() -> None:
-    """Of what is fed nothing can be computed inside the output; of what is computed all can."""
+    """Inputs of the graph cannot be computed inside the output; all computed values can."""
     graph = Graph("reasons")
     x, y = graph.input("x", (2, 4)), graph.input("y", (2, 4))
     fed: Var = ops.concat([x, y], axis=0)

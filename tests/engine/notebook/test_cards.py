@@ -25,7 +25,7 @@ EMPTY = {"rect", "path", "circle"}
 
 @define
 class Page(HTMLParser):
-    """What a browser makes of a card: tags with their attributes, and texts. Fails where tags do not nest."""
+    """The content of a card in a browser: tags with their attributes, and texts. Fails where tags do not nest."""
 
     tags: list[tuple[str, dict[str, str]]] = field(factory=list)
     texts: list[str] = field(factory=list)
@@ -55,7 +55,7 @@ class Page(HTMLParser):
 
     @property
     def sizes(self) -> list[int]:
-        """Of bars, in bytes."""
+        """Returns the sizes of bars, in bytes."""
         titles = [a["title"] for tag, a in self.tags if tag == "div" and "title" in a]
         return [int(title.removesuffix(" B")) for title in titles]
 

@@ -22,7 +22,7 @@ RESOURCES = pytest.importorskip("bokeh.resources")
 
 
 def _columns(plot: Any) -> dict[str, np.ndarray[Any, Any]]:
-    """Of all rectangles, in the order of their addresses and ticks."""
+    """Returns the columns of all rectangles, in the order of their addresses and ticks."""
     sources = [s.data for s in plot.select({"type": MODELS.ColumnDataSource}) if s.name == "chunks"]
     if not sources:
         return {}

@@ -16,7 +16,7 @@ from engine.notebook.register import register_cards
 
 @pytest.fixture
 def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A running shell that keeps no history."""
+    """Yields a running shell that keeps no history."""
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
     running = InteractiveShell.instance(config=Config(HistoryManager={"enabled": False}))
     yield running

@@ -32,7 +32,7 @@ class Case:
 def _case(
     nodes: Sequence[Any], inputs: Mapping[str, Any], feeds: Callable[[Rng], Feeds], stages: int, **initializers: Any
 ) -> Case:
-    """`inputs` are shapes of floats, or shapes and element types."""
+    """Returns a case; `inputs` are shapes of floats, or shapes and element types."""
     infos = [value(k, *v) if isinstance(v, list) else value(k, v) for k, v in inputs.items()]
     outputs = [o for o in nodes[-1].output if o]
     opset = initializers.pop("opset", 17)

@@ -12,7 +12,7 @@ from tests.helpers.onnx.small_models import model, node, run_ours, value
 
 
 def _shape(dims: Sequence[int | str | None], **options: Any) -> str:
-    """The shape of the one input, as text."""
+    """Returns the shape of the one input, as text."""
     return str(load_onnx(model([node("Relu", ["x"])], [value("x", dims)]), **options).inputs["x"].spec)
 
 

@@ -36,12 +36,12 @@ def model(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def _data(model: Path) -> Path:
-    """The file that has the weights."""
+    """Returns the file that has the weights."""
     return next((p for p in model.parent.iterdir() if p.name == "w.bin"), model)
 
 
 def _overwrite(path: Path) -> None:
-    """In place, and later than before whatever the clock's steps are."""
+    """Writes in place, and later than before whatever the clock's steps are."""
     before = path.stat()
     with path.open("r+b") as file:
         file.seek(-1, os.SEEK_END)

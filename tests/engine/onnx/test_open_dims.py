@@ -29,7 +29,7 @@ def _random(shape: Sequence[int], seed: int = 0) -> Array:
 
 
 def _check(proto: Any, exe: Executable, feeds: Mapping[str, Array], *, exact: bool = True) -> None:
-    """As onnxruntime has it, and to the bit as the graph that was read for these very shapes."""
+    """Checks outputs against onnxruntime's, and to the bit against the graph that was read for these very shapes."""
     outputs = exe.run(dict(feeds))
     fixed = engine.load_onnx(proto, shapes={name: array.shape for name, array in feeds.items()})
     same = engine.compile(fixed).run(dict(feeds))
@@ -79,7 +79,7 @@ def test_onnx_convolutions_of_open_dimensions(batch: int, h: int, w: int) -> Non
 
 
 def _attention(heads: int, size: int) -> Any:
-    """As PyTorch exports it: shapes are read, gathered and put together; a mask is made of a range."""
+    """Returns attention as PyTorch exports it: shapes are read, gathered and joined; a mask is made of a range."""
     width = heads * size
     nodes = [
         node("Shape", ["x"], ["s"]),
@@ -213,7 +213,7 @@ def test_two_inputs_share_the_lengths_of_a_name() -> None:
 
 
 def test_names_that_must_be_equal_or_a_number_are() -> None:
-    """As in models whose exporter has lost the names."""
+    """Some exporters lose the names of dimensions."""
     nodes = [node("MatMul", ["x", "w"], ["h"]), node("Add", ["h", "m"], ["k"]), node("Concat", ["k", "z"], axis=1)]
     inputs = [value("x", (None, None, None)), value("m", ("mb", "mt", 5)), value("z", ("zb", "zt", None))]
     proto = model(nodes, inputs, initializers={"w": _random((7, 5))})

@@ -24,7 +24,7 @@ HOSTILE = "\"'</script><script>alert(1)</script>\n" + "y" * 10_000
 
 
 def saved(folder: Path, proto: Any, **options: Any) -> Path:
-    """The path of a new file with the model and a plan of it."""
+    """Returns the path of a new file with the model and a plan of it."""
     onnx.save(proto, folder / "model.onnx")
     graph = engine.load_onnx(folder / "model.onnx")
     engine.save_plan(engine.make_plan(graph, **options), folder / "model.onnx", folder / "planned.onnx")

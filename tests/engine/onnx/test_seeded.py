@@ -32,7 +32,7 @@ def test_a_light_network_with_seeded_weights_agrees_with_onnxruntime(name: str) 
 
 
 def _layers() -> Any:
-    """A convolution, a residual sum, a classifier; all constants alike, as in the light models."""
+    """Returns a convolution, a residual sum, a classifier; all constants alike, as in the light models."""
     ones = {
         "w": (4, 4, 3, 3), "s": (4,), "b": (4,), "m": (4,), "v": (4,), "scale": (4,), "fc": (5, 4), "fb": (5,),
     }  # fmt: skip

@@ -36,5 +36,5 @@ def test_the_page_of_operators_is_up_to_date() -> None:
 
 
 def _any_newest(text: str) -> str:
-    """The newest operator set is the installed package's, not ours."""
+    """Sets the newest operator set to the installed package's, not ours."""
     return re.sub(r"Operator sets 7 to \d+", "Operator sets 7 to N", text)

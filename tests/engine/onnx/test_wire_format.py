@@ -17,7 +17,7 @@ SIZES = st.lists(st.integers(0, 3000), max_size=5)
 
 
 def model_of(arrays: list[Any]) -> Any:
-    """Each array is an output."""
+    """Returns a model in which each array is an output."""
     names = [f"w{i}" for i in range(len(arrays))]
     nodes = [helper.make_node("Identity", [n], [f"{n}_out"]) for n in names]
     outputs = [

@@ -1,4 +1,4 @@
-"""What passes are written with: an edit keeps a graph runnable, names and state, and takes away what is not needed."""
+"""Edits, of which passes are written: a graph stays runnable, names and state are kept, unread operators go."""
 
 import numpy as np
 import pytest

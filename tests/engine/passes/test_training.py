@@ -16,7 +16,7 @@ OPTIMISERS: dict[str, Optimiser] = {"sgd": SGD(0.1, momentum=0.9), "adam": Adam(
 
 
 def _perceptron(optimiser: Optimiser) -> Graph:
-    """Two layers, with Gelu and a normalisation in pieces between them."""
+    """Returns two layers, with Gelu and a normalisation in pieces between them."""
     rng, graph = np.random.default_rng(0), Graph("perceptron")
     x, target = graph.input("x", (4, 6)), graph.input("target", (4, 3))
     first, second = (

@@ -209,7 +209,7 @@ def test_the_judge_refuses_an_update_that_assigns_a_parameter_to_itself() -> Non
 
 
 def _twin(graph: Graph) -> Graph:
-    """The inputs and the very parameters of a graph."""
+    """Returns a graph with the same inputs and the very parameters."""
     twin = Graph(graph.name)
     for var, parameter in graph.parameters.items():
         twin.parameter(parameter.initial, var.name)

@@ -60,7 +60,7 @@ def test_a_budget_is_the_goal_of_a_second_search(monkeypatch: pytest.MonkeyPatch
 
 
 def products() -> Graph:
-    """Three products in a row: two of four tensors live at once, and naive planning keeps all four."""
+    """Returns three products in a row: two of four tensors live at once, and naive planning keeps all four."""
     graph = Graph("products")
     weights = np.ones((16, 16), np.float32)
     graph.output(graph.input("x", (16, 16)) @ weights @ weights @ weights)

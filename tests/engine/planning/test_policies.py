@@ -34,7 +34,7 @@ def _bound(graph: Graph, which: int) -> tuple[str, ...]:
 
 
 def at_once(plan: ExecutionPlan) -> ExecutionPlan:
-    """The same places, but calls wait for data alone."""
+    """Returns the same places, but calls wait for data alone."""
     return evolve(plan, schedule=by_data(plan.lowered, "data"))
 
 
@@ -98,7 +98,7 @@ def test_a_budget_changes_no_plan_and_what_it_says_is_proved_is_true(graph: Grap
 
 
 def _wide(branches: int) -> Graph:
-    """x -> branches of three operators each -> a sum."""
+    """Returns x -> branches of three operators each -> a sum."""
     graph = Graph("wide")
     x = graph.input("x", (16,))
     graph.output(ops.sum(*(ops.tanh(ops.neg(ops.mul(x, float(i)))) for i in range(branches))), "y")
@@ -139,7 +139,7 @@ def _plans(seed: int, window: int) -> dict[str, ExecutionPlan]:
 
 
 def _slots(seed: int, window: int = 1000) -> dict[str, int]:
-    """Arenas of one graph in values, in which all that must hold between them holds."""
+    """Returns the arenas of one graph, counted in values; checks all that must hold between them."""
     plans = _plans(seed, window)
     plans["all"], plans["releaser"] = (shared_by(plans[""], r) for r in (all_of_one_colour, releaser_of_one_colour))
     slots = {policy: plan.arena_bytes // SLOT for policy, plan in plans.items()}

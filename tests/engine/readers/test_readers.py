@@ -136,7 +136,7 @@ def _renamed(trace: Trace, name: str) -> Trace:
 
 
 def _changed(kind: str, /, **changes: Any) -> Trace:
-    """The first event of a kind has other values."""
+    """Returns a change that gives the first event of a kind other values."""
 
     def change(events: list[Event]) -> list[Event]:
         at = next(i for i, e in enumerate(events) if e.kind == kind)

@@ -33,7 +33,7 @@ def trained(draw: st.DrawFn, most: int = 14) -> Graph:
 
 
 def _trained(graph: Graph, **options: object) -> dict[str, Array]:
-    """Outputs and parameters after some steps."""
+    """Returns outputs and parameters after some steps."""
     exe = engine.compile(graph, nodes=NODES, **options)  # type: ignore[arg-type]
     for seed in range(STEPS):
         outcome = exe.run(random_feeds(graph, seed))
@@ -41,7 +41,7 @@ def _trained(graph: Graph, **options: object) -> dict[str, Array]:
 
 
 def _smallest_budget(graph: Graph, budget: int) -> int:
-    """The budget, or what recomputing gets down to where that is more."""
+    """Returns the budget, or what recomputing gets down to where that is more."""
     try:
         plan = make_plan(graph, budget=budget, nodes=NODES)
     except BudgetError as error:
@@ -165,7 +165,7 @@ def test_plans_that_recomputing_does_not_help_are_left_alone(option: dict[str, A
 
 
 def _run_again(reads: str) -> tuple[Graph, Graph]:
-    """y = z = exp(tanh(x)), and the same with a second exponential, of something else perhaps, for z."""
+    """Returns y = z = exp(tanh(x)), and the same with a second exponential for z, perhaps of something else."""
     before, after = Graph("g"), Graph("g")
     ops.exp(ops.tanh(before.input("x", (4,))))
     expected = {"x": after.input("x", (4,))}

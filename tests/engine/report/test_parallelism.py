@@ -15,7 +15,7 @@ from tests.helpers.graphs.random_graphs import graphs
 
 
 def _diamond() -> Graph:
-    """x -> a -> (b, c) -> d, where b is a chain of two."""
+    """Returns x -> a -> (b, c) -> d, where b is a chain of two."""
     graph = Graph("diamond")
     a = ops.relu(graph.input("x", (8,)))
     graph.output(ops.add(ops.tanh(ops.neg(a)), ops.abs(a)), "y")

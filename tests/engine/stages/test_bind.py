@@ -24,12 +24,12 @@ SEEDS = st.integers(0, 10**6)
 
 
 def lines(graph: Graph) -> list[str]:
-    """All that the graph says, but for its name, and for constants, which are listed when they are used first."""
+    """Returns the graph's text but for its name, and for constants, which are listed when they are used first."""
     return sorted(line for line in graph.text().splitlines()[1:] if not line.startswith(("  constant", "  derived")))
 
 
 def concrete(choose: Choose, lengths: Mapping[str, int]) -> Graph | str:
-    """The graph that is built with numbers, or why there is none."""
+    """Returns the graph that is built with numbers, or why there is none."""
     try:
         return build(choose, lengths)
     except OpError as error:
@@ -95,7 +95,7 @@ def test_every_mode_gives_the_same_bits_as_no_plan(seed: int, lengths: dict[str,
 
 
 def net(shape: tuple[Any, ...] = ("n", 4)) -> Graph:
-    """x, and tanh(x) times the sum of its rows."""
+    """Returns x, and tanh(x) times the sum of its rows."""
     graph = Graph("net")
     x = graph.input("x", shape)
     graph.output(ops.tanh(x) * ops.reduce_sum(x, (0,)), "y")

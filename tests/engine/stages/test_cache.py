@@ -47,12 +47,12 @@ def fail() -> Any:
 
 
 def stage() -> Any:
-    """As good as one: the cache looks at none."""
+    """Returns a stand-in for a stage: the cache reads none."""
     return object()
 
 
 def run(cache: PlanCache, keys: Run, *, fails: bool = False) -> list[CachedStage]:
-    """Looks for the stages of a run; the last may fail, if it is not there."""
+    """Asks for the stages of a run; the last may fail, if it is not there."""
     cache.start()
     stages = [cache.get(key, stage) for key in (keys[:-1] if fails else keys)]
     if fails:
@@ -62,7 +62,7 @@ def run(cache: PlanCache, keys: Run, *, fails: bool = False) -> list[CachedStage
 
 
 def kept(cache: PlanCache) -> set[tuple[Hashable, ...]]:
-    """All that hangs in the tree."""
+    """Returns the paths of all entries in the tree."""
     paths: set[tuple[Hashable, ...]] = set()
     left: list[tuple[tuple[Hashable, ...], CachedStage]] = [((k,), e) for k, e in cache._first.items()]
     while left:

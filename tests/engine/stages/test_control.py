@@ -21,19 +21,19 @@ MODES: Any = st.sampled_from([{}, {"mode": "dynamic"}, {"debug": "poison"}])
 
 
 def rows(count: int, seed: int = 0) -> Array:
-    """Small integers, so that sums are exact."""
+    """Returns small integers, so that sums are exact."""
     return np.random.default_rng(seed).integers(-4, 5, (count, 3)).astype(np.float32)
 
 
 def known_bytes(exe: Executable) -> int:
-    """The arena of one plan of the whole run, in which all that was read had been known."""
+    """Returns the arena of one plan of the whole run, in which all that was read had been known."""
     executor = staged(exe)
     whole = whole_graph(executor.template, exe.stages[0].before, "whole", executor.history)
     return plan_graph(whole, Options()).arena_bytes
 
 
 def growing() -> Graph:
-    """As long as there are fewer rows than "most", the sum of all rows becomes one more."""
+    """Returns a loop: as long as there are fewer rows than "most", the sum of all rows becomes one more."""
     graph = Graph("growing")
     x, most = graph.input("x", ("n", 3)), graph.input("most", (), "int64")
 
@@ -197,7 +197,7 @@ def test_a_branch_that_does_not_fit_is_refused_before_it_runs() -> None:
 
 @pytest.mark.parametrize("in_stages", [False, True])
 def test_lengths_that_a_turn_carries_on_are_those_of_that_turn(in_stages: bool) -> None:
-    """As a number, and as a view of an array that is made of it, both used one turn later."""
+    """A length is used one turn later, as a number and as a view of an array that is made of it."""
     graph = Graph("lengths")
     x, k = graph.input("x", ("n", 3)), graph.input("k", (), "int64")
 

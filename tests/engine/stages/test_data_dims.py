@@ -17,7 +17,7 @@ HUGE = 2**50
 
 
 def fronts(later: bool, index: int = 0) -> Graph:
-    """The first rows of "x" [n], as many as an element of "k" [m] says, or one of what is computed of it."""
+    """Returns the first rows of "x" [n], as many as an element of "k" [m] says, or one of what is computed of it."""
     graph = Graph("fronts")
     x, k = graph.input("x", ("n",)), graph.input("k", ("m",), "int64")
     graph.output(ops.exp(ops.slice(x, [0], [graph.data_dim(k + k if later else k, index)], [0])), "y")
@@ -57,7 +57,7 @@ def test_where_no_made_up_number_fits_the_error_says_how_to_tell_better_ones() -
 
 
 def wide(compute: Callable[[Var], Var]) -> Graph:
-    """Of "x" [n], HUGE rows."""
+    """Returns a graph of HUGE copies of "x" [n]."""
     graph = Graph("wide")
     x = graph.input("x", ("n",))
     many: Any = (HUGE, x.shape[0])

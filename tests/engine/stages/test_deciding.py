@@ -29,7 +29,7 @@ WAYS: dict[str, Callable[[int], int]] = {
 
 
 def add(graph: Graph, numbers: Var, index: int, way: str) -> None:
-    """An output that depends on one element, in some way."""
+    """Adds an output that depends on one element, in some way."""
     dim: Any = graph.data_dim(numbers, index)
     one = graph.constant(np.ones(1, np.int64))
     if way == "length":
@@ -46,7 +46,7 @@ def add(graph: Graph, numbers: Var, index: int, way: str) -> None:
 
 
 def network(used: dict[int, str], is_fed: bool) -> Executable:
-    """A graph of "k" [COUNT] with a use of some elements, of k itself or of what is computed of it."""
+    """Returns a graph of "k" [COUNT] with a use of some elements, of k itself or of what is computed of it."""
     graph = Graph("picks")
     k = graph.input("k", (COUNT,), "int64")
     numbers = k if is_fed else k + graph.constant(np.ones(COUNT, np.int64))
@@ -152,7 +152,7 @@ def test_deciding_elements_are_found_in_bodies() -> None:
 
 
 def shrinking(goes_on: bool) -> Executable:
-    """A loop that drops a row each turn: as often as "turns" says, or while enough are left."""
+    """Returns a loop that drops a row each turn: as often as "turns" says, or while enough are left."""
     graph = Graph("shrinking")
     x, turns = graph.input("x", ("n",)), graph.input("turns", (), "int64")
     if goes_on:

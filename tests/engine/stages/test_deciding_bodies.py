@@ -1,4 +1,4 @@
-"""What decides in bodies: guards behind the last operator, counters, constants; and whether it is seen from outside."""
+"""Elements that decide in bodies: guards behind the last operator, counters, constants; and how they are noticed."""
 
 from collections.abc import Callable
 from typing import Any

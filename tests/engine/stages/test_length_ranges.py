@@ -27,7 +27,7 @@ SMALL = EncoderSize(layers=2, width=24, heads=3, sequence="seq", batch="batch")
 
 
 def images() -> Graph:
-    """A small net of images."""
+    """Returns a small net of images."""
     rng, graph = np.random.default_rng(0), Graph("images")
     x = graph.input("x", ("batch", 3, "side", "side"))
     for channels in (8, 12):
@@ -128,7 +128,7 @@ def test_the_costs_of_a_bounded_plan() -> None:
 
 
 def pairs() -> Graph:
-    """Rows that are taken two by two."""
+    """Returns a graph whose rows are taken two by two."""
     graph = Graph("pairs")
     x = graph.input("x", ("n", 4))
     graph.output(ops.exp(ops.reshape(x, (x.shape[0] // 2, 8))), "y")

@@ -16,7 +16,7 @@ def thresholds(least: float, sure: float) -> dict[str, Array]:
 
 
 def detections(count: int, seed: int) -> dict[str, Array]:
-    """What the tail of a detector is fed."""
+    """Returns feeds of the tail of a detector."""
     rng = np.random.default_rng(seed)
     arrays = rng.standard_normal((1, count, 4)) * 4, rng.random((1, CLASSES, count)), rng.standard_normal((count, 64))
     return {n: a.astype(np.float32) for n, a in zip(("boxes", "scores", "features"), arrays, strict=True)}

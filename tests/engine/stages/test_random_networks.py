@@ -29,7 +29,7 @@ def check(exe: Executable, net: Net, seed: int) -> None:
 
 
 def check_addresses(exe: Executable) -> None:
-    """What a stage takes over is where the stage before left it, which the judge was told too."""
+    """Checks that what a stage takes over lies where the stage before left it, as the judge was told."""
     left: dict[str, Array] = {}
     runners = {entry.stage: runner for entry, runner in staged(exe)._runners.items()}
     for stage in exe.stages:

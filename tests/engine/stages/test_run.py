@@ -30,7 +30,7 @@ def rows(count: int, width: int = 4) -> Array:
 
 
 def noting(name: str) -> OpSchema:
-    """-x, and the name in SEEN when it runs."""
+    """Returns a schema of -x that notes its name in SEEN when it runs."""
 
     def infer(specs: Specs, _: Attrs) -> Specs:
         return specs
@@ -46,13 +46,13 @@ def noting(name: str) -> OpSchema:
 
 
 def positive(x: Var) -> Var:
-    """The rows whose first element is above nought: a cut."""
+    """Returns the rows whose first element is above nought: a cut."""
     kept: Var = ops.compress(x, ops.less(0.0, x[:, 0]), axis=0)
     return kept
 
 
 def ran(build: Callable[[Graph, Var], None], *feeds: Array, **options: Any) -> tuple[Executable, dict[str, Array]]:
-    """A graph of "x" [n, 4] after a run for each of the feeds; the outputs of the last."""
+    """Returns a graph of "x" [n, 4] after a run for each of the feeds; the outputs of the last."""
     graph = Graph("cut")
     build(graph, graph.input("x", ("n", 4)))
     exe = engine.compile(graph, **options)
@@ -63,7 +63,7 @@ def ran(build: Callable[[Graph, Var], None], *feeds: Array, **options: Any) -> t
 
 
 def signs(*numbers: int) -> Array:
-    """Rows with these first elements."""
+    """Returns rows with these first elements."""
     x = rows(len(numbers))
     x[:, 0] = numbers
     return x
@@ -149,7 +149,7 @@ def test_a_shape_that_is_computed_element_by_element() -> None:
 
 
 def large(graph: Graph, x: Var) -> None:
-    """The second stage takes as much as the data want."""
+    """Adds two stages: the second takes as much as the data want."""
     some = positive(graph.add(noting("first"), [x])[0] * -1.0)
     wide = graph.add(noting("second"), [some @ np.ones((4, 256), np.float32)])[0]
     graph.output(ops.reduce_sum(wide, (1,)), "y")
@@ -218,7 +218,7 @@ def kept_beside(graph: Graph, x: Var) -> None:
 
 
 def two_plans() -> tuple[PlacedPlan, PlacedPlan, str]:
-    """Of neighbouring stages, and the largest tensor that is handed over."""
+    """Returns plans of neighbouring stages, and the largest tensor that is handed over."""
     exe, _ = ran(kept_beside, signs(1, 2, 3))
     one, other = (stage.plan for stage in exe.stages)
     sizes = {n: other.lowered.values[v].spec.nbytes for n, v in other.lowered.inputs.items()}

@@ -83,7 +83,7 @@ def test_executors_that_share_plans_have_arenas_of_their_own() -> None:
 
 
 def halves() -> Executable:
-    """ "x" [n] as so many rows as "shape" says, halved, of so many columns: two stages."""
+    """Returns a graph of two stages: "x" [n] in half as many rows and half as many columns as "shape" has."""
     graph = Graph("halves")
     x, shape = graph.input("x", ("n",)), graph.input("shape", (2,), "int64")
     half: Any = ops.div(shape, np.asarray(2))

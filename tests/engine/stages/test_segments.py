@@ -20,7 +20,7 @@ BYTE = np.dtype(np.uint8)
 
 
 def piece(memory: Memory, low: int, count: int, step: int = 1) -> Array:
-    """Bytes from `low` on, every so many-th; backwards where the step is negative."""
+    """Returns bytes from `low` on, every `step`-th; backwards where the step is negative."""
     first = low if step > 0 else low + (count - 1) * -step
     return memory.view(Layout(first, (count,), (step,), 1), BYTE)
 

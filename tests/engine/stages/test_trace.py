@@ -26,14 +26,14 @@ CUTS = st.lists(st.integers(0, WIDTH - 1), min_size=1, max_size=3)
 def ran(
     cuts: Sequence[int], keep: Sequence[bool] = (), length: int = 9, padding: int = 0, mode: str = "static"
 ) -> Executable:
-    """Such a graph after a run."""
+    """Returns such a graph after a run."""
     exe = engine.compile(staged_graph(cuts, keep), mode=mode, padding=padding)
     exe.run({"x": rows(length, len(cuts))})
     return exe
 
 
 def check_balanced(events: Sequence[Event]) -> None:
-    """What is allocated is freed once, lies still meanwhile, and what is live is the sum of it."""
+    """Checks that what is allocated is freed once, lies still meanwhile, and that live bytes are the sum of it."""
     alive: dict[int, Event] = {}
     for event in events:
         if event.kind in ("free", "overwrite"):
@@ -53,7 +53,7 @@ def check_balanced(events: Sequence[Event]) -> None:
 
 
 def check_apart(events: Sequence[Event]) -> None:
-    """No two live chunks share a byte, in whichever stage they were planned."""
+    """Checks that no two live chunks share a byte, in whichever stage they were planned."""
     alive: dict[int, tuple[int, int]] = {}
     for event in events:
         alive.pop(event.overwrites, None)

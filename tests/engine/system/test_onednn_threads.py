@@ -28,7 +28,7 @@ def _four_processors(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def counts(monkeypatch: pytest.MonkeyPatch) -> set[int]:
-    """For which numbers of threads primitives are asked for."""
+    """Returns the numbers of threads for which primitives are asked for."""
     asked, create = set[int](), primitives._primitives
 
     def counting(case: Any, count: int) -> Any:

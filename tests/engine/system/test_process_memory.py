@@ -1,4 +1,4 @@
-"""What the system says of this process, and that nothing fails where it says nothing."""
+"""Figures of the system about this process; nothing fails where it gives none."""
 
 import sys
 from pathlib import Path

@@ -32,7 +32,7 @@ def open_batch() -> Graph:
 
 @contextmanager
 def deprecated(old: str, new: str) -> Iterator[None]:
-    """One warning, at a line of this file, that has both names."""
+    """Yields one warning, at a line of this file, that has both names."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield

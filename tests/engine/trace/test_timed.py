@@ -53,7 +53,7 @@ def test_estimated_runs_are_as_balanced_and_keep_to_the_schedule(graph: Graph, k
 
 
 def check_balanced(events: tuple[Event, ...]) -> None:
-    """In order of time; what begins ends."""
+    """Checks that events are in order of time, and that what begins ends."""
     assert [e.seconds for e in events] == sorted(e.seconds for e in events)
     begun = Counter((e.tick, e.thread) for e in events if e.kind == "begin")
     assert begun == Counter((e.tick, e.thread) for e in events if e.kind == "end")

@@ -85,7 +85,7 @@ def test_a_heap_that_knows_no_addresses_tells_of_none() -> None:
 
 
 def of_problem_of(plan: engine.ExecutionPlan) -> Events:
-    """What reference counting asks a heap for."""
+    """Returns what reference counting asks a heap for."""
     return of_chunks(buffers_of(plan, "dynamic").chunks)
 
 

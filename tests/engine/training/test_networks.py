@@ -38,7 +38,7 @@ def _feeds(graph: Graph, seed: int) -> dict[str, Array]:
 
 
 def _check_gradients(graph: Graph, feeds: dict[str, Array]) -> None:
-    """Every parameter's, to 1e-5 of its largest element; in float64, so that only a wrong rule can differ.
+    """Checks every parameter's, to 1e-5 of its largest element; in float64, where only a wrong rule can differ.
 
     Some are zero but for rounding (of what a softmax or a normalization takes away), next to what others have.
     """

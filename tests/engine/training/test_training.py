@@ -31,7 +31,7 @@ def _counter() -> Graph:
 
 
 def _ways(graph: Graph) -> dict[str, Executable]:
-    """The graph, ready in every mode."""
+    """Returns the graph, ready in every mode."""
     executables = {"static": engine.compile(graph), "dynamic": engine.compile(graph, mode="dynamic")}
     executables["poison"] = engine.compile(graph, debug="poison")
     executables |= {policy: engine.compile(graph, parallel=policy, threads=2) for policy in POLICIES}
@@ -40,7 +40,7 @@ def _ways(graph: Graph) -> dict[str, Executable]:
 
 
 def _mlp(seed: int, width: int, optimiser: Optimiser, dtype: str = "float64") -> Graph:
-    """Two layers, a row of which is used twice."""
+    """Returns two layers, a row of which is used twice."""
     rng, graph = np.random.default_rng(seed), Graph("mlp")
     x, target = graph.input("x", (5, width), dtype), graph.input("target", (5, 2), dtype)
     first = graph.parameter(rng.normal(size=(width, width)).astype(dtype), "first")

@@ -13,7 +13,7 @@ from tests.helpers.allocator.strategies import problems
 
 
 def _alive(problem: Problem, tick: int) -> int:
-    """Bytes of those that are alive in a tick; of an overwriter and what it overwrites, the overwriter's."""
+    """Returns the bytes alive in a tick; of an overwriter and what it overwrites, the overwriter's."""
     until = problem.end.copy()
     until[problem.dest] = problem.begin[problem.src]
     return int(problem.size[(problem.begin <= tick) & (tick < until)].sum())

@@ -42,7 +42,7 @@ def shown(browser: Session, tmp_path: Path) -> Open:
 
 
 def _until(page: Page, expression: str) -> None:
-    """The page's own policy lets no text become a program, so Playwright cannot wait inside it."""
+    """Waits; the page's own policy lets no text become a program, so Playwright cannot wait inside it."""
     for _ in range(200):
         if page.evaluate(expression):
             return

@@ -1,4 +1,4 @@
-"""What the page is given: all of a plan, by the bytes that its script reads."""
+"""The payload of a page: all of a plan, by the bytes that its script reads."""
 
 import gzip
 import json

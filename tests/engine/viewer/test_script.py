@@ -20,7 +20,7 @@ needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is
 
 
 def _run(main: str, data: Any) -> Any:
-    """What `main`, a module among those of the page, makes of `data`."""
+    """Returns what `main`, a module among those of the page, makes of `data`."""
     script = flatten(dict(modules()) | {"main": main})
     done = subprocess.run(
         ["node", "-e", script], input=json.dumps(data), text=True, capture_output=True, check=True, timeout=60
@@ -116,7 +116,7 @@ def test_a_tower_that_seldom_sinks_stays_low_and_holds_all(patience: int) -> Non
 
 @needs_node
 def test_a_long_queue_is_stacked_at_once() -> None:
-    """So many that closing each gap at once would take billions of steps."""
+    """Closing each gap of this queue at once would take billions of steps."""
     main = (
         'import { stack } from "./stacking.js";\n'
         + "const n = 100000;\n"

@@ -1,4 +1,4 @@
-"""What the page tells of runs of all kinds: bounds, peaks and ticks, in words and in its curves."""
+"""Values that the page shows of runs of all kinds: bounds, peaks and ticks, in words and in its curves."""
 
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -30,13 +30,13 @@ def plan() -> ExecutionPlan:
 
 @pytest.fixture(scope="module")
 def timed() -> Trace:
-    """Of a run whose peak is in a late stage."""
+    """Returns a run whose peak is in a late stage."""
     return staged(3)
 
 
 @pytest.fixture(scope="module")
 def parallel() -> Trace:
-    """Of two threads, with times that are estimated and so are always the same; its peak is in the beginning."""
+    """Returns a run of two threads whose times are estimated, and so always the same; it peaks in the beginning."""
     return engine.make_plan(zoo.squeezenet(), parallel="exact").trace(threads=2)
 
 
@@ -49,7 +49,7 @@ def _saved(page: Page) -> ET.Element:
 
 
 def _heights(page: Page, what: str) -> list[float]:
-    """The y of all points of a curve, in bytes."""
+    """Returns the y of all points of a curve, in bytes."""
     [path] = (p for p in _saved(page).iter(f"{SVG}path") if p.get("stroke") == COLOURS[what] and p.get("fill") == "none"
               and p.get("d", "").count("L") > 1)  # fmt: skip
     high = page.locator("#curves").bounding_box()["height"] - TOP - BOTTOM

@@ -14,7 +14,7 @@ SMALL = EncoderSize(layers=2, width=48, heads=4, sequence=16, batch=2)
 
 
 def by_hand(x: Array, size: EncoderSize, graph: Graph) -> Array:
-    """The network in float64."""
+    """Returns the network in float64."""
     hand, x = ByHand.of(graph), x.astype(np.float64)
     for _ in range(size.layers):
         x = hand.encoder_layer(x, size.heads, np.array(True))

@@ -49,7 +49,7 @@ def test_the_least_image_is_the_least_that_can_be_built(name: str) -> None:
 
 
 def not_built(build: Callable[..., Graph], image: int) -> bool:
-    """Whether the network itself, with no check, has a window that is larger than what it slides over."""
+    """Returns whether the network itself, unchecked, has a window that is larger than what it slides over."""
     with pytest.raises(Exception, match="does not fit into"):
         build.__wrapped__(1, image)  # type: ignore[attr-defined]
     return True

@@ -21,12 +21,12 @@ Feeds = dict[str, Array]
 
 
 def images(graph: Graph) -> list[Feeds]:
-    """One batch of noise."""
+    """Returns one batch of noise."""
     return [random_feeds(graph)]
 
 
 def texts(graph: Graph) -> list[Feeds]:
-    """One batch of tokens, of which some only fill up."""
+    """Returns one batch of tokens, of which some only fill up."""
     rng, shape = np.random.default_rng(0), graph.inputs["ids"].shape
     lengths = np.arange(shape[1], shape[1] - shape[0], -1, dtype=np.int32)
     mask = (np.arange(shape[1]) < lengths[:, None]).astype(np.int64)
@@ -36,7 +36,7 @@ def texts(graph: Graph) -> list[Feeds]:
 
 
 def pieces(graph: Graph) -> list[Feeds]:
-    """A text in pieces, the second of which reads what the first has left in the caches."""
+    """Returns a text in pieces, the second of which reads what the first has left in the caches."""
     rng, (batch, tokens) = np.random.default_rng(0), graph.inputs["ids"].shape
     capacity = next(iter(graph.parameters)).shape[0]
     starts = range(0, capacity - tokens + 1, tokens)
@@ -62,13 +62,13 @@ SMALL: dict[str, Callable[[], Graph]] = {
 
 
 def difference(actual: Array, wanted: Array) -> float:
-    """The largest, relative to the largest element."""
+    """Returns the largest difference, relative to the largest element."""
     assert actual.shape == wanted.shape and actual.dtype == wanted.dtype
     return float(np.abs(actual - wanted).max() / np.abs(wanted).max())
 
 
 def check(graph: Graph, runs: Iterable[Feeds]) -> None:
-    """Outputs and what parameters hold, run after run, without and with all passes."""
+    """Checks outputs and what parameters hold, run after run, without and with all passes."""
     theirs = OnnxSession(graph)
     ours = {level: engine.compile(engine.optimise(graph, level)) for level in LEVELS}
     for feeds in runs:

@@ -63,7 +63,7 @@ def test_a_small_bert_is_what_numpy_computes(batch: int, sequence: int, seed: in
 
 
 def decoded(graph: Graph, ids: Array, size: GptSize) -> Array:
-    """Logits behind each token, every one of which reads all before it."""
+    """Returns logits behind each token, every one of which reads all before it."""
     hand = ByHand.of(graph)
     token, x = hand.arrays["token/weight"], hand.arrays["position/weight"][: ids.shape[1]]
     x = token[ids] + x

@@ -35,7 +35,7 @@ def give_weights(graph: Graph, module: nn.Module) -> None:
 
 
 def check(name: str, image: int) -> None:
-    """As it was built, and behind all passes."""
+    """Checks the network as it was built, and behind all passes."""
     module, graph = MODULES[name](), NETWORKS[name](2, image, seed=2)
     give_weights(graph, module)
     x: Array = np.random.default_rng(1).standard_normal((2, 3, image, image), dtype=np.float32)

@@ -17,14 +17,14 @@ RATE = 1e-4
 
 
 def feeds_of(graph: Graph) -> dict[str, Array]:
-    """Numbers, and labels, tokens, masks and types that are 0 or 1."""
+    """Returns numbers, and labels, tokens, masks and types that are 0 or 1."""
     rng = np.random.default_rng(0)
     drawn = {n: rng.standard_normal(v.shape, dtype=np.float32) for n, v in graph.inputs.items()}
     return {n: a if graph.inputs[n].dtype.kind == "f" else (a > 0).astype(np.int64) for n, a in drawn.items()}
 
 
 def check_training(graph: Graph) -> None:
-    """Three steps on one batch, in one arena and with reference counting."""
+    """Checks three steps on one batch, in one arena and with reference counting."""
     before = sum(parameter.trainable for parameter in graph.parameters.values())
     step = engine.train_step(graph, graph.outputs["loss"], engine.SGD(RATE))
     assert len(step.gradients) == before

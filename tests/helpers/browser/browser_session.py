@@ -26,7 +26,7 @@ class Session:
     def visit(
         self, path: Path, *, allowed: tuple[str, ...] = (), is_ours: bool = True, before: str = "", **how: Any
     ) -> Iterator[Any]:
-        """A page of a file, as a Playwright `Page`; `how` is what Playwright's `new_context` takes.
+        """Opens a file's page, as a Playwright `Page`; `how` is what Playwright's `new_context` takes.
 
         The script `before` runs before those of the page. Afterwards it must have said nothing, and loaded nothing but
         itself and addresses that begin with one of `allowed`; a page that is not ours may say what it likes.
@@ -45,7 +45,7 @@ class Session:
 
 
 def listened(page: Any, address: str, allowed: tuple[str, ...], is_ours: bool) -> list[str]:
-    """What a page says that it should not, from now on."""
+    """Returns a list that collects, from now on, the messages and requests of a page that should not be."""
     complaints = list[str]()
 
     def dismiss(dialog: Any) -> None:
@@ -68,7 +68,7 @@ def listened(page: Any, address: str, allowed: tuple[str, ...], is_ours: bool) -
 
 @contextmanager
 def session() -> Iterator[Session]:
-    """A browser of its own; skips the test where there is none."""
+    """Starts a browser of its own; skips the test where there is none."""
     if why := what_is_missing():
         pytest.skip(why)
     with chromium() as browser:
@@ -76,13 +76,13 @@ def session() -> Iterator[Session]:
 
 
 def node_module(path: str) -> Path:
-    """A file that npm installed; skips the test where it is missing."""
+    """Returns the path of a file that npm installed; skips the test where it is missing."""
     if not (MODULES / path).exists():
         pytest.skip("packages of npm are not installed: npm ci --prefix tests/browser")
     return MODULES / path
 
 
 def aria(page: Any) -> Mapping[str, Any]:
-    """Chromium's accessibility tree by node id, as its developer tools tell it."""
+    """Returns Chromium's accessibility tree by node id, as its developer tools tell it."""
     tree = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")
     return {node["nodeId"]: node for node in tree["nodes"]}

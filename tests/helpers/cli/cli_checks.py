@@ -1,4 +1,4 @@
-"""What tests of the command line have in common."""
+"""Calls of the command line, and the files that they read."""
 
 import json
 from collections.abc import Sequence
@@ -17,13 +17,13 @@ SOLVED = {"file", "buffers", "arena_bytes", "lower_bound", "gap", "strategy", "s
 
 
 def save(folder: Path, text: str, name: str = "buffers.csv") -> str:
-    """The path of a new file with a text in it."""
+    """Writes a text to a new file, and returns its path."""
     (folder / name).write_text(text)
     return str(folder / name)
 
 
 def data(arguments: Sequence[str], capsys: Capture) -> dict[str, Any]:
-    """The JSON object that a command prints."""
+    """Returns the JSON object that a command prints."""
     assert main([*arguments, "--json"]) == 0
     shown = capsys.readouterr()
     assert shown.err == ""
@@ -32,7 +32,7 @@ def data(arguments: Sequence[str], capsys: Capture) -> dict[str, Any]:
 
 
 def error(arguments: Sequence[str], code: int, capsys: Capture) -> str:
-    """The one line on stderr of a command that ends with `code` and prints nothing else."""
+    """Returns the one line on stderr of a command that ends with `code` and prints nothing else."""
     assert main(arguments) == code
     shown = capsys.readouterr()
     lines = shown.err.splitlines()

@@ -17,13 +17,13 @@ _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
 @frozen
 class Screen:
-    """What stands on an endless screen, without spaces at the ends of lines."""
+    """The lines on an endless screen, without spaces at their ends."""
 
     text: str
 
     @classmethod
     def of(cls, written: str) -> "Screen":
-        """What carriage returns leave of it; styles are not seen."""
+        """Returns the screen after carriage returns; styles are not seen."""
         lines = [_overwritten(line) for line in _STYLE.sub("", written).split("\n")]
         return cls("\n".join(lines))
 
@@ -37,7 +37,7 @@ def _overwritten(line: str) -> str:
 
 @frozen
 class Done:
-    """What a process wrote to the terminal, stdout and stderr together, and its exit code."""
+    """The output of a process on the terminal, stdout and stderr together, and its exit code."""
 
     written: str
     code: int
@@ -57,7 +57,7 @@ def in_terminal(*arguments: str, **environment: str) -> Done:
 
 
 def _read(descriptor: int) -> bytes:
-    """What has come; nothing where the other end is closed, which Linux tells by an error."""
+    """Returns what has come; nothing where the other end is closed, which Linux tells by an error."""
     try:
         return os.read(descriptor, 1 << 16)
     except OSError:

@@ -16,12 +16,12 @@ Pool = list[Var]
 
 @st.composite
 def control_graphs(draw: st.DrawFn, depth: int = 2) -> Graph:
-    """A graph of some operators, with control flow in at most so many levels."""
+    """Draws a graph of some operators, with control flow in at most `depth` levels."""
     return build_control(lambda n: draw(st.integers(0, n - 1)), depth)
 
 
 def build_control(choose: Choose, depth: int = 2) -> Graph:
-    """The same from choices."""
+    """Builds the same from choices."""
     graph = Graph("random")
     pool = [graph.input(f"x{i}", _SHAPES[choose(len(_SHAPES))]) for i in range(1 + choose(2))]
     pool.append(graph.constant(np.linspace(-1, 1, 24, dtype=np.float32).reshape(4, 6)))
@@ -42,7 +42,7 @@ def _several(pool: Pool, choose: Choose) -> tuple[Var, ...]:
 
 
 def _inside(arguments: tuple[Var, ...], around: Pool, choose: Choose, depth: int) -> Pool:
-    """What a body makes of what it is given, and of what it finds around it; the given vars first."""
+    """Returns the vars of a body: its arguments first, then what it computes from them and from vars around it."""
     pool, graph = list(arguments), arguments[0].graph
     assert isinstance(graph, Graph)
     if choose(2):
@@ -54,7 +54,7 @@ def _inside(arguments: tuple[Var, ...], around: Pool, choose: Choose, depth: int
 
 
 def _alike(pool: Pool, wanted: tuple[Var, ...], choose: Choose) -> tuple[Var, ...]:
-    """Vars of these specs, late ones more often: new ones, the same ones or in another order."""
+    """Returns vars of these specs, late ones more often: new ones, the same ones or in another order."""
     alike = []
     for var in wanted:
         same = [v for v in pool if v.spec == var.spec]

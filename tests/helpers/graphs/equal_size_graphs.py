@@ -41,7 +41,7 @@ MIX = OpSchema("mix", _same, (Kernel("numpy", _bind),), arity=(1, 3))
 
 
 def dag(seed: int, window: int = 1000, operators: int = 40) -> Graph:
-    """Each operator reads one to three of the last `window` values; what nobody reads is an output."""
+    """Returns a graph whose operators read one to three of the last `window` values; unread ones are outputs."""
     rng, graph = np.random.default_rng(seed), Graph(f"dag{seed}")
     pool, unread = [graph.input("x", (SLOT // 4,))], dict[int, None]()
     for i in range(1, operators + 1):
@@ -57,7 +57,7 @@ def dag(seed: int, window: int = 1000, operators: int = 40) -> Graph:
 
 
 def users_of(plan: ExecutionPlan) -> list[list[int]]:
-    """By chunk: the ticks that touch it, in order; the feed is tick 0, the fetch the last."""
+    """Returns by chunk the ticks that touch it, in order; the feed is tick 0, the fetch the last."""
     lowered, users = plan.lowered, [set[int]() for _ in range(len(plan.chunks))]
     touched = [(call.tick, call.inputs + call.outputs + call.workspace) for call in lowered.calls]
     touched += [(0, tuple(lowered.inputs.values())), (len(lowered.stages) + 1, tuple(lowered.outputs.values()))]
@@ -69,7 +69,7 @@ def users_of(plan: ExecutionPlan) -> list[list[int]]:
 
 
 def order_of(plan: ExecutionPlan) -> Matrix:
-    """[a, b]: tick a is over before tick b begins, by the data alone; the feed is first, the fetch is last."""
+    """Returns [a, b]: whether tick a is over before tick b begins, by the data alone."""
     waits, last = by_data(plan.lowered, "data"), len(plan.lowered.stages) + 1
     edges = [(0, last)]
     edges += [edge for tick in waits.tick.tolist() for edge in ((0, tick), (tick, last))]
@@ -79,7 +79,7 @@ def order_of(plan: ExecutionPlan) -> Matrix:
 
 
 def path_colours(order: Matrix) -> list[int]:
-    """By tick: MXNet's colours. The longest chain has colour 0, of the rest the longest has colour 1, to the end."""
+    """Returns MXNet's colours by tick: the longest chain has 0, of the rest the longest has 1, and so on."""
     colour, number = [-1] * len(order), 0
     while -1 in colour:
         chains = dict[int, list[int]]()
@@ -92,17 +92,17 @@ def path_colours(order: Matrix) -> list[int]:
 
 
 def all_of_one_colour(users: list[int], taker: int, colour: list[int]) -> bool:
-    """MXNet's rule as it must be meant: all users of the old value and the taker have one colour."""
+    """Returns whether all users of the old value and the taker have one colour: MXNet's rule as it must be meant."""
     return {colour[tick] for tick in users} == {colour[taker]}
 
 
 def releaser_of_one_colour(users: list[int], taker: int, colour: list[int]) -> bool:
-    """The trap: the operator that releases the old value, the last in sequence, and the taker have one colour."""
+    """Returns whether the last user in sequence and the taker have one colour: the rule that is not enough."""
     return colour[users[-1]] == colour[taker]
 
 
 def shared_by(plan: ExecutionPlan, rule: Rule) -> ExecutionPlan:
-    """The plan with its chunks placed anew, by a rule, and no more waiting than for data."""
+    """Returns the plan with its chunks placed anew by a rule, and no more waiting than for data."""
     users, colour = users_of(plan), path_colours(order_of(plan))
     free = [[a[-1] < b[0] and rule(a, b[0], colour) for b in users] for a in users]
     apart = np.argwhere(~np.array(free) & ~np.array(free).T & np.tri(len(users), k=-1, dtype=bool))

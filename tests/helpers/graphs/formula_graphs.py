@@ -19,7 +19,7 @@ Formula = Callable[[Var], Var]
 
 
 def over_root(above: Var, below: Var, way: str) -> Var:
-    """above / sqrt(below) in one of five ways."""
+    """Writes above / sqrt(below) in one of five ways."""
     ways: Mapping[str, Callable[[], Var]] = {
         "div": lambda: above / ops.sqrt(below),
         "reciprocal": lambda: above * ops.reciprocal(ops.sqrt(below)),
@@ -34,7 +34,7 @@ WAYS = ("div", "reciprocal", "one over", "power", "half power")
 
 
 def layer_norm(x: Var, way: str = "div", *, twice: bool = False, by_product: bool = False) -> Var:
-    """Without scale and bias; the centred x is computed `twice`, or squared by a product."""
+    """Writes it without scale and bias; the centred x is computed `twice`, or squared by a product."""
     mean = ops.reduce_mean(x, (-1,))
     centred = x - mean
     again = x - mean if twice else centred
@@ -43,7 +43,7 @@ def layer_norm(x: Var, way: str = "div", *, twice: bool = False, by_product: boo
 
 
 def spread_norm(x: Var) -> Var:
-    """TensorFlow's, which multiplies x and the mean by the same number."""
+    """Writes TensorFlow's, which multiplies x and the mean by the same number."""
     mean = ops.reduce_mean(x, (-1,))
     centred = x - mean
     variance = ops.reduce_mean(centred * centred, (-1,))
@@ -52,19 +52,19 @@ def spread_norm(x: Var) -> Var:
 
 
 def rms_norm(x: Var, way: str = "div") -> Var:
-    """With a scale."""
+    """Writes it with a scale."""
     return over_root(x, ops.reduce_mean(ops.pow(x, 2.0), (-1,)) + 1e-6, way) * SCALE
 
 
 def softmax(x: Var, *, shifted: bool = True, by_reciprocal: bool = False) -> Var:
-    """With the maximum subtracted from the exponents, or without."""
+    """Writes it with the maximum subtracted from the exponents, or without."""
     power = ops.exp(x - ops.reduce_max(x, (-1,)) if shifted else x)
     total = ops.reduce_sum(power, (-1,))
     return power * ops.reciprocal(total) if by_reciprocal else power / total
 
 
 def log_softmax(x: Var) -> Var:
-    """By the logarithm of the sum."""
+    """Writes it by the logarithm of the sum."""
     shifted = x - ops.reduce_max(x, (-1,))
     return shifted - ops.log(ops.reduce_sum(ops.exp(shifted), (-1,)))
 
@@ -136,12 +136,12 @@ ALL = tuple(formula for formulas, _ in FORMULAS.values() for formula in formulas
 
 @st.composite
 def formula_graphs(draw: st.DrawFn) -> Graph:
-    """Formulas behind each other; now and then something else reads one of their pieces."""
+    """Draws formulas behind each other; now and then something else reads one of their pieces."""
     return build_formulas(lambda n: draw(st.integers(0, n - 1)))
 
 
 def build_formulas(choose: Choose) -> Graph:
-    """The same from choices."""
+    """Builds the same from choices."""
     graph = Graph("formulas")
     pool = [graph.input("x", (2, 3, 6))]
     for _ in range(1 + choose(4)):

@@ -31,7 +31,7 @@ class _Source:
 
 
 def image_net(choose: Choose, most: int = MOST_MOVES) -> Graph:
-    """A graph from choices, of one input and one or two outputs."""
+    """Builds a graph from choices, of one input and one or two outputs."""
     source = _Source(choose, np.random.default_rng(choose(100)))
     graph = Graph("images")
     pool = [_conv(graph.input("x", _SHAPES[choose(len(_SHAPES))]), [], source)]
@@ -46,7 +46,7 @@ def image_net(choose: Choose, most: int = MOST_MOVES) -> Graph:
 
 @st.composite
 def image_nets(draw: st.DrawFn, most: int = MOST_MOVES) -> Graph:
-    """A network of at most so many moves."""
+    """Draws a network of at most `most` moves."""
     return image_net(lambda n: draw(st.integers(0, n - 1)), most)
 
 
@@ -70,7 +70,7 @@ def _activation(x: Var, _: list[Var], source: _Source) -> Var:
 
 
 def _arithmetic(x: Var, _: list[Var], source: _Source) -> Var:
-    """With one number, one a channel, or one a last index."""
+    """Adds arithmetic with one number, one a channel, or one a last index."""
     ones = (1,) * (x.ndim - 2)
     shapes = ((), (x.shape[1], *ones), (1, x.shape[1], *ones), (x.shape[-1],), (1, *x.shape[1:]))
     array = source.draw(*shapes[source.choose(len(shapes))]) + np.float32(1)
@@ -107,7 +107,7 @@ def _response(x: Var, _: list[Var], source: _Source) -> Var:
 
 
 def _gate(x: Var, _: list[Var], source: _Source) -> Var:
-    """Squeeze and excite."""
+    """Adds squeeze and excite."""
     w = source.draw(x.shape[1], x.shape[1], *(1,) * (x.ndim - 2))
     return x * ops.sigmoid(ops.conv(ops.global_average_pool(x), w))
 
@@ -121,7 +121,7 @@ def _shuffle(x: Var, _: list[Var], __: _Source) -> Var:
 
 
 def _cut(x: Var, _: list[Var], source: _Source) -> Var:
-    """Some channels, a border, the other half, or twice the size."""
+    """Takes some channels, a border, the other half, or twice the size."""
     axis, which = 1 + source.choose(2), source.choose(4)
     if which == 0:
         return ops.slice(x, (0,), ((x.shape[axis] + 1) // 2,), (axis,))
@@ -134,7 +134,7 @@ def _cut(x: Var, _: list[Var], source: _Source) -> Var:
 
 
 def _blocks(x: Var, _: list[Var], source: _Source) -> Var:
-    """Channels to pixels, or pixels to channels, by two."""
+    """Turns channels to pixels, or pixels to channels, by two."""
     mode = ("DCR", "CRD")[source.either()]
     if x.ndim == 4 and x.shape[1] % 4 == 0:
         return ops.depth_to_space(x, 2, mode)

@@ -25,12 +25,12 @@ class _Weights:
         return self.rng.standard_normal(shape).astype(np.float32) / 2
 
     def layer(self, summands: int, *shape: int) -> Array:
-        """Sums of so many products are about as large as what is summed: nothing grows from layer to layer."""
+        """Returns weights by which sums are about as large as what is summed: nothing grows from layer to layer."""
         return self.draw(*shape) * np.float32(2 / np.sqrt(summands))
 
 
 def layered(choose: Choose, most: int = 10) -> Graph:
-    """A graph from choices; its outputs are about as large as its input."""
+    """Builds a graph from choices; its outputs are about as large as its input."""
     graph, weights = Graph("layered"), _Weights(np.random.default_rng(choose(100)))
     pool = [graph.input("x", _SHAPES[choose(len(_SHAPES))])]
     for _ in range(1 + choose(most)):
@@ -44,12 +44,12 @@ def layered(choose: Choose, most: int = 10) -> Graph:
 
 @st.composite
 def layered_graphs(draw: st.DrawFn, most: int = 10) -> Graph:
-    """A network of at most `most` layers."""
+    """Draws a network of at most `most` layers."""
     return layered(lambda n: draw(st.integers(0, n - 1)), most)
 
 
 def _layer(x: Var, _: list[Var], weights: _Weights, choose: Choose) -> Var:
-    """As many channels as before, mostly."""
+    """Adds a layer of as many channels as before, mostly."""
     channels = x.shape[1]
     bias = weights.draw(channels) if choose(2) else None
     if x.ndim == 2:
@@ -78,7 +78,7 @@ def _normalization(x: Var, _: list[Var], weights: _Weights, __: Choose) -> Var:
 
 
 def _arithmetic(x: Var, _: list[Var], weights: _Weights, choose: Choose) -> Var:
-    """With one number, one a channel, or one for each last index, which is no channel of an image."""
+    """Adds arithmetic with one number, one a channel, or one for each last index, which is no channel of an image."""
     shapes = ((), (x.shape[1], *(1,) * (x.ndim - 2)), (1, x.shape[1], *(1,) * (x.ndim - 2)), (x.shape[-1],))
     array = np.clip(weights.draw(*shapes[choose(4)]) + np.float32(1), 0.5, 2)
     functions = (ops.add, ops.sub, ops.mul, ops.div)

@@ -19,7 +19,7 @@ class ByHand:
 
     @classmethod
     def of(cls, graph: Graph) -> "ByHand":
-        """With the constants of a graph."""
+        """Returns the network with the constants of a graph."""
         return cls({var.name: array.astype(np.float64) for var, array in graph.constants.items()})
 
     def layer(self, kind: str) -> str:
@@ -51,7 +51,7 @@ class ByHand:
 
 
 def attention(q: Array, k: Array, v: Array, heads: int, seen: Array) -> Array:
-    """Where `seen` is false, a query does not see a key. It broadcasts to [batch, heads, queries, keys]."""
+    """Returns attention; where `seen`, broadcast to [batch, heads, queries, keys], is false, a key is not seen."""
     shape = (*q.shape[:2], heads, q.shape[2] // heads)
     q, k, v = (a.reshape(shape) for a in (q, k, v))
     scores = np.where(seen, np.einsum("bshd,bthd->bhst", q, k) / math.sqrt(shape[-1]), -np.inf)
@@ -71,7 +71,7 @@ def gelu_tanh(x: Array) -> Array:
 
 
 def lstm_last(x: Array, w: Array, r: Array, bias: Array) -> Array:
-    """The last h [hidden] of one direction over x [time, inputs]; gates i, o, f, c, and a bias for each product."""
+    """Returns the last h [hidden] of one direction over x [time, inputs]; gates i, o, f, c, a bias for each product."""
     hidden = r.shape[1]
     h, cell = np.zeros(hidden), np.zeros(hidden)
     for row in x:
@@ -87,6 +87,6 @@ def _sigmoid(x: Array) -> Array:
 
 
 def pieces(length: int, step: int) -> Iterator[slice]:
-    """0:length in consecutive parts."""
+    """Returns 0:length in consecutive parts."""
     for begin in range(0, length, step):
         yield slice(begin, begin + step)

@@ -1,4 +1,4 @@
-"""What every pass must keep."""
+"""Checks what every pass must keep."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,7 +12,7 @@ from tests.helpers.graphs.unplanned_run import assert_same, random_feeds, run_un
 
 
 def check_exact(graph: Graph, passes: Sequence[Pass]) -> None:
-    """Each pass leaves every bit of the outputs, and has nothing to do a second time."""
+    """Checks that each pass leaves every bit of the outputs, and has nothing to do a second time."""
     feeds = random_feeds(graph)
     wanted: dict[str, Array] = run_unplanned(graph, feeds)
     for each in passes:
@@ -23,7 +23,7 @@ def check_exact(graph: Graph, passes: Sequence[Pass]) -> None:
 
 
 def check_near(actual: Mapping[str, Array], wanted: Mapping[str, Array], tolerance: float = 1e-3) -> None:
-    """Relative to each number, or to the largest of an output; all are finite, or anything would be near enough."""
+    """Checks that all are finite and near, relative to each number or to the largest of an output."""
     assert list(actual) == list(wanted)
     for name, array in wanted.items():
         assert np.isfinite(array).all(), name

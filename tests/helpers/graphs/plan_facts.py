@@ -11,12 +11,12 @@ from ops.tensor.layout import Layout
 
 
 def owner(plan: PlacedPlan, name: str) -> int:
-    """The value that has the bytes of a tensor."""
+    """Returns the value that has the bytes of a tensor."""
     return next(v.owner for v in plan.lowered.values if v.name == name)
 
 
 def reads(plan: PlacedPlan, root: int) -> Iterator[tuple[int, str]]:
-    """(tick, name) of each read of the bytes of a value, with the fetch."""
+    """Returns (tick, name) of each read of the bytes of a value, with the fetch."""
     values, stages = plan.lowered.values, plan.lowered.stages
     for stage in stages:
         if isinstance(stage, (Call, Join)):
@@ -26,7 +26,7 @@ def reads(plan: PlacedPlan, root: int) -> Iterator[tuple[int, str]]:
 
 
 def holds(plan: PlacedPlan, forward: Forward) -> bool:
-    """Whether the reason of a refused overwrite is a fact."""
+    """Returns whether the reason of a refused overwrite is a fact."""
     facts: dict[str, Callable[[PlacedPlan, Forward], bool]] = {
         "later": _later,
         "outside": _outside,
@@ -48,13 +48,13 @@ def holds(plan: PlacedPlan, forward: Forward) -> bool:
 
 
 def overwriters(plan: PlacedPlan) -> dict[int, list[str]]:
-    """Of each chunk that is written over: by which tensor."""
+    """Returns by chunk that is written over the names of the tensors that do it."""
     names = {plan.chunk_of(v.id): v.name for v in plan.lowered.values if v.id in plan.ids and v.owner == v.id}
     return {int(d): [names[int(s)]] for s, d in zip(plan.problem.src, plan.problem.dest, strict=True)}
 
 
 def _later(plan: PlacedPlan, forward: Forward) -> bool:
-    """All that read later are named, and there is one, or its bytes are looked at by a view that somebody reads."""
+    """Returns whether there are later readers of the bytes, also through views, and all of them are named."""
     later = sorted({(t, n) for t, n in reads(plan, owner(plan, forward.input)) if t > forward.tick})
     return bool(later) and sorted({(u.tick, u.tensor) for u in forward.readers}) == later
 
@@ -65,7 +65,7 @@ def _outside(plan: PlacedPlan, forward: Forward) -> bool:
 
 
 def _beside(plan: PlacedPlan, forward: Forward) -> bool:
-    """The operator reads the same bytes in two places."""
+    """Returns whether the operator reads the same bytes in two places."""
     (call,) = (c for c in plan.lowered.calls if c.tick == forward.tick)
     root = owner(plan, forward.input)
     return sum(plan.lowered.values[v].owner == root for v in call.inputs) > 1
@@ -86,7 +86,7 @@ def _parameter(plan: PlacedPlan, forward: Forward) -> bool:
 
 
 def _in_place(plan: PlacedPlan, forward: Forward) -> bool:
-    """Both are in the same bytes of a third."""
+    """Returns whether both are in the same bytes of a third."""
     places = [plan.places[_id(plan, name)].layout.extent for name in (forward.input, forward.output)]
     return places[0][0] + forward.offset == places[1][0] and owner(plan, forward.output) != _id(plan, forward.output)
 
@@ -104,7 +104,7 @@ def _layout(plan: PlacedPlan, name: str) -> Layout:
 
 
 def renamed(name: str) -> Graph:
-    """A graph, an operator and a tensor of one name."""
+    """Returns a graph whose name, operator and tensor are one name."""
     graph = Graph(name)
     x = graph.input("x", (4,))
     (middle,) = graph.add(find("neg"), [x], name=name, output_names=[name])

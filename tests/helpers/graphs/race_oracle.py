@@ -16,7 +16,7 @@ Matrix = npt.NDArray[np.bool_]
 
 
 def reach(schedule: Schedule) -> Matrix:
-    """[a, b]: a path of edges leads from node a to node b. Warshall's algorithm."""
+    """Returns [a, b]: whether a path of edges leads from node a to node b, by Warshall's algorithm."""
     reachable = np.zeros((len(schedule), len(schedule)), bool)
     reachable[schedule.before, schedule.after] = True
     for middle in range(len(schedule)):
@@ -32,7 +32,7 @@ class Oracle:
 
     @cached_property
     def columns(self) -> dict[tuple[Storage, int], range]:
-        """The columns that stand for the bytes of each storage."""
+        """Returns the columns that stand for the bytes of each storage."""
         ends: dict[tuple[Storage, int], int] = {}
         for place in self.plan.places:
             key = _key(place)
@@ -42,7 +42,7 @@ class Oracle:
 
     @cached_property
     def touched(self) -> tuple[Matrix, Matrix]:
-        """[node, byte]: the node reads the byte; the node writes it."""
+        """Returns [node, byte] twice: whether the node reads the byte, and whether it writes it."""
         nodes, size = self.plan.schedule.tick.tolist(), sum(map(len, self.columns.values()))
         reads, writes = np.zeros((len(nodes), size), bool), np.zeros((len(nodes), size), bool)
         for call in self.plan.lowered.calls:
@@ -55,7 +55,7 @@ class Oracle:
 
     @cached_property
     def races(self) -> Matrix:
-        """[a, b, byte]: nodes a < b touch the byte, one of them writes it, and nothing orders them."""
+        """Returns [a, b, byte]: whether nodes a < b touch the byte, one of them writes it, and nothing orders them."""
         reads, writes = self.touched
         apart = np.triu(~reach(self.plan.schedule), 1)[:, :, np.newaxis]
         one, other = writes[:, np.newaxis], writes[np.newaxis]
@@ -63,7 +63,7 @@ class Oracle:
         return met & apart
 
     def column(self, place: Place) -> range:
-        """The columns of the storage that a place lies in."""
+        """Returns the columns of the storage that a place lies in."""
         return self.columns[_key(place)]
 
     def _bytes(self, value: int) -> list[int]:
@@ -76,7 +76,7 @@ def _key(place: Place) -> tuple[Storage, int]:
 
 
 def random_schedule(plan: ExecutionPlan, choose: Choose) -> Schedule:
-    """Calls in order with barriers among them, and random edges; with all edges of the data or without."""
+    """Returns calls in order with barriers among them, and random edges; with all edges of the data or without."""
     ticks = list[int]()
     for call in plan.lowered.calls:
         ticks += [BARRIER] * (choose(4) == 0) + [call.tick]
@@ -90,7 +90,7 @@ def random_schedule(plan: ExecutionPlan, choose: Choose) -> Schedule:
 
 
 def one_afloat(plan: ExecutionPlan, choose: Choose) -> Schedule:
-    """One call after the other, but for one that has some of the following ones to run at once with."""
+    """Returns one call after the other, but for one that may run at once with some of the following ones."""
     count = len(plan.lowered.calls)
     rows = np.argwhere(np.triu(np.ones((count, count), bool), 1))
     if count:
@@ -101,7 +101,7 @@ def one_afloat(plan: ExecutionPlan, choose: Choose) -> Schedule:
 
 
 def scrambled(plan: ExecutionPlan, choose: Choose) -> ExecutionPlan:
-    """The values of the arena lie anywhere in few bytes, so that calls make no sense, but touch bytes all the same."""
+    """Places the values of the arena anywhere in few bytes: calls make no sense, but touch bytes all the same."""
     most = 1 + 4 * choose(60)
     return evolve(plan, places=tuple(_anywhere(p, choose(most)) for p in plan.places))
 

@@ -22,19 +22,19 @@ _LARGEST = 240
 
 
 def seeded(seed: int) -> Choose:
-    """Choices from a seed."""
+    """Returns choices from a seed."""
     rng = np.random.default_rng(seed)
     return lambda n: int(rng.integers(n))
 
 
 @st.composite
 def graphs(draw: st.DrawFn, most: int = 12) -> Graph:
-    """A graph of at most `most` operators."""
+    """Draws a graph of at most `most` operators."""
     return build(lambda n: draw(st.integers(0, n - 1)), most)
 
 
 def build(choose: Choose, most: int = 12) -> Graph:
-    """A graph from choices."""
+    """Builds a graph from choices."""
     graph = Graph("random")
     pool = [graph.input(f"x{i}", _SHAPES[choose(len(_SHAPES))]) for i in range(1 + choose(3))]
     if choose(2):
@@ -54,7 +54,7 @@ def grow(graph: Graph, pool: list[Var], choose: Choose, most: int) -> None:
 
 
 def _pick(pool: list[Var], choose: Choose) -> Var:
-    """Recent vars are taken more often, so that chains grow long."""
+    """Returns a var; recent ones are taken more often, so that chains grow long."""
     return pool[-1 - choose(min(3, len(pool)))] if choose(3) else pool[choose(len(pool))]
 
 
@@ -69,7 +69,7 @@ def _binary(_: Graph, pool: list[Var], choose: Choose) -> tuple[Var, ...]:
 
 
 def _twice(_: Graph, pool: list[Var], choose: Choose) -> tuple[Var, ...]:
-    """The same var read twice, or next to another view of its bytes."""
+    """Reads the same var twice, or next to another view of its bytes."""
     x = _pick(pool, choose)
     if x.ndim < 1 or choose(2):
         return (x + x,)
@@ -170,7 +170,7 @@ def _bind_head(call: Binding) -> Thunk:
 
 
 def _bind_through(call: Binding) -> Thunk:
-    """By way of the workspace, so that a workspace on top of the input shows."""
+    """Copies by way of the workspace, so that a workspace on top of the input shows."""
     (scratch,) = carve(call.workspace, call.signature.x)
 
     def run() -> None:

@@ -20,7 +20,7 @@ class Recipe:
     outputs: tuple[int, ...]
 
     def graph(self, order: Sequence[int]) -> Graph:
-        """The graph with its operators added in that order."""
+        """Returns the graph with its operators added in that order."""
         graph = Graph("recipe")
         values = {-1: graph.input("x", (8, 4))}
         for number in order:
@@ -30,20 +30,20 @@ class Recipe:
         return graph
 
     def orders(self) -> Iterator[tuple[int, ...]]:
-        """All orders in which operators follow what they read; the one of the recipe first."""
+        """Returns all orders in which operators follow what they read; the one of the recipe first."""
         for order in permutations(range(len(self.operators))):
             place = {-1: -1} | {number: at for at, number in enumerate(order)}
             if all(place[n] > max(place[i] for i in self.inputs(n)) for n in order):
                 yield order
 
     def inputs(self, number: int) -> tuple[int, ...]:
-        """What an operator reads."""
+        """Returns the numbers of what an operator reads."""
         kind, left, right = self.operators[number]
         return (left, right) if kind in ("add", "concat") else (left,)
 
 
 def recipe(choose: Choose, most: int = 5) -> Recipe:
-    """A recipe from choices."""
+    """Builds a recipe from choices."""
     count = 3 + choose(most - 2)
     operators, width = list[tuple[str, int, int]](), {-1: 4}
     for number in range(count):

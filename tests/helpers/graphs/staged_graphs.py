@@ -14,7 +14,7 @@ WIDTH = 4
 
 
 def staged_graph(cuts: Sequence[int], keep: Sequence[bool] = (), length: int | str = "n") -> Graph:
-    """Input "x" [n, WIDTH]. Each cut calculates, and keeps the rows whose element in that column is positive.
+    """Returns a graph of "x" [n, WIDTH]: each cut computes, and keeps the rows whose element in a column is positive.
 
     `keep` tells which of the tensors that a cut calculates with are outputs too, so that they stay alive to the end.
     """
@@ -30,7 +30,7 @@ def staged_graph(cuts: Sequence[int], keep: Sequence[bool] = (), length: int | s
 
 
 def sieve(x: Var, column: int) -> Var:
-    """The rows of x [n, WIDTH] whose element in a column is not nought: as many as the data decide."""
+    """Returns the rows of x [n, WIDTH] whose element in a column is not zero: as many as the data decide."""
     graph = x.graph
     assert isinstance(graph, Graph)
     one = ops.reshape(ops.slice(x, (column,), (column + 1,), (1,)), (-1,))
@@ -41,5 +41,5 @@ def sieve(x: Var, column: int) -> Var:
 
 
 def rows(count: int, seed: int) -> Array:
-    """What such a graph is fed."""
+    """Returns feeds of such a graph."""
     return np.random.default_rng(seed).standard_normal((count, WIDTH)).astype(np.float32)

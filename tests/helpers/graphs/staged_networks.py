@@ -45,27 +45,27 @@ class Net:
     lengths: int = 0
 
     def keep(self, var: Var, compute: Numpy, like: Rows) -> Rows:
-        """A tensor of as many rows as another one."""
+        """Adds a tensor of as many rows as another one."""
         return self._add(var, compute, like.length, like.most)
 
     def anew(self, var: Var, compute: Numpy, most: int) -> Rows:
-        """A tensor of rows of its own number."""
+        """Adds a tensor of rows of its own number."""
         self.lengths += 1
         return self._add(var, compute, self.lengths, most)
 
     def note(self, compute: Numpy) -> int:
-        """A tensor that is no rows; gives its position."""
+        """Adds a tensor that is no rows; returns its position."""
         self.steps.append(compute)
         return len(self.steps) - 1
 
     def output(self, var: Var, at: int) -> None:
-        """Both for the graph and for numpy."""
+        """Adds an output, both for the graph and for numpy."""
         name = f"y{len(self.outputs)}"
         self.graph.output(var, name)
         self.outputs[name] = at
 
     def wanted(self, feeds: dict[str, Array]) -> dict[str, Array]:
-        """The outputs by numpy."""
+        """Returns the outputs by numpy."""
         arrays: list[Array] = []
         for step in (*(lambda _, a=a: a for a in feeds.values()), *self.steps[len(feeds) :]):
             arrays.append(step(arrays))
@@ -78,12 +78,12 @@ class Net:
 
 @st.composite
 def nets(draw: st.DrawFn, most: int = 8) -> Net:
-    """A net of at most so many moves."""
+    """Draws a net of at most `most` moves."""
     return build_net(lambda n: draw(st.integers(0, n - 1)), most)
 
 
 def build_net(choose: Choose, most: int = 8) -> Net:
-    """A net from choices: inputs "x" [n, WIDTH] and "late" [m, WIDTH], which is often used only in the end, and "k"."""
+    """Builds a net from choices: inputs "x" [n, WIDTH], "late" [m, WIDTH], often used only in the end, and "k"."""
     net = Net()
     x = net.graph.input("x", ("n", WIDTH))
     net.anew(x, _fed, 7)
@@ -107,7 +107,7 @@ def build_net(choose: Choose, most: int = 8) -> Net:
 
 
 def feeds_for(seed: int, most: int = 8) -> dict[str, Array]:
-    """Small integers, many of them nought; now and then no rows at all."""
+    """Returns small integers, many of them zero; now and then no rows at all."""
     rng = np.random.default_rng(seed)
     n, m = (int(rng.integers(0, most)) for _ in range(2))
     arrays = [(rng.integers(-3, 4, (r, WIDTH)) * rng.integers(0, 2, (r, WIDTH))).astype(np.float32) for r in (n, m)]
@@ -115,17 +115,17 @@ def feeds_for(seed: int, most: int = 8) -> dict[str, Array]:
 
 
 def up_to(most: Dim | int) -> list[int]:
-    """Samples for a number that is no greater than a dimension, one for each of its samples."""
+    """Returns samples for a number that is no greater than a dimension, one for each of its samples."""
     return [max(1, sample_of(most, j) * (SAMPLES - j) // (SAMPLES + 1)) for j in range(SAMPLES)]
 
 
 def data_dim(net: Net, number: Var, most: Dim | int) -> Any:
-    """A number that is computed, as a dimension."""
+    """Returns a computed number as a dimension."""
     return net.graph.data_dim(number, 0, up_to(most))
 
 
 def pick(net: Net, choose: Choose) -> Rows:
-    """Recent ones more often."""
+    """Returns one of the tensors of rows, recent ones more often."""
     return net.pool[-1 - choose(min(3, len(net.pool)))] if choose(3) else net.pool[choose(len(net.pool))]
 
 
@@ -147,7 +147,7 @@ def _binary(net: Net, choose: Choose, _: Var) -> None:
 
 
 def _product(net: Net, choose: Choose, _: Var) -> None:
-    """By small integers; then near nought again, so that no sum is ever rounded."""
+    """Multiplies by small integers; then brings values near zero again, so that no sum is ever rounded."""
     x, weight = pick(net, choose), (np.arange(WIDTH * WIDTH).reshape(WIDTH, WIDTH) * 7 % 3 - 1).astype(np.float32)
     low, high = -9.0, 9.0
     var = ops.max(ops.min(x.var @ weight, high), low)
@@ -155,13 +155,13 @@ def _product(net: Net, choose: Choose, _: Var) -> None:
 
 
 def _flip(net: Net, choose: Choose, _: Var) -> None:
-    """A view that runs backwards, along rows or columns."""
+    """Adds a view that runs backwards, along rows or columns."""
     x, axis = pick(net, choose), choose(2)
     net.keep(ops.slice(x.var, [-1], [-(2**31)], [axis], [-1]), lambda a: np.flip(a[x.at], axis), x)
 
 
 def _turned(net: Net, choose: Choose, _: Var) -> None:
-    """A transposed view, calculated with or not, and turned back."""
+    """Adds a transposed view, calculated with or not, and turned back."""
     x, works = pick(net, choose), choose(2)
     turned = ops.transpose(x.var)
     back = ops.transpose(ops.neg(turned) if works else turned)
@@ -169,13 +169,13 @@ def _turned(net: Net, choose: Choose, _: Var) -> None:
 
 
 def _folded(net: Net, choose: Choose, _: Var) -> None:
-    """Flat, and rows again: a view of another shape."""
+    """Adds a view of another shape: flat, and rows again."""
     x = pick(net, choose)
     net.keep(ops.reshape(ops.reshape(x.var, (-1,)), (-1, WIDTH)), lambda a: a[x.at], x)
 
 
 def _constant(net: Net, choose: Choose, _: Var) -> None:
-    """A view of a constant beside something else."""
+    """Adds a view of a constant beside something else."""
     x, table = pick(net, choose), np.arange(24, dtype=np.float32).reshape(WIDTH, 6) % 5 - 2
     view = ops.slice(ops.transpose(net.graph.constant(table)), [1], [4], [0])
     if x.most + 3 <= _MOST_ROWS:
@@ -194,7 +194,7 @@ def _column(x: Rows, column: int) -> Var:
 
 
 def _sieve(net: Net, choose: Choose, _: Var) -> None:
-    """The rows that are not nought in a column, found by `nonzero`; now and then their number is an output too."""
+    """Keeps the rows that are not zero in a column, by `nonzero`; now and then their number is an output too."""
     x, column = pick(net, choose), choose(WIDTH)
     one = _column(x, column)
     (number,) = net.graph.add(find("count_nonzero"), [one])
@@ -215,7 +215,7 @@ def _compress(net: Net, choose: Choose, _: Var) -> None:
 
 
 def _unique(net: Net, choose: Choose, _: Var) -> None:
-    """As many as there can be, then cut: the end of a view is what data decide."""
+    """Makes as many as there can be, then cuts: the end of a view is what data decide."""
     x = pick(net, choose)
     values, _, _, _, number = net.graph.add(find("unique"), [x.var], {"axis": 0})
     var = ops.slice(values, [0], [data_dim(net, number, x.var.shape[0])], [0])
@@ -223,7 +223,7 @@ def _unique(net: Net, choose: Choose, _: Var) -> None:
 
 
 def _top(net: Net, choose: Choose, _: Var) -> None:
-    """The greatest elements of each column, as many as a column has that are not nought."""
+    """Takes the greatest elements of each column, as many as a column has that are not zero."""
     x, column = pick(net, choose), choose(WIDTH)
     (number,) = net.graph.add(find("count_nonzero"), [_column(x, column)])
     best, _ = ops.top_k(x.var, data_dim(net, number, x.var.shape[0]), axis=0)
@@ -235,7 +235,7 @@ def _top(net: Net, choose: Choose, _: Var) -> None:
 
 
 def _first(net: Net, choose: Choose, number: Var) -> None:
-    """The first k rows; k is fed, so that no stage has to end."""
+    """Takes the first k rows; k is fed, so that no stage has to end."""
     x = pick(net, choose)
     net.anew(
         ops.slice(x.var, [0], [data_dim(net, number, x.var.shape[0])], [0]), lambda a: a[x.at][: int(a[2])], x.most
@@ -243,7 +243,7 @@ def _first(net: Net, choose: Choose, number: Var) -> None:
 
 
 def _spread(net: Net, choose: Choose, _: Var) -> None:
-    """A shape that is computed: expanded to as many rows as a column has that are not nought."""
+    """Expands to a computed shape: as many rows as a column has that are not zero."""
     x, column = pick(net, choose), choose(WIDTH)
     (number,) = net.graph.add(find("count_nonzero"), [_column(x, column)])
     top = ops.reduce_sum(x.var, (0,), keepdims=True)
@@ -258,7 +258,7 @@ def _spread(net: Net, choose: Choose, _: Var) -> None:
 
 
 def _branch(net: Net, choose: Choose, _: Var) -> None:
-    """Branches of unlike shapes."""
+    """Adds branches of unlike shapes."""
     x = pick(net, choose)
     if 2 * x.most > _MOST_ROWS:
         return
@@ -272,7 +272,7 @@ def _branch(net: Net, choose: Choose, _: Var) -> None:
 
 
 def _growing(net: Net, choose: Choose, number: Var) -> None:
-    """A loop that carries one row more in each turn, as often as "k" says, which may be never."""
+    """Adds a loop that carries one row more in each turn, as often as "k" says, which may be never."""
     x = pick(net, choose)
     if x.most + 5 > _MOST_ROWS:
         return
@@ -292,7 +292,7 @@ def _growing(net: Net, choose: Choose, number: Var) -> None:
 
 
 def _shrinking(net: Net, choose: Choose, number: Var) -> None:
-    """A loop that carries a view of what it was given, one row less in each turn, and counts rows by their number."""
+    """Adds a loop that carries a view of its argument, one row less in each turn, and counts rows by their number."""
     x, backwards, sifts = pick(net, choose), bool(choose(2)), bool(choose(2))
 
     def goes_on(carried: tuple[Var, Var]) -> Var:
@@ -320,7 +320,7 @@ def _shrinking(net: Net, choose: Choose, number: Var) -> None:
 
 
 def _nested(net: Net, choose: Choose, number: Var) -> None:
-    """A branch, a loop and a cut in a loop; what is captured, and what is made of lengths, at every level."""
+    """Nests a branch, a loop and a cut in a loop, with captured vars and lengths at every level."""
     x, y, turns = pick(net, choose), pick(net, choose), 1 + choose(3)
     if x.most + 2 * turns > _MOST_ROWS or y.most > _MOST_ROWS:
         return

@@ -33,11 +33,11 @@ class Known:
 
     @property
     def axis(self) -> int:
-        """Of the channels."""
+        """Returns the axis of the channels."""
         return 1 if self.var.ndim == 4 else -1
 
     def like(self, var: Var) -> "Known":
-        """Another one of this shape."""
+        """Returns another one of this shape."""
         return Known(var, self.size, self.channels, self.grown)
 
 
@@ -46,12 +46,12 @@ Move = Callable[[Pool, Choose], "tuple[Known, ...]"]
 
 
 def symbolic(choose: Choose, most: int = 8) -> Graph:
-    """The graph with names."""
+    """Returns the graph with names."""
     return build(choose, {n: n for n in NAMES}, most)
 
 
 def build(choose: Choose, dims: Mapping[str, int | str], most: int = 8) -> Graph:
-    """A graph of at most `most` moves, some of which are several operators."""
+    """Builds a graph of at most `most` moves, some of which are several operators."""
     graph = Graph("open")
     b, h, w, s = (dims[n] for n in NAMES)
     pool = [
@@ -70,7 +70,7 @@ def build(choose: Choose, dims: Mapping[str, int | str], most: int = 8) -> Graph
 
 
 def weights(*shape: int) -> Array:
-    """The same ones for the same shape."""
+    """Returns weights, the same ones for the same shape."""
     return (np.random.default_rng(sum(shape)).standard_normal(shape) * 0.5).astype(np.float32)
 
 
@@ -116,7 +116,7 @@ def _global(pool: Pool, choose: Choose) -> tuple[Known, ...]:
 
 
 def _as_tokens(pool: Pool, choose: Choose) -> tuple[Known, ...]:
-    """An image as tokens, by a reshape with -1 and a transpose."""
+    """Turns an image into tokens, by a reshape with -1 and a transpose."""
     x = _pick(pool, choose, 4)
     flat = ops.reshape(x.var, (x.var.shape[0], x.channels, -1))
     return (Known(ops.transpose(flat, (0, 2, 1)), f"tokens of {x.size}", x.channels, x.grown),)
@@ -134,7 +134,7 @@ def _attention(pool: Pool, choose: Choose) -> tuple[Known, ...]:
 
 
 def _heads(pool: Pool, choose: Choose) -> tuple[Known, ...]:
-    """Through a shape with dimensions in it, and back."""
+    """Reshapes through a shape with dimensions in it, and back."""
     x = _pick(pool, choose, 3)
     b, s, _ = x.var.shape
     split = ops.transpose(ops.reshape(x.var, (b, s, x.channels, 1)), (0, 2, 1, 3))
@@ -162,7 +162,7 @@ def _flip(pool: Pool, choose: Choose) -> tuple[Known, ...]:
 
 
 def _tail(pool: Pool, choose: Choose) -> tuple[Known, ...]:
-    """All but the first of an axis that may have but one."""
+    """Takes all but the first of an axis that may have but one."""
     x = _pick(pool, choose)
     axis = choose(x.var.ndim)
     if axis == x.axis % x.var.ndim or axis == 0:
@@ -171,7 +171,7 @@ def _tail(pool: Pool, choose: Choose) -> tuple[Known, ...]:
 
 
 def _join(pool: Pool, choose: Choose) -> tuple[Known, ...]:
-    """Two along the channels, or along an axis whose length is a dimension."""
+    """Joins two along the channels, or along an axis whose length is a dimension."""
     x = _pick(pool, choose)
     same = [k for k in pool if (k.size, k.channels) == (x.size, x.channels)]
     other = same[choose(len(same))]
@@ -184,7 +184,7 @@ def _join(pool: Pool, choose: Choose) -> tuple[Known, ...]:
 
 
 def _by_length(pool: Pool, choose: Choose) -> tuple[Known, ...]:
-    """Something that is calculated from a length while shapes are bound."""
+    """Computes something from a length while shapes are bound."""
     x = _pick(pool, choose)
     graph = x.var.graph
     assert isinstance(graph, Graph)
@@ -205,7 +205,7 @@ def _cond(pool: Pool, choose: Choose) -> tuple[Known, ...]:
 
 
 def _scan(pool: Pool, choose: Choose) -> tuple[Known, ...]:
-    """Along the batch."""
+    """Scans along the batch."""
     x = _pick(pool, choose)
     start = ops.reduce_max(x.var, (0,), keepdims=False)
     last, rows = engine.scan(lambda h, row: (h * 0.5 + row, h - row), start, x.var)
@@ -239,7 +239,7 @@ _MOVES: tuple[Move, ...] = (
 
 
 def feeds_of(graph: Graph, lengths: Mapping[str, int], seed: int) -> dict[str, Array]:
-    """Numbers for all inputs of a graph with names."""
+    """Returns numbers for all inputs of a graph with names."""
     rng = np.random.default_rng(seed)
     shapes = input_shapes(graph, lengths)
     return {n: rng.standard_normal(shapes[n]).astype(v.dtype) for n, v in graph.inputs.items()}

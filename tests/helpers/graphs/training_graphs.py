@@ -15,7 +15,7 @@ _OPTIMISERS = (engine.SGD(0.05), engine.SGD(0.05, 0.9), engine.Adam(0.01))
 
 
 def random_training(choose: Choose, most: int = 14) -> Graph:
-    """One step of training of a random network."""
+    """Returns one step of training of a random network."""
     graph = Graph("training")
     x = graph.input("x", (_ROWS, _WIDTH))
     weights = [_weight(graph, i) for i in range(1 + choose(4))]
@@ -57,7 +57,7 @@ def _layer(choose: Choose, pool: list[Var], weights: list[Var]) -> Var:
 
 
 def chain(layers: int, width: int = 64, rows: int = 256) -> Graph:
-    """A perceptron of equal layers, whose activations are larger than its weights."""
+    """Returns a perceptron of equal layers, whose activations are larger than its weights."""
     graph = Graph(f"chain{layers}")
     x = graph.input("x", (rows, width))
     rng = np.random.default_rng(0)

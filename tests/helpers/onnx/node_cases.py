@@ -58,7 +58,7 @@ PATTERNS = {
 
 @functools.cache
 def node_cases() -> tuple[Any, ...]:
-    """All cases; making them costs some seconds and warns of its own arithmetic."""
+    """Returns all cases; making them costs some seconds and warns of its own arithmetic."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return tuple(load_model_tests(kind="node"))
@@ -73,7 +73,7 @@ def run_case(case: Any) -> None:
 
 
 def run_fixed(case: Any) -> None:
-    """The same with inputs that decide shapes fixed to what is fed, so that all is known beforehand."""
+    """Runs the same with inputs that decide shapes fixed to what is fed, so that all is known beforehand."""
     for inputs, outputs in case.data_sets:
         names = [i.name for i in case.model.graph.input]
         feeds = {name: as_input(value) for name, value in zip(names, inputs, strict=True)}
@@ -83,12 +83,12 @@ def run_fixed(case: Any) -> None:
 
 
 def decides_shapes(case: Any) -> bool:
-    """Whether an input may decide a shape."""
+    """Returns whether an input may decide a shape."""
     return bool(_DECIDED & {node.op_type for node in case.model.graph.node})
 
 
 def out_of_scope(case: Any) -> str:
-    """Why a case is not for us; empty where it is."""
+    """Returns why a case is not for us; empty where it is."""
     for reason in _reasons(case):
         return reason
     return ""

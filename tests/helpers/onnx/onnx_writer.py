@@ -32,7 +32,7 @@ class Written:
 
 @frozen
 class Rule:
-    """How operators of a schema are written. Raises KeyError for an attribute that it does not mention."""
+    """A rule for writing the operators of a schema. Raises KeyError for an attribute that it does not mention."""
 
     op_type: str
     attributes: Mapping[str, str] = field(factory=dict)
@@ -41,7 +41,7 @@ class Rule:
     """Attributes that are inputs in ONNX, in its order."""
 
     def __call__(self, operator: Operator) -> Written:
-        """The node."""
+        """Returns the node."""
         attributes = {k: v for k, v in operator.attrs.items() if k not in self.lists}
         named = {self.attributes[k]: v for k, v in attributes.items()}
         lists = [np.array(operator.attrs[k], np.int64) for k in self.lists]
@@ -122,7 +122,7 @@ _RULES: Mapping[str, Callable[[Operator], Written]] = {
 
 
 def to_onnx(graph: Graph, *, weights: bool = True) -> Any:
-    """An onnx.ModelProto; the outputs are those of the graph in its order, then what the updated parameters hold.
+    """Returns an onnx.ModelProto; its outputs are those of the graph, then the contents of updated parameters.
 
     Without `weights` the constants are further inputs, so that nobody copies them or folds them into others. Raises
     KeyError for an operator that is not written, and what onnx's checker raises.
@@ -147,7 +147,7 @@ def to_onnx(graph: Graph, *, weights: bool = True) -> Any:
 
 
 def _node(operator: Operator) -> tuple[Any, dict[str, Array]]:
-    """A NodeProto, and the arrays that only it reads, by name."""
+    """Returns a NodeProto, and the arrays that only it reads, by name."""
     written, names, lists = _RULES[operator.schema.name](operator), list[str](), dict[str, Array]()
     for i, read in enumerate(written.inputs):
         if isinstance(read, np.ndarray):

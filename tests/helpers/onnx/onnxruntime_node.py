@@ -13,7 +13,7 @@ from ops.tensor.spec import Array
 def onnxruntime_node(
     op_type: str, arrays: Sequence[Array | None], outputs: int = 1, opset: int = 19, **attrs: Any
 ) -> Any:
-    """The outputs of one node. Raises what onnxruntime raises."""
+    """Returns the outputs of one node. Raises what onnxruntime raises."""
     names = [f"i{k}" if a is not None else "" for k, a in enumerate(arrays)]
     results = [f"o{k}" for k in range(outputs)]
     node = helper.make_node(op_type, names, results, **attrs)
@@ -33,6 +33,6 @@ def onnxruntime_node(
 
 
 def onnxruntime_resize(x: Array, sizes: Sequence[int], **attrs: Any) -> Array:
-    """The output of Resize to `sizes`."""
+    """Returns the output of Resize to `sizes`."""
     (y,) = onnxruntime_node("Resize", [x, None, None, np.array(sizes, np.int64)], **attrs)
     return np.asarray(y)

@@ -25,7 +25,7 @@ class OnnxSession:
         self.parameters = {var.name: parameter.initial for var, parameter in graph.parameters.items()}
 
     def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
-        """The outputs by name."""
+        """Returns the outputs by name."""
         results: list[Any] = self._session.run(None, {**feeds, **self._constants, **self.parameters})
         arrays = [np.asarray(array) for array in results]
         count = len(self._outputs)

@@ -28,12 +28,12 @@ class _Feeds(CalibrationDataReader):  # type: ignore[misc]
         self._feeds: Iterator[Mapping[str, Array]] = (random_feeds(graph, seed) for seed in range(count))
 
     def get_next(self) -> Mapping[str, Array] | None:
-        """The next feed, or None behind the last one."""
+        """Returns the next feed, or None behind the last one."""
         return next(self._feeds, None)
 
 
 def quantised_model(graph: Graph, folder: Path, kind: str = "uint8", *, per_channel: bool = True) -> Path:
-    """The path of a QDQ model with activations of `kind` and weights of int8; normalizations are folded first."""
+    """Returns the path of a QDQ model: activations of `kind`, weights of int8; normalizations are folded first."""
     source, target = folder / "float.onnx", folder / f"{kind}.onnx"
     onnx.save(to_onnx(FOLD_BATCH_NORM(graph)), source)
     logging.disable(logging.WARNING)
@@ -55,5 +55,5 @@ def quantised_model(graph: Graph, folder: Path, kind: str = "uint8", *, per_chan
 
 
 def seeded(shape: tuple[int, ...], seed: int, scale: float = 1.0) -> Array:
-    """Normal numbers."""
+    """Returns normal numbers from a seed."""
     return (np.random.default_rng(seed).standard_normal(shape) * scale).astype(np.float32)

@@ -10,7 +10,7 @@ OPSET = 17
 
 
 def save_perceptron(path: Path, batch: int | str = 4) -> Path:
-    """x [batch, 8] -> Gemm -> Relu -> Gemm -> Softmax -> y [batch, 3], with seeded weights."""
+    """Saves x [batch, 8] -> Gemm -> Relu -> Gemm -> Softmax -> y [batch, 3], with seeded weights."""
     rng = np.random.default_rng(0)
     weights = {"w1": (8, 16), "b1": (16,), "w2": (16, 3), "b2": (3,)}
     arrays = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in weights.items()}
@@ -33,7 +33,7 @@ def save_perceptron(path: Path, batch: int | str = 4) -> Path:
 
 
 def save_positive(path: Path) -> Path:
-    """x [n, 4]: y are its positive elements, as many as there are."""
+    """Saves a model of x [n, 4]: y are its positive elements, as many as there are."""
     graph = helper.make_graph(
         [
             helper.make_node("Relu", ["x"], ["r"]),
@@ -50,7 +50,7 @@ def save_positive(path: Path) -> Path:
 
 
 def save_reshape(path: Path) -> Path:
-    """Inputs x [2, 3] and shape [n]: y is x in a shape that is an input."""
+    """Saves a model of x [2, 3] and shape [n]: y is x in a shape that is an input."""
     graph = helper.make_graph(
         [helper.make_node("Reshape", ["x", "shape"], ["y"])],
         "reshaped",

@@ -35,5 +35,5 @@ class EagerVar:
 
     @property
     def spec(self) -> TensorSpec:
-        """Its shape and element type."""
+        """Returns its shape and element type."""
         return spec_of(self.array)

@@ -16,7 +16,7 @@ Rule = Callable[..., Tensor | tuple[Tensor, ...]]
 
 
 def widened(graph: Graph) -> Graph:
-    """The same graph with every float32 in float64, so that differences are no rounding."""
+    """Returns the same graph with every float32 in float64, so that differences are no rounding."""
     wide, of = Graph(graph.name), dict[Var, Var]()
     for name, var in graph.inputs.items():
         of[var] = wide.input(name, var.shape, _wide(var.dtype))
@@ -42,7 +42,7 @@ def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def torch_gradients(graph: Graph, loss: str, feeds: Mapping[str, Array]) -> tuple[float, dict[str, Array]]:
-    """The loss, and its gradient with respect to each trainable parameter, by name; the graph has no backward pass."""
+    """Returns the loss, and its gradient for each trainable parameter, by name; the graph has no backward pass."""
     tensors: dict[Var, Tensor] = {v: torch.tensor(a) for v, a in graph.constants.items()}
     tensors |= {v: torch.tensor(feeds[n]) for n, v in graph.inputs.items()}
     tensors |= {v: torch.tensor(p.initial, requires_grad=p.trainable) for v, p in graph.parameters.items()}

@@ -31,7 +31,7 @@ def _layer(
     scale: float = 1.0,
     after: nn.Module | None = None,
 ) -> nn.Sequential:
-    """A convolution without bias, its normalization, and what comes after it."""
+    """Returns a convolution without bias, its normalization, and what comes after it."""
     conv = nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, groups=groups, bias=False)
     nn.init.kaiming_normal_(conv.weight)
     norm = nn.BatchNorm2d(outputs)
@@ -74,7 +74,7 @@ class Inverted(nn.Module):
 
 
 def resnet(depth: int) -> nn.Module:
-    """From [batch, 3, height, width] to 1000 logits."""
+    """Returns a ResNet from [batch, 3, height, width] to 1000 logits."""
     bottleneck = depth >= 50
     layers: list[nn.Module] = [_layer(3, 64, 7, 2, after=nn.ReLU()), nn.MaxPool2d(3, 2, 1)]
     inputs = 64
@@ -87,7 +87,7 @@ def resnet(depth: int) -> nn.Module:
 
 
 def mobilenet_v2(*, all_convolutions: bool = False) -> nn.Module:
-    """With `all_convolutions` as in the ONNX model zoo: the first block has three of them, and the classes are one."""
+    """Returns MobileNetV2; with `all_convolutions` as in the ONNX model zoo, which has two convolutions more."""
     layers: list[nn.Module] = [_layer(3, 32, 3, 2, after=nn.ReLU6())]
     inputs = 32
     for expansion, channels, blocks, stride in INVERTED:
@@ -101,7 +101,7 @@ def mobilenet_v2(*, all_convolutions: bool = False) -> nn.Module:
 
 
 def weighted(module: nn.Module) -> Iterator[tuple[str, Sequence[Any]]]:
-    """The layers that have weights, in the order of their making: what they are, and their tensors."""
+    """Yields the layers that have weights, in the order of their making: what they are, and their tensors."""
     for layer in module.modules():
         tensors = [t for t in (*layer.parameters(recurse=False), *layer.buffers(recurse=False)) if t.ndim]
         if tensors:
@@ -109,7 +109,7 @@ def weighted(module: nn.Module) -> Iterator[tuple[str, Sequence[Any]]]:
 
 
 def disturb(module: nn.Module) -> None:
-    """Normalizations that are not ones and zeros, and yet let through what comes."""
+    """Sets normalizations to other numbers than ones and zeros, that still let their inputs through."""
     generator = torch.Generator().manual_seed(0)
     for norm in (layer for layer in module.modules() if isinstance(layer, nn.BatchNorm2d)):
         held = norm.state_dict()

@@ -44,7 +44,7 @@ def options(*words: str) -> Namespace:
 
 
 def counted(**changes: Any) -> dict[str, Any]:
-    """What the child that counts bytes tells."""
+    """Returns what the child that counts bytes prints."""
     fields = {name: getattr(COUNTED, name) for name in ("peak_bytes", "sampled_bytes", "samples", "held_bytes")}
     readings = {"huge_bytes": 0, "numpy_bytes": 0, "traced_bytes": 10, "noise_bytes": 0, "digest": "same"}
     return fields | readings | changes
@@ -56,7 +56,7 @@ def save_model(path: Path, nodes: list[Any], shape: tuple[int, ...], weights: Ma
 
 
 def save_chain(path: Path, shape: tuple[int, ...] = (4, 1024, 1024)) -> str:
-    """x -> Tanh -> Add x -> Relu -> y: tensors of 16 MiB, of which three live at once by reference counting."""
+    """Saves x -> Tanh -> Add x -> Relu -> y: tensors of 16 MiB, of which three live at once by reference counting."""
     nodes = [
         small_models.node("Tanh", ["x"], ["t"]),
         small_models.node("Add", ["t", "x"], ["a"]),

@@ -26,7 +26,7 @@ Build = Callable[[Mapping[str, Sequence[Any]]], Graph]
 
 
 def model(monkeypatch: pytest.MonkeyPatch, build: Build) -> str:
-    """The path of a "file" in which the command finds the graph that `build` makes of shapes that are told."""
+    """Returns the path of a "file" in which the command finds the graph that `build` makes of the given shapes."""
 
     def load(_: object, *, shapes: Mapping[str, Sequence[Any]], constants: object) -> Graph:
         assert not constants
@@ -39,13 +39,13 @@ def model(monkeypatch: pytest.MonkeyPatch, build: Build) -> str:
 
 @pytest.fixture
 def sieve(monkeypatch: pytest.MonkeyPatch) -> str:
-    """A network whose data decide sizes, twice."""
+    """Returns a network whose data decide sizes, twice."""
     return model(monkeypatch, lambda shapes: staged_graph((0, 1), (True,), shapes.get("x", ("n",))[0]))
 
 
 @pytest.fixture
 def pair(monkeypatch: pytest.MonkeyPatch) -> str:
-    """Two inputs with two names."""
+    """Returns two inputs with two names."""
 
     def build(_: object) -> Graph:
         graph = Graph("pair")
@@ -58,7 +58,7 @@ def pair(monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.fixture
 def chosen(monkeypatch: pytest.MonkeyPatch) -> str:
-    """Inputs x and rows; an element of the second decides how many rows of the first are kept."""
+    """Returns a graph of x and rows; an element of the second decides how many rows of the first are kept."""
 
     def build(_: object) -> Graph:
         graph = Graph("chosen")

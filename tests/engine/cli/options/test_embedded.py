@@ -14,7 +14,7 @@ from tests.helpers.onnx.small_models import model, node, value
 
 @pytest.fixture
 def planned(tmp_path: Path, capsys: Capture) -> str:
-    """The path of a model that carries a plan in the order "memory"."""
+    """Returns the path of a model that carries a plan in the order "memory"."""
     nodes = [node("MatMul", ["x", "x"], ["h"]), node("Relu", ["h"], ["y"])]
     onnx.save(model(nodes, [value("x", ("n", "n"))]), tmp_path / "model.onnx")
     path = str(tmp_path / "planned.onnx")

@@ -19,7 +19,7 @@ ROW = {"by", "before", "operators", "arena_bytes", "constant_bytes", "seconds", 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """x [n, 4], doubled, through two operators that do nothing, and Swish in pieces."""
+    """Returns a model's path: x [n, 4], doubled, through two operators that do nothing, and Swish in pieces."""
     nodes = [
         helper.make_node("Transpose", ["x"], ["same"], perm=[0, 1]),
         helper.make_node("Mul", ["same", "two"], ["double"]),

@@ -24,7 +24,7 @@ def _graph(nodes: Sequence[Any], outputs: Sequence[Any], inputs: Sequence[Any] =
 
 
 def _same(proto: Any, *feeds: Mapping[str, Array], schemas: Sequence[str]) -> None:
-    """Every way to run gives what onnxruntime gives, and these operators are what remains."""
+    """Checks that every mode gives what onnxruntime gives, and that these operators remain."""
     graph = engine.load_onnx(proto)
     assert [op.schema.name for op in graph.operators] == list(schemas)
     ways: list[dict[str, Any]] = [{"mode": mode} for mode in MODES]
@@ -111,13 +111,13 @@ def test_branches_of_different_shapes_need_a_constant_condition() -> None:
 
 
 def _loop_body(nodes: Sequence[Any], carried: Sequence[Any], outputs: Sequence[Any], **initializers: Any) -> Any:
-    """A body with the inputs i, c and what it carries; its first output is c2."""
+    """Returns a body with the inputs i, c and what it carries; its first output is c2."""
     inputs = [value("i", (), INT), value("c", (), np.bool_), *carried]
     return _graph(nodes, [_out("c2", np.bool_), *outputs], inputs, **initializers)
 
 
 def _swap(*more: Any) -> tuple[list[Any], list[Any], list[Any]]:
-    """Carries a and b, which swap places, and gives rows r."""
+    """Returns a body that carries a and b, which swap places, and gives rows r."""
     nodes = [
         node("Cast", ["i"], ["f"], to=1),
         node("Add", ["b", "f"], ["a2"]),
@@ -249,7 +249,7 @@ def test_bodies_may_have_open_dimensions() -> None:
 
 
 def test_data_decide_sizes_inside_bodies() -> None:
-    """What is not zero is picked in a branch, and in each turn of a loop."""
+    """Elements that are not zero are picked in a branch, and in each turn of a loop."""
     picked = [node("NonZero", ["v"], ["i"]), node("Gather", ["v", "i"], ["g"]), node("Squeeze", ["g", "first"], ["o"])]
     then, other = _graph(picked, [_out("o")]), _graph([node("Neg", ["v"], ["o"])], [_out("o")])
     proto = model([_choice(then, other)], [value("c", (), np.bool_), value("v", ("n",))], initializers={"first": [0]})

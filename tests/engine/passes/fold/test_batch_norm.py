@@ -30,12 +30,12 @@ from tests.helpers.torch.torch_networks import disturb, exported, mobilenet_v2, 
 
 
 def count(graph: Graph) -> Counter[str]:
-    """Operators by schema."""
+    """Returns how many operators each schema has."""
     return Counter(op.schema.name for op in graph.operators)
 
 
 def difference(actual: Array, wanted: Array) -> float:
-    """The largest, relative to the largest element."""
+    """Returns the largest difference, relative to the largest element."""
     return float(np.abs(actual - wanted).max() / np.abs(wanted).max())
 
 
@@ -263,7 +263,7 @@ def test_resnet152_is_folded_whole() -> None:
 
 
 def _mobilenet_of_the_onnx_zoo() -> Graph:
-    """MobileNetV2 in 54 convolutions: the first block is as deep as the others, and the classes are one of 1x1."""
+    """Returns MobileNetV2 in 54 convolutions: the first block is as deep as the others, the classes are one of 1x1."""
     net = begin("mobilenet_v2 of the ONNX model zoo", 1, 64, 0, False)
 
     def layer(x: Var, channels: int, kernel: int, stride: int = 1, group: int = 1) -> Var:

@@ -49,7 +49,7 @@ def test_fused_conv_graphs_run_in_all_modes(graph: Graph) -> None:
 
 
 def _block(name: str = "block") -> Graph:
-    """A block of ResNet18, without its normalizations."""
+    """Returns a block of ResNet18, without its normalizations."""
     graph, rng = Graph(name), np.random.default_rng(0)
     x = graph.input("x", (1, 32, 14, 14))
     w, v = (graph.constant(rng.standard_normal((32, 32, 3, 3)).astype(np.float32) / 10, n) for n in "wv")

@@ -36,7 +36,7 @@ def test_fused_chains_run_in_all_modes(graph: Graph) -> None:
 
 
 def test_fuse_elementwise_text_of_a_fork_that_joins() -> None:
-    """What has two users inside is computed once; a scalar and a row are broadcast."""
+    """A value with two users inside is computed once; a scalar and a row are broadcast."""
     graph = Graph("fork")
     x, row = graph.input("x", (3, 4)), graph.input("row", (4,))
     y = x * 2.0 + row

@@ -56,7 +56,7 @@ def _clipped(x: Var) -> Var:
 
 @st.composite
 def _graphs(draw: st.DrawFn) -> Graph:
-    """Products, scales, additions and activations in any order, read by one or by several."""
+    """Draws products, scales, additions and activations in any order, read by one or by several."""
 
     def choose(n: int) -> int:
         return draw(st.integers(0, n - 1))

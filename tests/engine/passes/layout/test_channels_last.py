@@ -46,7 +46,7 @@ def test_channels_last_networks_run_behind_all_passes_in_one_arena(graph: Graph)
 
 
 def _small() -> Graph:
-    """Two convolutions, an addition, a pool, a head."""
+    """Returns two convolutions, an addition, a pool, a head."""
     graph = Graph("small")
     x = graph.input("x", (1, 3, 16, 16))
     first = ops.relu(ops.conv(x, _weights(16, 3, 3, 3), _weights(16), pads=1))
@@ -150,7 +150,7 @@ _ONES = np.ones((2, 2, 1, 1), np.float32)
 
 
 def _dense(layers: int) -> Graph:
-    """Each convolution reads all that was computed before it."""
+    """Returns a network in which each convolution reads all that was computed before it."""
     graph = Graph("dense")
     results = [graph.input("x", (1, 2, 8, 8))]
     for _ in range(layers):
@@ -161,7 +161,7 @@ def _dense(layers: int) -> Graph:
 
 
 def _star(readers: int) -> Graph:
-    """Many that only activate read one convolution, and leave the graph."""
+    """Returns a network in which many activations read one convolution, and leave the graph."""
     graph = Graph("star")
     middle = ops.conv(graph.input("x", (1, 2, 8, 8)), _ONES)
     for i in range(readers):
@@ -170,7 +170,7 @@ def _star(readers: int) -> Graph:
 
 
 def _islands(number: int) -> Graph:
-    """Convolutions that have nothing to do with one another."""
+    """Returns convolutions that have nothing to do with one another."""
     graph = Graph("islands")
     for i in range(number):
         graph.output(ops.conv(graph.input(f"x{i}", (1, 2, 8, 8)), _ONES), f"y{i}")

@@ -38,7 +38,7 @@ def test_split_convs_networks_compute_the_same(graph: Graph) -> None:
 
 
 def _joined(size: int, other: int = 8, added: bool = False, bias: bool = True) -> Graph:
-    """Two branches of one image, the second in two steps; a convolution of what they are joined to."""
+    """Returns two branches of one image, the second in two steps; a convolution of what they are joined to."""
     graph = Graph("joined")
     x = graph.input("x", (1, 4, size, size))
     one = ops.relu(ops.conv(x, _weights(8, 4, 3, 3), pads=1))

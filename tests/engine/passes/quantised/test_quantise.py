@@ -37,22 +37,22 @@ class Writer:
         self.graph = Graph("quantised")
 
     def grid(self, scale: float, dtype: str) -> tuple[Array, Array]:
-        """A scale near that one, and a zero point."""
+        """Returns a scale near that one, and a zero point."""
         ends = np.iinfo(dtype)
         zero = self.rng.integers(ends.min, ends.max + 1) if self.draw(st.booleans()) else (ends.min + ends.max + 1) // 2
         return np.asarray(scale * (0.5 + self.rng.random()), np.float32), np.asarray(zero, dtype)
 
     def codes(self, x: Var, scale: float = 0.03) -> Var:
-        """x through quantisation and dequantisation."""
+        """Sends x through quantisation and dequantisation."""
         grid = self.grid(scale, self.draw(st.sampled_from(["uint8", "int8"])))
         return ops.dequantize_linear(ops.quantize_linear(x, *grid), *grid)
 
     def input(self, shape: tuple[int, ...]) -> Var:
-        """A quantised input."""
+        """Returns a quantised input."""
         return self.codes(self.graph.input(f"x{len(self.graph.inputs)}", shape))
 
     def weights(self, shape: tuple[int, ...], axis: int) -> Var:
-        """Dequantised constants, with scales for all or along an axis."""
+        """Returns dequantised constants, with scales for all or along an axis."""
         dtype = self.draw(st.sampled_from(["int8", "uint8"]))
         shift = 0 if dtype == "int8" else 128
         codes = (self.rng.integers(-100, 100, shape) + shift).astype(dtype)
@@ -62,7 +62,7 @@ class Writer:
         return ops.dequantize_linear(self.graph.constant(codes), scale, zero, axis=axis)
 
     def bias(self, count: int) -> Var | None:
-        """None, constants, or dequantised ones."""
+        """Returns None, constants, or dequantised ones."""
         kind = self.draw(st.integers(0, 2))
         real = self.rng.standard_normal(count).astype(np.float32)
         if kind == 0:
@@ -101,7 +101,7 @@ def _concat(w: Writer) -> Var:
 
 
 def _block(w: Writer) -> Var:
-    """Convolution and addition."""
+    """Adds a convolution and an addition."""
     x, weights = w.input((1, 4, 5, 5)), w.weights((4, 4, 3, 3), 0)
     return w.codes(ops.conv(x, weights, w.bias(4), pads=1)) + x
 
@@ -140,7 +140,7 @@ def quantised_graphs(draw: Draw) -> Graph:
 
 
 def quantum(graph: Graph) -> float:
-    """Steps of the last dequantisation, if that makes the output; else of what is real."""
+    """Returns the step of the last dequantisation, if that makes the output; else that of the real values."""
     writer = next(op for op in graph.operators if graph.outputs["y"] in op.outputs)
     if writer.schema.name != "dequantize_linear":
         return 1e-4
@@ -216,7 +216,7 @@ def run_onnxruntime(path: Path, feeds: dict[str, Array]) -> Array:
 
 
 def check_onnxruntime(path: Path, share: float = 0.05) -> Graph:
-    """At most one quantum, and that in few places."""
+    """Checks that outputs differ by at most one quantum, and that in few places."""
     graph = engine.load_onnx(path)
     after, feeds = optimise(graph), random_feeds(graph, 7)
     (result,) = engine.compile(after, threads=1).run(feeds).values()
@@ -300,7 +300,7 @@ def test_a_row_of_biases_is_computed_in_codes() -> None:
 
 
 def _scaled(scales: tuple[float, float, float], *, length: int = 8, bias: bool = True) -> Graph:
-    """x of `length` codes times weights of 127; scales of x, weights and y."""
+    """Returns x of `length` codes times weights of 127, with scales of x, weights and y."""
     graph = Graph("scaled")
     x, w, y = map(np.float32, scales)
     codes = ops.dequantize_linear(ops.quantize_linear(graph.input("x", (2, length)), x, np.uint8(0)), x, np.uint8(0))

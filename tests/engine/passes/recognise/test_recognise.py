@@ -33,7 +33,7 @@ CASES = [(name, formula, schema) for name, (formulas, schema) in FORMULAS.items(
 
 
 def graph_of(formula: Formula) -> Graph:
-    """The formula of something that is computed by arithmetic too."""
+    """Returns a graph of the formula, on a value that is computed by arithmetic too."""
     graph = Graph("formula")
     x = ops.relu(graph.input("x", (2, 3, 6))) * 2.0 - BIAS
     graph.output(formula(x), "y")
@@ -41,14 +41,14 @@ def graph_of(formula: Formula) -> Graph:
 
 
 def recognised(graph: Graph) -> Graph:
-    """Behind the passes that recognise formulas, with nothing fused."""
+    """Returns the graph behind the passes that recognise formulas, with nothing fused."""
     for each in (LAYER_NORMS, SOFTMAXES, ACTIVATIONS):
         graph = each(graph)
     return graph
 
 
 def close(one: Graph, other: Graph, tolerance: float = 1e-5) -> None:
-    """Both compute the same."""
+    """Checks that both compute the same."""
     feeds = random_feeds(one)
     actual, wanted = run_unplanned(other, feeds), run_unplanned(one, feeds)
     assert list(actual) == list(wanted)

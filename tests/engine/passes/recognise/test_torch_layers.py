@@ -1,4 +1,4 @@
-"""What PyTorch's exporter writes for a layer becomes that layer again. Needs torch, which is in the test extra."""
+"""Layers that PyTorch's exporter writes in pieces become layers again. Needs torch, which is in the test extra."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -65,7 +65,7 @@ def _softmax(x: Any) -> Any:
 
 
 def _gelu(x: Any) -> Any:
-    """As in GPT-2's first code."""
+    """Computes it as in GPT-2's first code."""
     return 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * torch.pow(x, 3))))
 
 

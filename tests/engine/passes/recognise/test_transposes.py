@@ -22,12 +22,12 @@ _PERMS = ((2, 1, 0), (1, 0, 2), (0, 2, 1), (1, 2, 0), (2, 0, 1))
 
 @st.composite
 def transposed_graphs(draw: st.DrawFn) -> Graph:
-    """Transposes and elementwise operators, constants of fewer axes among them."""
+    """Draws transposes and elementwise operators, constants of fewer axes among them."""
     return build(lambda n: draw(st.integers(0, n - 1)))
 
 
 def build(choose: Choose) -> Graph:
-    """The same from choices."""
+    """Builds the same from choices."""
     graph = Graph("transposed")
     pool = [graph.input("x", (2, 3, 4)), graph.input("y", (4, 3, 2)), graph.input("z", (3, 2, 4))]
     pool += [graph.constant(np.arange(24, dtype=np.float32).reshape(2, 3, 4)), graph.input("one", ())]
@@ -76,7 +76,7 @@ def test_transposes_pass_keeps_bits_in_many_graphs() -> None:
 
 
 def test_a_network_of_rows_and_columns_before_and_after() -> None:
-    """As a converter from channels last to channels first leaves it: a residual block between two transposes."""
+    """A converter from channels last to first leaves a residual block between two transposes."""
     graph = Graph("residual")
     x = graph.input("x", (1, 3, 4, 5))
     last = ops.transpose(x, (0, 2, 3, 1))
