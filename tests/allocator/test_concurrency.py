@@ -20,6 +20,7 @@ from allocator.concurrency import (
 )
 from allocator.errors import ProblemError, TooManyError
 from allocator.kernels.mode import KernelMode
+from tests.helpers.allocator.step_accesses import closure
 
 Matrix = npt.NDArray[np.bool_]
 
@@ -38,13 +39,9 @@ def dependences(draw: st.DrawFn, least: int = 0, most: int = 24) -> Dependences:
     return random_dependences(draw(st.integers(0, 2**31)), draw(st.integers(least, most)))
 
 
-def closure(dependences: Dependences) -> Matrix:
-    """Returns [a, b]: step a is done before step b begins. Warshall's algorithm."""
-    closed = np.zeros((dependences.count, dependences.count), bool)
-    closed[dependences.before, dependences.after] = True
-    for middle in range(dependences.count):
-        closed |= closed[:, [middle]] & closed[[middle], :]
-    return closed
+def order_of(dependences: Dependences) -> Matrix:
+    """Returns [a, b]: step a is done before step b begins."""
+    return closure(dependences.count, list(zip(dependences.before.tolist(), dependences.after.tolist(), strict=True)))
 
 
 def heaviest_chain(order: Matrix, weight: list[int]) -> list[int]:
@@ -57,7 +54,7 @@ def heaviest_chain(order: Matrix, weight: list[int]) -> list[int]:
 
 @given(dependences(most=130), st.integers(0, 2**31))
 def test_happens_before_is_the_closure_of_the_dependences(deps: Dependences, seed: int) -> None:
-    wanted, order = closure(deps), happens_before(deps)
+    wanted, order = order_of(deps), happens_before(deps)
     ids = np.arange(deps.count)
     one, other = (c.reshape(-1) for c in np.meshgrid(ids, ids, indexing="ij"))
     assert (order.pairs(one, other).reshape(wanted.shape) == wanted).all()
@@ -69,12 +66,12 @@ def test_happens_before_is_the_closure_of_the_dependences(deps: Dependences, see
 
 @given(dependences())
 def test_the_reverse_of_the_dependences_is_the_reverse_of_the_order(deps: Dependences) -> None:
-    assert (closure(deps.reversed()) == closure(deps).T[::-1, ::-1]).all()
+    assert (order_of(deps.reversed()) == order_of(deps).T[::-1, ::-1]).all()
 
 
 @given(dependences())
 def test_the_level_of_a_step_is_the_longest_chain_in_front_of_it(deps: Dependences) -> None:
-    wanted = heaviest_chain(closure(deps), [1] * deps.count)
+    wanted = heaviest_chain(order_of(deps), [1] * deps.count)
     assert (levels(deps) + 1).tolist() == wanted
 
 
@@ -82,7 +79,7 @@ def test_the_level_of_a_step_is_the_longest_chain_in_front_of_it(deps: Dependenc
 def test_the_heaviest_path_to_each_step_can_be_walked_back(deps: Dependences, data: st.DataObject) -> None:
     weight = data.draw(st.lists(st.integers(0, 2**50), min_size=deps.count, max_size=deps.count))
     reach, via = (c.tolist() for c in heaviest_paths(deps, np.array(weight, np.int64)))
-    assert reach == heaviest_chain(closure(deps), weight)
+    assert reach == heaviest_chain(order_of(deps), weight)
     edges = set(zip(deps.before.tolist(), deps.after.tolist(), strict=True))
     for step, source in enumerate(via):
         assert source == -1 or (source, step) in edges
@@ -92,7 +89,7 @@ def test_the_heaviest_path_to_each_step_can_be_walked_back(deps: Dependences, da
 @given(dependences(), st.integers(1, 6), st.data())
 def test_colours_are_chains_the_heaviest_first(deps: Dependences, most: int, data: st.DataObject) -> None:
     weight = data.draw(st.lists(st.integers(0, 9), min_size=deps.count, max_size=deps.count))
-    colour, order = colours(deps, np.array(weight, np.int64), most), closure(deps)
+    colour, order = colours(deps, np.array(weight, np.int64), most), order_of(deps)
     left, used = list(weight), int(colour.max(initial=NO_COLOUR)) + 1
     for number in range(used):
         chain = np.flatnonzero(colour == number)
@@ -115,7 +112,7 @@ def test_two_paths_that_cross_have_the_colours_of_the_longest_and_the_rest() -> 
 def test_a_path_clock_is_sound_and_complete_on_its_own_path(deps: Dependences, most: int, data: st.DataObject) -> None:
     colour, order = (
         colours(deps, np.ones(deps.count, np.int64), most),
-        closure(deps),
+        order_of(deps),
     )
     number = data.draw(st.integers(-1, int(colour.max())))
     path = np.flatnonzero(colour == number) if number >= 0 else np.zeros(0, np.int64)
@@ -141,7 +138,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iter
 def test_compiled_concurrency_kernels_equal_plain_ones() -> None:
     for seed in range(20):
         dependences = random_dependences(seed, 5 * seed)
-        order, rng = closure(dependences), np.random.default_rng(seed)
+        order, rng = order_of(dependences), np.random.default_rng(seed)
         weight = rng.integers(0, 2**50, dependences.count)
         assert heaviest_paths(dependences, weight)[0].tolist() == heaviest_chain(order, weight.tolist())
         chain = np.flatnonzero(colours(dependences, np.ones(dependences.count, np.int64), 1) == 0)

@@ -185,7 +185,7 @@ def test_no_order_of_many_small_programs_is_better() -> None:
 
 
 def _wide(branches: int) -> Program:
-    """Returns a program of `count` branches that grow and shrink, and the sum of all of them."""
+    """Returns a program of branches that grow and shrink, and the sum of all of them."""
     steps = [Step(writes=(0,))]
     for i in range(branches):
         steps += [Step((0,), (3 * i + 1,)), Step((3 * i + 1,), (3 * i + 2,)), Step((3 * i + 2,), (3 * i + 3,))]

@@ -1,23 +1,8 @@
-"""A problem under other ids, and random problems like those of MegEngine's own tests."""
+"""Random problems like those of MegEngine's own tests."""
 
 import numpy as np
 
-from allocator.problem import FREE, Column, Problem
-
-
-def relabelled(problem: Problem, new_id: Column) -> Problem:
-    """Returns the problem in which chunk i is chunk new_id[i]."""
-    old = np.argsort(new_id)
-    return Problem(
-        problem.begin[old],
-        problem.end[old],
-        problem.size[old],
-        problem.alignment[old],
-        problem.pinned[old],
-        new_id[problem.src],
-        new_id[problem.dest],
-        problem.overwrite_offset,
-    )
+from allocator.problem import FREE, Problem
 
 
 def megengine_problem(seed: int, count: int, alignment: int = 1, padding: int = 0) -> Problem:

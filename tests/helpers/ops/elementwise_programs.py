@@ -1,6 +1,7 @@
 """Random programs of elementwise operators, with arrays that they take."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from attrs import frozen
@@ -37,6 +38,12 @@ class Case:
             signature = sign(step.schema, operands, step.attrs)
             values += run(step.schema.kernel(signature, (NUMPY,)), signature, operands)
         return values[-1]
+
+
+def step_of(name: str, *operands: int, **attrs: Any) -> Step:
+    """Returns a step with these attributes, and defaults for the others."""
+    schema = find(name)
+    return Step(schema, {a.name: a.read(attrs.get(a.name, a.default)) for a in schema.attributes}, operands)
 
 
 def _array(rng: np.random.Generator, shape: Shape, choose: Choose) -> Array:

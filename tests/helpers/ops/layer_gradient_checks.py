@@ -9,7 +9,7 @@ import engine
 from engine import Graph, Var
 from ops.tensor.spec import Array
 from tests.helpers.graphs.unplanned_run import assert_same, check_modes, run_unplanned
-from tests.helpers.ops.random_arrays import normal
+from tests.helpers.ops.sample_arrays import normal
 
 Build = Callable[..., Any]
 """From vars to a var, or to a tuple of which the first is differentiated."""

@@ -12,7 +12,7 @@ from ops.tensor.spec import Array, spec_of
 from tests.helpers.ops.activations import PIECEWISE_LINEAR
 from tests.helpers.ops.compiled_kernel_checks import placed, run_native
 from tests.helpers.ops.kernel_checks import run, same, sign
-from tests.helpers.ops.random_arrays import normal
+from tests.helpers.ops.sample_arrays import normal
 from tests.helpers.ops.window_cases import least_sizes, lengths, window_attrs
 
 Case = tuple[list[Array], dict[str, Any]]

@@ -14,7 +14,7 @@ from ops.tensor.errors import AttributeValueError, DtypeError, ShapeError
 from ops.tensor.spec import Array, TensorSpec
 from tests.helpers.onnx.onnxruntime_node import onnxruntime_node
 from tests.helpers.ops.kernel_checks import check_no_allocation, check_results, check_strides, kernels, run, sign
-from tests.helpers.ops.random_arrays import normal
+from tests.helpers.ops.sample_arrays import normal
 
 BUFFERS = 128 << 10
 """numpy takes up to three buffers of 32 KiB for a moment where it broadcasts; no array is that small here."""

@@ -25,7 +25,7 @@ from ops.tensor.errors import AttributeValueError, OpError, ShapeError
 from ops.tensor.spec import Array, TensorSpec
 from tests.helpers.ops.activations import PIECEWISE_LINEAR
 from tests.helpers.ops.kernel_checks import kernels, run, run_over, run_without_allocation, same, sign
-from tests.helpers.ops.random_arrays import normal
+from tests.helpers.ops.sample_arrays import normal
 from tests.helpers.ops.window_cases import lengths, window_attrs
 
 Case = tuple[list[Array], dict[str, Any], dict[str, Any]]

@@ -27,7 +27,7 @@ from tests.helpers.ops.kernel_checks import (
     sign,
     strided_copies,
 )
-from tests.helpers.ops.random_arrays import normal
+from tests.helpers.ops.sample_arrays import normal
 from tests.helpers.ops.window_cases import extents, lengths, window_attrs
 
 Case = tuple[list[Array], dict[str, Any], dict[str, Any]]

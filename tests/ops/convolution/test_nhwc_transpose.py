@@ -15,7 +15,7 @@ from ops.tensor.errors import OpError, ShapeError
 from ops.tensor.layout import Layout
 from ops.tensor.spec import Array, TensorSpec
 from tests.helpers.ops.kernel_checks import garbage, kernels, run, run_without_allocation, same, sign, strided_copies
-from tests.helpers.ops.random_arrays import normal
+from tests.helpers.ops.sample_arrays import normal
 from tests.helpers.ops.window_cases import lengths, window_attrs
 
 Case = tuple[list[Array], dict[str, Any]]

@@ -18,7 +18,7 @@ from ops.tensor.spec import Array, TensorSpec
 from tests.helpers.ops.activations import PIECEWISE_LINEAR
 from tests.helpers.ops.compiled_kernel_checks import placed
 from tests.helpers.ops.kernel_checks import bind, garbage, run, run_over, run_without_allocation, same, sign
-from tests.helpers.ops.random_arrays import normal
+from tests.helpers.ops.sample_arrays import normal
 from tests.helpers.ops.window_cases import extents, lengths, window_attrs
 
 pytestmark = pytest.mark.skipif(bool(objection()), reason=objection() or "oneDNN is there")

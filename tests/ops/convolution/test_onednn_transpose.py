@@ -15,7 +15,7 @@ from ops.schema.backends import NUMPY
 from ops.schema.schema import Signature
 from ops.tensor.spec import Array
 from tests.helpers.ops.kernel_checks import run, run_without_allocation, same, sign
-from tests.helpers.ops.random_arrays import normal
+from tests.helpers.ops.sample_arrays import normal
 
 pytestmark = pytest.mark.skipif(bool(objection()), reason=objection() or "oneDNN is there")
 Case = tuple[list[Array], dict[str, Any]]

@@ -16,7 +16,7 @@ from ops.tensor.spec import Array, TensorSpec
 from tests.helpers.onnx.onnxruntime_node import onnxruntime_node
 from tests.helpers.ops.compiled_kernel_checks import placed
 from tests.helpers.ops.kernel_checks import bind, garbage, run, run_without_allocation, same, sign
-from tests.helpers.ops.random_arrays import normal
+from tests.helpers.ops.sample_arrays import normal
 from tests.helpers.ops.window_cases import least_sizes, lengths, window_attrs
 
 needs_avx512 = pytest.mark.skipif(not has_avx512(), reason="the kernel is compiled for AVX-512, which is not here")

@@ -1,7 +1,6 @@
 """Fused elementwise programs: the bits of their steps one after the other, for any blocks, layouts and overwrites."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,14 +10,14 @@ from hypothesis import strategies as st
 from ops.elementwise import fused
 from ops.elementwise.fused import FUSED_ELEMENTWISE
 from ops.elementwise.program import Step, rooms, signatures
-from ops.registry import REGISTRY, find
+from ops.registry import REGISTRY
 from ops.schema.backends import NUMPY
 from ops.schema.schema import OpSchema, any_strides, evaluate, no_contiguity
 from ops.tensor.errors import ArityError, AttributeValueError, SchemaError, ShapeError
 from ops.tensor.spec import TensorSpec
-from tests.helpers.ops.elementwise_programs import Case, bits, programs, seeded_program
+from tests.helpers.ops.elementwise_programs import Case, bits, programs, seeded_program, step_of
 from tests.helpers.ops.kernel_checks import check_overwrites, run, run_without_allocation, same, sign, strided_copies
-from tests.helpers.ops.random_arrays import normal
+from tests.helpers.ops.sample_arrays import normal
 
 _NUMPY = FUSED_ELEMENTWISE.kernels[-1]
 """The reference. What the compiled kernel does is tested in test_ops_vector_elementwise.py."""
@@ -75,15 +74,10 @@ def test_six_hundred_elementwise_chains_have_the_bits_of_their_steps() -> None:
         _check(seeded_program(seed))
 
 
-def _step(name: str, *operands: int, **attrs: Any) -> Step:
-    schema = find(name)
-    return Step(schema, {a.name: a.read(attrs.get(a.name, a.default)) for a in schema.attributes}, operands)
-
-
 def test_squares_of_a_constant_exponent_are_squares() -> None:
     """Checks that a step reads what it packed: a square has other bits than a power."""
     x = normal(0, (1000,))[0]
-    program, two = (_step("pow", 0, 1), _step("neg", 2)), np.asarray(2, np.float32)
+    program, two = (step_of("pow", 0, 1), step_of("neg", 2)), np.asarray(2, np.float32)
     signature = sign(FUSED_ELEMENTWISE, [x, two], {"program": program}, {1})
     kernel = _NUMPY
     assert run(kernel, signature, [x, two])[0].tobytes() == (-np.square(x)).tobytes()
@@ -92,7 +86,7 @@ def test_squares_of_a_constant_exponent_are_squares() -> None:
 
 def test_fused_elementwise_of_large_tensors_needs_a_block_at_most() -> None:
     arrays = normal(0, (64, 100, 100), (64, 1, 1), (64, 100, 100))
-    program = (_step("mul", 0, 1), _step("add", 3, 2), _step("swish", 4), _step("sub", 5, 0))
+    program = (step_of("mul", 0, 1), step_of("add", 3, 2), step_of("swish", 4), step_of("sub", 5, 0))
     signature = sign(FUSED_ELEMENTWISE, arrays, {"program": program})
     kernel = _NUMPY
     assert kernel.workspace(signature) <= 1 << 20
@@ -112,15 +106,15 @@ def _forwards(specs: list[TensorSpec], *program: Step, apart: bool) -> set[int]:
 @pytest.mark.parametrize("apart", [False, True])
 def test_an_output_overwrites_what_its_first_writer_may_or_what_is_read_no_more(apart: bool) -> None:
     specs = [TensorSpec((8, 8), np.dtype(d)) for d in ("bool", "float32", "float32", "float32")]
-    chosen = _step("neg", 3), _step("where", 0, 1, 4)
+    chosen = step_of("neg", 3), step_of("where", 0, 1, 4)
     assert _forwards(specs, *chosen, apart=apart) == ({1, 2, 3} if apart else {2, 3})
     floats = [specs[1]] * 2
-    assert _forwards(floats, _step("less", 0, 1), _step("where", 2, 0, 0), apart=apart) == {0, 1}
-    assert _forwards(floats, _step("neg", 0), _step("add", 2, 1), apart=apart) == ({0, 1} if apart else {0})
+    assert _forwards(floats, step_of("less", 0, 1), step_of("where", 2, 0, 0), apart=apart) == {0, 1}
+    assert _forwards(floats, step_of("neg", 0), step_of("add", 2, 1), apart=apart) == ({0, 1} if apart else {0})
 
 
 def test_a_chain_needs_no_scratch_unless_its_output_is_apart() -> None:
-    specs, program = [TensorSpec((8, 8), np.dtype("float32"))] * 2, (_step("neg", 0), _step("add", 2, 1))
+    specs, program = [TensorSpec((8, 8), np.dtype("float32"))] * 2, (step_of("neg", 0), step_of("add", 2, 1))
     kernel = _NUMPY
     assert kernel.workspace(FUSED_ELEMENTWISE.sign(specs, {"program": program})) == 0
     assert kernel.workspace(FUSED_ELEMENTWISE.sign(specs, {"program": program, "apart": True})) > 0
@@ -128,15 +122,15 @@ def test_a_chain_needs_no_scratch_unless_its_output_is_apart() -> None:
 
 def test_a_chain_has_one_room_and_a_fork_two() -> None:
     spec = TensorSpec((8,), np.dtype("float32"))
-    chain = (_step("abs", 0), _step("sqrt", 1), _step("neg", 2), _step("exp", 3))
+    chain = (step_of("abs", 0), step_of("sqrt", 1), step_of("neg", 2), step_of("exp", 3))
     assert rooms(chain, signatures(chain, (spec,)), 1) == (0, 0, 0)
-    fork = (_step("abs", 0), _step("sqrt", 1), _step("neg", 1), _step("add", 2, 3))
+    fork = (step_of("abs", 0), step_of("sqrt", 1), step_of("neg", 1), step_of("add", 2, 3))
     assert rooms(fork, signatures(fork, (spec,)), 1) == (0, 1, 0)
 
 
 def test_an_elementwise_program_reads_as_text() -> None:
-    assert str(_step("leaky_relu", 3, alpha=0.5)) == "leaky_relu($3 alpha=0.5)"
-    assert str(_step("add", 0, 1)) == "add($0,$1)"
+    assert str(step_of("leaky_relu", 3, alpha=0.5)) == "leaky_relu($3 alpha=0.5)"
+    assert str(step_of("add", 0, 1)) == "add($0,$1)"
 
 
 def test_fused_elementwise_refuses_programs_that_are_no_chain() -> None:
@@ -144,12 +138,12 @@ def test_fused_elementwise_refuses_programs_that_are_no_chain() -> None:
     with pytest.raises(AttributeValueError, match="one step or more"):
         FUSED_ELEMENTWISE.sign([x], {"program": ()})
     with pytest.raises(ArityError, match="reads a value that is not there yet"):
-        FUSED_ELEMENTWISE.sign([x], {"program": (_step("neg", 1),)})
+        FUSED_ELEMENTWISE.sign([x], {"program": (step_of("neg", 1),)})
     with pytest.raises(ShapeError, match=r"neg\(\$1\) has shape \(4,\), and the output \(3, 4\)"):
-        FUSED_ELEMENTWISE.sign([x, row], {"program": (_step("neg", 1), _step("add", 0, 2))})
+        FUSED_ELEMENTWISE.sign([x, row], {"program": (step_of("neg", 1), step_of("add", 0, 2))})
     with pytest.raises(SchemaError, match="split has 2 outputs"):
-        FUSED_ELEMENTWISE.sign([x], {"program": (_step("split", 0, sizes=(1, 2), axis=0),)})
-    assert evaluate(FUSED_ELEMENTWISE, np.ones(3, np.float32), program=(_step("neg", 0),))[0].tolist() == [-1, -1, -1]
+        FUSED_ELEMENTWISE.sign([x], {"program": (step_of("split", 0, sizes=(1, 2), axis=0),)})
+    assert evaluate(FUSED_ELEMENTWISE, np.ones(3, np.float32), program=(step_of("neg", 0),))[0].tolist() == [-1, -1, -1]
 
 
 _CODES = {"look_up", "quantised_add"}

@@ -13,7 +13,7 @@ from ops.tensor.errors import CountError, DataError, OpError
 from ops.tensor.spec import Array
 from tests.helpers.onnx.onnxruntime_node import onnxruntime_node
 from tests.helpers.ops.kernel_checks import bind, check_kernels, check_no_allocation, check_results, kernels, sign
-from tests.helpers.ops.random_arrays import SEEDS
+from tests.helpers.ops.sample_arrays import SEEDS
 
 Case = tuple[Array, Array, dict[str, Any]]
 

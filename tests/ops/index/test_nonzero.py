@@ -16,7 +16,7 @@ from ops.tensor.errors import CountError, OpError
 from ops.tensor.spec import Array
 from tests.helpers.onnx.onnxruntime_node import onnxruntime_node
 from tests.helpers.ops.kernel_checks import bind, check_kernels, check_no_allocation, check_results, kernels, sign
-from tests.helpers.ops.random_arrays import SEEDS
+from tests.helpers.ops.sample_arrays import SEEDS
 
 SHAPES = st.lists(st.integers(0, 5), max_size=4).map(tuple)
 DTYPES = st.sampled_from(["bool", "int8", "uint64", "int64", "float16", "float32", "float64"])

@@ -14,7 +14,7 @@ from ops.schema.schema import OpSchema, evaluate
 from ops.tensor.errors import OpError
 from ops.tensor.spec import Array
 from tests.helpers.ops.kernel_checks import check_kernels, check_no_allocation, check_overwrites
-from tests.helpers.ops.random_arrays import SEEDS
+from tests.helpers.ops.sample_arrays import SEEDS
 
 SHAPES = st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple)
 DTYPES = st.sampled_from(["int8", "float16", "float32", "int64"])

@@ -13,7 +13,7 @@ from ops.tensor.errors import OpError
 from ops.tensor.spec import Array
 from tests.helpers.onnx.onnxruntime_node import onnxruntime_node
 from tests.helpers.ops.kernel_checks import check_kernels, check_no_allocation, check_results, same
-from tests.helpers.ops.random_arrays import SEEDS
+from tests.helpers.ops.sample_arrays import SEEDS
 
 DTYPES = st.sampled_from(["bool", "int8", "int64", "uint64", "float16", "float32", "float64"])
 

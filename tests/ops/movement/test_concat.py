@@ -13,13 +13,10 @@ from ops.schema.schema import OpSchema, evaluate
 from ops.tensor.errors import OpError
 from ops.tensor.spec import Array
 from tests.helpers.ops.kernel_checks import check_kernels, check_no_allocation, check_results
+from tests.helpers.ops.sample_arrays import numbered
 
 SHAPES = st.lists(st.integers(0, 4), min_size=1, max_size=3).map(tuple)
 DTYPES = st.sampled_from(["bool", "int8", "float16", "float32", "int64"])
-
-
-def numbered(shape: tuple[int, ...], dtype: str = "float32") -> Array:
-    return np.arange(np.prod(shape, dtype=int)).astype(dtype).reshape(shape)
 
 
 @given(SHAPES, DTYPES, st.lists(st.integers(0, 3), min_size=1, max_size=4), st.data())

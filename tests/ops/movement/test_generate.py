@@ -12,7 +12,7 @@ from ops.schema.schema import OpSchema, evaluate
 from ops.tensor.errors import OpError
 from ops.tensor.spec import Array
 from tests.helpers.ops.kernel_checks import check_kernels, check_no_allocation, check_results, check_strides
-from tests.helpers.ops.random_arrays import SEEDS
+from tests.helpers.ops.sample_arrays import SEEDS
 
 SIZES = st.integers(0, 5)
 

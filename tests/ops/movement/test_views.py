@@ -1,6 +1,5 @@
 """Reshape, transpose, slice, expand, split, identity, copy: as views and as copies, against numpy."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -17,13 +16,10 @@ from ops.tensor.errors import AttributeValueError, OpError, ShapeError
 from ops.tensor.layout import Layout
 from ops.tensor.spec import Array
 from tests.helpers.ops.kernel_checks import check_kernels, check_no_allocation, check_overwrites, check_results, sign
+from tests.helpers.ops.sample_arrays import numbered
 
 SHAPES = st.lists(st.integers(0, 4), min_size=1, max_size=4).map(tuple)
 DTYPES = st.sampled_from(["bool", "int8", "float16", "float32", "int64"])
-
-
-def numbered(shape: tuple[int, ...], dtype: str = "float32") -> Array:
-    return np.arange(math.prod(shape)).astype(dtype).reshape(shape)
 
 
 def check(schema: OpSchema, x: Array, wanted: list[Array], **attrs: Any) -> None:

@@ -15,7 +15,7 @@ from ops.tensor.errors import OpError
 from ops.tensor.spec import Array, TensorSpec
 from tests.helpers.ops.compiled_kernel_checks import placed, run_native
 from tests.helpers.ops.kernel_checks import run, run_without_allocation, same, sign
-from tests.helpers.ops.random_arrays import normal, perhaps_special
+from tests.helpers.ops.sample_arrays import normal, perhaps_special
 from tests.helpers.ops.window_cases import least_sizes, lengths, window_attrs
 
 Case = tuple[Array, dict[str, Any]]

@@ -42,14 +42,19 @@ def pools(draw: Any) -> tuple[Array, dict[str, Any]]:
     return numbers(1, draw(st.integers(1, 2)), *sizes, draw(st.sampled_from([1, 3, 16, 17, 40, 64]))), attrs
 
 
-@settings(max_examples=50, deadline=None)
-@given(pools(), st.sampled_from(["max", "inside", "all"]), st.integers(0, 15), st.integers(1, 3))
-def test_onednn_pool_equals_numpy(case: tuple[Array, dict[str, Any]], kind: str, place: int, threads: int) -> None:
+def check_kind(case: tuple[Array, dict[str, Any]], kind: str, place: int, threads: int) -> None:
+    """Checks the maximum, or the average of the elements inside the tensor or of all."""
     x, attrs = case
     if kind == "max":
         check(NHWC_MAX_POOL, [x], attrs, place, threads)
     else:
         check(NHWC_AVERAGE_POOL, [x], attrs | {"count_include_pad": kind == "all"}, place, threads, RTOL)
+
+
+@settings(max_examples=50, deadline=None)
+@given(pools(), st.sampled_from(["max", "inside", "all"]), st.integers(0, 15), st.integers(1, 3))
+def test_onednn_pool_equals_numpy(case: tuple[Array, dict[str, Any]], kind: str, place: int, threads: int) -> None:
+    check_kind(case, kind, place, threads)
 
 
 @pytest.mark.slow
@@ -58,11 +63,7 @@ def test_onednn_pool_equals_numpy(case: tuple[Array, dict[str, Any]], kind: str,
 def test_onednn_pool_equals_numpy_in_many_cases(
     case: tuple[Array, dict[str, Any]], kind: str, place: int, threads: int
 ) -> None:
-    x, attrs = case
-    if kind == "max":
-        check(NHWC_MAX_POOL, [x], attrs, place, threads)
-    else:
-        check(NHWC_AVERAGE_POOL, [x], attrs | {"count_include_pad": kind == "all"}, place, threads, RTOL)
+    check_kind(case, kind, place, threads)
 
 
 @BOTH

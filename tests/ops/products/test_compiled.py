@@ -20,7 +20,7 @@ from ops.tensor.spec import Array, TensorSpec
 from tests.helpers.ops.activations import ACTIVATIONS
 from tests.helpers.ops.compiled_kernel_checks import placed, run_native
 from tests.helpers.ops.kernel_checks import run, same, sign
-from tests.helpers.ops.random_arrays import normal
+from tests.helpers.ops.sample_arrays import normal
 from tests.ops.products.test_fused import Case, cases, parts, signed
 
 

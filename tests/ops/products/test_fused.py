@@ -17,7 +17,7 @@ from ops.tensor.errors import AttributeValueError, OpError, ShapeError
 from ops.tensor.spec import Array, TensorSpec
 from tests.helpers.ops.activations import ACTIVATIONS
 from tests.helpers.ops.kernel_checks import kernels, run, run_over, run_without_allocation, same, sign, strided_copies
-from tests.helpers.ops.random_arrays import normal
+from tests.helpers.ops.sample_arrays import normal
 
 Case = tuple[list[Array], dict[str, Any]]
 _SMOOTH: dict[str, Any] = {

@@ -21,7 +21,7 @@ from ops.tensor.layout import Layout
 from ops.tensor.spec import Array, TensorSpec, spec_of
 from tests.helpers.ops import activations
 from tests.helpers.ops.kernel_checks import run, run_over, run_without_allocation, same, sign
-from tests.helpers.ops.random_arrays import normal
+from tests.helpers.ops.sample_arrays import normal
 
 pytestmark = pytest.mark.skipif(bool(objection()), reason=objection() or "oneDNN is there")
 SLOWER = {module: module._slower for module in (onednn, onednn_strided)}

@@ -15,7 +15,7 @@ from ops.tensor.errors import OpError
 from ops.tensor.spec import Array
 from tests.helpers.onnx.onnxruntime_node import onnxruntime_node
 from tests.helpers.ops.kernel_checks import check_kernels, check_no_allocation, check_results
-from tests.helpers.ops.random_arrays import full_range
+from tests.helpers.ops.sample_arrays import full_range
 
 QUANTISED_TYPES = ["uint8", "int8", "uint16", "int16"]
 

@@ -25,7 +25,7 @@ from tests.helpers.ops.kernel_checks import (
     same,
     sign,
 )
-from tests.helpers.ops.random_arrays import full_range
+from tests.helpers.ops.sample_arrays import full_range
 from tests.helpers.ops.window_cases import lengths, window_attrs
 
 Attrs = dict[str, Any]

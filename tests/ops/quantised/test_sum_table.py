@@ -16,7 +16,7 @@ from ops.tensor.errors import OpError
 from ops.tensor.spec import Array
 from tests.helpers.ops.compiled_kernel_checks import placed, run_native
 from tests.helpers.ops.kernel_checks import check_kernels, check_no_allocation, run, sign
-from tests.helpers.ops.random_arrays import full_range
+from tests.helpers.ops.sample_arrays import full_range
 
 TYPES = st.sampled_from(["uint8", "int8"])
 SHAPES = st.lists(st.integers(0, 5), max_size=4).map(tuple)

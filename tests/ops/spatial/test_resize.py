@@ -12,7 +12,7 @@ from ops.tensor.errors import AttributeValueError, DtypeError
 from ops.tensor.spec import Array, TensorSpec
 from tests.helpers.onnx.onnxruntime_node import onnxruntime_resize
 from tests.helpers.ops.kernel_checks import check_no_allocation, check_results, check_strides, sign
-from tests.helpers.ops.random_arrays import normal
+from tests.helpers.ops.sample_arrays import normal
 
 MODES = ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "half_pixel_symmetric"]
 

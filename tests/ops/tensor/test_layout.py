@@ -1,13 +1,12 @@
 """Every Layout method against the strides that numpy gives to real arrays."""
 
-import math
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.tensor.layout import Layout, dense_strides
 from ops.tensor.spec import Array, TensorSpec
+from tests.helpers.ops.sample_arrays import numbered
 
 SHAPES = st.lists(st.integers(0, 4), max_size=4).map(tuple)
 POSITIVE = st.lists(st.integers(1, 4), max_size=4).map(tuple)
@@ -20,10 +19,6 @@ def address(array: Array) -> int:
 
 def layout_in(view: Array, base: Array) -> Layout:
     return Layout(address(view) - address(base), view.shape, view.strides, view.itemsize)
-
-
-def numbered(shape: tuple[int, ...], dtype: str = "float32") -> Array:
-    return np.arange(math.prod(shape)).astype(dtype).reshape(shape)
 
 
 def seen(layout: Layout, base: Array) -> Array:

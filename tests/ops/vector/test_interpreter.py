@@ -17,7 +17,7 @@ from ops.vector.bytecode import Script, fits
 from ops.vector.collapse import collapse
 from ops.vector.kernel import Vector
 from tests.helpers.ops.compiled_kernel_checks import placed, run_native
-from tests.helpers.ops.elementwise_programs import bits
+from tests.helpers.ops.elementwise_programs import bits, step_of
 from tests.helpers.ops.kernel_checks import check_overwrites, run, run_without_allocation, sign
 
 SINGLE = np.dtype("float32")
@@ -43,11 +43,6 @@ def _numbers(rng: np.random.Generator, shape: Shape, dtype: np.dtype[Any] = SING
     return np.where(rng.random(shape) < 0.1, rng.choice(_EDGES, shape), x).astype(np.float32)
 
 
-def _step(name: str, *operands: int) -> Step:
-    schema = find(name)
-    return Step(schema, {a.name: a.read(a.default) for a in schema.attributes}, operands)
-
-
 @st.composite
 def _chains(draw: st.DrawFn) -> tuple[list[Array], tuple[Step, ...]]:
     """Draws arrays, the first two of the whole shape, and steps of that shape; some compare or choose."""
@@ -62,12 +57,12 @@ def _chains(draw: st.DrawFn) -> tuple[list[Array], tuple[Step, ...]]:
     for _ in range(draw(st.integers(1, 9))):
         count = draw(st.sampled_from([1, 2]))
         some = [draw(st.sampled_from(whole)), draw(st.sampled_from([*range(len(arrays)), *whole]))][:count]
-        steps.append(_step(draw(st.sampled_from(_EXACT[count])), *some))
+        steps.append(step_of(draw(st.sampled_from(_EXACT[count])), *some))
         whole.append(len(arrays) + len(steps) - 1)
     if draw(st.booleans()):
-        steps.append(_step("less", whole[-1], 0))
+        steps.append(step_of("less", whole[-1], 0))
         if draw(st.booleans()):
-            steps.append(_step("where", len(arrays) + len(steps) - 1, whole[-1], 1))
+            steps.append(step_of("where", len(arrays) + len(steps) - 1, whole[-1], 1))
     return arrays, tuple(steps)
 
 
@@ -172,7 +167,7 @@ def test_interpreted_functions_are_within_few_units_of_the_last_place(name: str,
 @pytest.mark.parametrize("exponent", [0.5, 1.0, 2.0, 3.0, -1.0, 2.5])
 def test_powers_with_a_known_exponent_are_instructions_or_numpys(exponent: float) -> None:
     x, e = np.linspace(0.1, 9, 99, dtype=np.float32), np.asarray(exponent, np.float32)
-    program = (_step("pow", 0, 1), _step("neg", 2))
+    program = (step_of("pow", 0, 1), step_of("neg", 2))
     for schema, attrs, factor in ((FUSED_ELEMENTWISE, {"program": program}, -1), (find("pow"), {}, 1)):
         signature = sign(schema, [x, e], attrs, {1})
         kernel = schema.kernel(signature, (NUMBA,))
@@ -182,25 +177,25 @@ def test_powers_with_a_known_exponent_are_instructions_or_numpys(exponent: float
 def test_programs_without_instructions_are_left_to_numpy() -> None:
     x = np.ones((3, 4), np.float32)
     for name in ("sin", "mod"):
-        program = (_step("neg", 0), _step(name, *range(1, 1 + find(name).arity[0])))
+        program = (step_of("neg", 0), step_of(name, *range(1, 1 + find(name).arity[0])))
         arrays = [x, x][: find(name).arity[0]]
         assert not _VECTOR.supports(_sign(arrays, program))
-    assert not _VECTOR.supports(_sign([x.astype(np.float64)], (_step("neg", 0),)))
-    assert not _VECTOR.supports(_sign([x], (_step("neg", 0), *(_step("add", i, i) for i in range(1, 80)))))
+    assert not _VECTOR.supports(_sign([x.astype(np.float64)], (step_of("neg", 0),)))
+    assert not _VECTOR.supports(_sign([x], (step_of("neg", 0), *(step_of("add", i, i) for i in range(1, 80)))))
 
 
 def test_a_program_of_many_values_has_small_blocks() -> None:
     """The second half reads all results of the first."""
     x = np.linspace(-1, 1, 5000, dtype=np.float32)
-    ups = tuple(_step("add", i, 0) for i in range(14))
-    downs = tuple(_step("add", 14 + i, 14 - i) for i in range(14))
+    ups = tuple(step_of("add", i, 0) for i in range(14))
+    downs = tuple(step_of("add", 14 + i, 14 - i) for i in range(14))
     program = (*ups, *downs)
     assert bits(run(_VECTOR, _sign([x], program), [x])[0]) == bits(_wanted([x], program))
 
 
 def test_the_elementwise_interpreter_allocates_nothing() -> None:
     arrays = [_numbers(np.random.default_rng(0), s) for s in ((64, 30, 30, 16), (16,))]
-    signature = _sign(arrays, (_step("mul", 0, 1), _step("gelu", 2)))
+    signature = _sign(arrays, (step_of("mul", 0, 1), step_of("gelu", 2)))
     assert _VECTOR.workspace(signature) == 0
     run_without_allocation(_VECTOR, signature, arrays)
 

@@ -1,4 +1,6 @@
-"""Random arrays that depend on a seed alone, so that a failure replays on the same data."""
+"""Arrays for tests. Random ones depend on a seed alone, so that a failure replays on the same data."""
+
+import math
 
 import numpy as np
 from hypothesis import strategies as st
@@ -13,6 +15,11 @@ def normal(seed: int, *shapes: tuple[int, ...], dtype: str = "float32") -> list[
     """Returns an array of normal numbers for each shape."""
     rng = np.random.default_rng(seed)
     return [rng.standard_normal(s).astype(dtype) for s in shapes]
+
+
+def numbered(shape: tuple[int, ...], dtype: str = "float32", first: int = 0) -> Array:
+    """Returns an array of `first`, `first` + 1, ... in row-major order."""
+    return np.arange(first, first + math.prod(shape)).astype(dtype).reshape(shape)
 
 
 def full_range(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Array:
