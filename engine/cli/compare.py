@@ -1,7 +1,6 @@
 """`arenaplan compare`: the planned run against reference counting, to the bit, in bytes and in seconds."""
 
 from argparse import ArgumentParser, Namespace
-from typing import Any
 
 from engine.api import make_plan
 from engine.cli.comparison import compare_graph
@@ -15,12 +14,13 @@ from engine.cli.options.common import (
     plan_options,
     positive,
     print_json,
+    share,
 )
 from engine.cli.options.dims import check_known
 from engine.cli.options.models import Subject, load_subject
 from engine.cli.options.passes import add_optimise
 from engine.cli.options.zoo import is_zoo
-from engine.cli.oracle import largest_difference, onnxruntime_runner
+from engine.cli.oracle import TOLERANCE, compare_with_oracle, onnxruntime_runner
 from engine.cli.passes import compare_passes
 from engine.cli.stages import compare_stages
 from engine.cli.tradeoff import compare_policies
@@ -41,6 +41,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_running(parser)
     parser.add_argument("--runs", metavar="N", type=positive, default=5, help="timed runs of each (default 5)")
     parser.add_argument("--oracle", choices=("onnxruntime",), help="also compare the outputs with another engine's")
+    parser.add_argument(
+        "--tolerance",
+        metavar="X",
+        type=share,
+        default=TOLERANCE,
+        help="with --oracle: largest difference of outputs, over their largest value, that is no error (default 1e-4)",
+    )
     parser.add_argument("--top", metavar="N", type=count, default=10, help="tensors shown at the peak (default 10)")
     parser.add_argument(
         "--parallel",
@@ -89,18 +96,16 @@ def run(arguments: Namespace) -> int:
             options=plan_options(arguments),
             recompute=not arguments.no_recompute,
         )
-    oracle_data: dict[str, Any] = {}
-    if oracle is not None:
-        difference = largest_difference(comparison.runs.outputs, oracle())
-        oracle_data = {"oracle": arguments.oracle, "oracle_difference": difference}
+    against = (
+        compare_with_oracle(comparison.runs.outputs, oracle(), arguments.oracle, arguments.tolerance)
+        if oracle is not None
+        else None
+    )
     if arguments.json:
-        print_json(comparison.to_json() | oracle_data)
+        print_json(comparison.to_json() | (against.to_json() if against else {}))
     else:
-        if oracle_data:
-            difference = oracle_data["oracle_difference"]
-            print(f"largest difference from {arguments.oracle}: {difference:.1e} of the largest value")
-        print(comparison.text(arguments.top), end="")
-    return 0 if comparison.outputs_equal else REFUSED
+        print((against.text() if against else "") + comparison.text(arguments.top), end="")
+    return 0 if comparison.outputs_equal and (against is None or against.outputs_agree) else REFUSED
 
 
 def _check_options(arguments: Namespace) -> None:

@@ -4,12 +4,59 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from attrs import frozen
 
 from engine.system.threads import AS_THEY_ARE
 from engine.text.errors import EngineError
-from ops.tensor.spec import Array
+from ops.tensor.spec import Array, spec_of
 
 Runner = Callable[[], dict[str, Array]]
+TOLERANCE = 1e-4
+"""The largest difference of outputs over their largest value that is no error in float32."""
+
+
+@frozen
+class OracleComparison:
+    """The outputs of a run beside those of another engine.
+
+    `difference` is the largest absolute difference over the largest value. It is infinite where `mismatch` names an
+    output of another shape.
+    """
+
+    oracle: str
+    difference: float
+    tolerance: float
+    mismatch: str = ""
+
+    @property
+    def outputs_agree(self) -> bool:
+        """Whether no output differs by more than the tolerance."""
+        return self.difference <= self.tolerance
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the keys that `compare --oracle` adds."""
+        return {"oracle": self.oracle, "oracle_difference": self.difference, "oracle_tolerance": self.tolerance}
+
+    def text(self) -> str:
+        """Returns a line."""
+        if self.mismatch:
+            return f"{self.oracle} DIFFERS: {self.mismatch}\n"
+        verdict = "of at most" if self.outputs_agree else "MORE than"
+        return (
+            f"largest difference from {self.oracle}: {self.difference:.1e} of the largest value, {verdict} "
+            f"{self.tolerance:.1e}\n"
+        )
+
+
+def compare_with_oracle(
+    ours: Mapping[str, Array], theirs: Mapping[str, Array], oracle: str, tolerance: float
+) -> OracleComparison:
+    """Compares shapes first, and then values."""
+    for name, array in ours.items():
+        if array.shape != theirs[name].shape:
+            mismatch = f"output {name!r} is {spec_of(array)} here and {spec_of(theirs[name])} there"
+            return OracleComparison(oracle, float("inf"), tolerance, mismatch)
+    return OracleComparison(oracle, largest_difference(ours, theirs), tolerance)
 
 
 def onnxruntime_runner(model: Any, feeds: Mapping[str, Array], threads: int = AS_THEY_ARE) -> Runner:

@@ -8,15 +8,13 @@ from attrs import asdict, frozen
 from allocator.progress import Activity
 from engine.api import Executable, PlanOptions, compile_graph
 from engine.cli.comparison import interleaved
-from engine.cli.oracle import largest_difference
+from engine.cli.oracle import TOLERANCE, largest_difference
 from engine.graph.graph import Graph
 from engine.passes.pipeline import applied_passes
 from engine.text.tables import in_columns
 from ops.tensor.spec import Array
 
 AS_GIVEN = "as given"
-TOLERANCE = 1e-4
-"""Of the largest value of an output: what level 2 may change."""
 _HEAD: tuple[str, ...] = ("pass", "operators", "arena", "constants", "run", "as given", "difference")
 
 

@@ -201,6 +201,17 @@ def positive(text: str) -> int:
     return _integer(text, 1)
 
 
+def share(text: str) -> float:
+    """Reads a number from 0 on."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < float("inf"):
+        raise ArgumentTypeError(f"{text!r} is no number from 0 on")
+    return number
+
+
 def size(text: str) -> int:
     """Reads bytes, with a unit or without."""
     try:

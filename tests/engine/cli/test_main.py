@@ -71,7 +71,21 @@ def test_compare_agrees_with_onnxruntime(model: str, capsys: Capture) -> None:
     pytest.importorskip("onnxruntime")
     printed = data(["compare", model, "--oracle", "onnxruntime", "--weights", "random", "--runs", "1"], capsys)
     assert printed["oracle"] == "onnxruntime"
-    assert printed["oracle_difference"] < 1e-5
+    assert printed["oracle_difference"] < 1e-5 < printed["oracle_tolerance"]
+
+
+def test_compare_ends_with_5_where_onnxruntime_differs_by_more_than_the_tolerance(model: str, capsys: Capture) -> None:
+    pytest.importorskip("onnxruntime")
+    arguments = ["compare", model, "--oracle", "onnxruntime", "--weights", "random", "--runs", "1", "--seed", "3"]
+    assert main([*arguments, "--tolerance", "1"]) == 0
+    assert "of at most 1.0e+00" in capsys.readouterr().out
+    assert main([*arguments, "--tolerance", "0"]) == 5
+    assert "MORE than 0.0e+00" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("tolerance", ["-1", "nan", "inf", "much"])
+def test_compare_refuses_a_tolerance_that_is_no_number_from_0_on(model: str, tolerance: str, capsys: Capture) -> None:
+    assert "no number from 0 on" in error(["compare", model, f"--tolerance={tolerance}"], 2, capsys)
 
 
 def test_compare_prints_times_and_the_peak(model: str, capsys: Capture) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from allocator.io.files import write_whole
 from engine.cli.options.files import read_array, write_arrays
-from engine.cli.oracle import largest_difference
+from engine.cli.oracle import compare_with_oracle, largest_difference
 from engine.text.errors import FeedError
 
 
@@ -41,3 +41,17 @@ def test_output_differences_are_relative_to_the_largest_value() -> None:
     assert largest_difference({"y": a}, {"y": a + np.array([0, 0, 0, -2])}) == 2 / 8
     assert largest_difference({"y": a}, {"y": np.zeros(4)}) == np.inf
     assert largest_difference({"y": np.zeros(0)}, {"y": np.zeros(0)}) == 0
+
+
+def test_outputs_of_another_shape_do_not_agree_with_those_of_an_oracle() -> None:
+    ours, theirs = {"x": np.ones(3), "y": np.ones((2, 3))}, {"x": np.ones(3), "y": np.ones((1, 3))}
+    comparison = compare_with_oracle(ours, theirs, "onnxruntime", 1.0)
+    assert not comparison.outputs_agree
+    assert "output 'y' is float64[2,3] here and float64[1,3] there" in comparison.text()
+
+
+@pytest.mark.parametrize(("change", "agrees"), [(0.0, True), (0.5e-3, True), (2e-3, False), (np.nan, False)])
+def test_outputs_agree_with_those_of_an_oracle_within_the_tolerance(change: float, agrees: bool) -> None:
+    theirs = np.array([1.0, 2.0, 0.0])
+    ours = theirs + np.array([0, 0, 2 * change])
+    assert compare_with_oracle({"y": ours}, {"y": theirs}, "onnxruntime", 1e-3).outputs_agree == agrees
