@@ -1,7 +1,8 @@
 """How kernels run: on lists and plain where the problem is small, else on columns and compiled. Same source and result.
 
-Plain kernels are quicker on lists than on columns. Loading numba and what it needs takes half a second and more, once a
-process: so a strategy that runs its kernel once names a size up to which plain is sooner done.
+Plain kernels run on lists, because Python reads an element of a list without making a number of numpy first. numba is
+loaded once a process, which takes long compared with a small problem: so a strategy that runs its kernel once names a
+size up to which it runs plain.
 """
 
 from collections.abc import Callable

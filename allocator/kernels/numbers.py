@@ -1,4 +1,4 @@
-"""What kernels compute on: numpy int64 columns when compiled, lists of int when not (a list is quicker one by one)."""
+"""What kernels compute on: int64 columns of numpy when compiled, else lists of int, which have Python's numbers."""
 
 from typing import Protocol
 

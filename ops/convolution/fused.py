@@ -156,7 +156,7 @@ FUSED_DEPTHWISE = Kernel(
 )
 FUSED_POINTWISE, FUSED_COLUMNS = (_clipped_afterwards(kernel) for kernel in (POINTWISE, COLUMNS))
 FUSED_BLOCKS = Kernel("blocks", _bind, bytes_of(_temporaries), contiguous=contiguous_from(1))
-"""Any fused convolution, block by block. Slower than separate operators, as sums go through a scratch array."""
+"""Any fused convolution, block by block. Sums go through a scratch array, which separate operators do not need."""
 FUSED_CONV = OpSchema(
     name="fused_conv",
     summary="The activation of (convolution + bias + a tensor of the output's shape); inputs x, w, bias, that tensor.",
@@ -177,5 +177,5 @@ OPS = (FUSED_CONV,)
 
 
 def pays(signature: Signature) -> bool:
-    """Whether the fused operator is at least as fast as its parts."""
+    """Returns whether there is a kernel that needs no scratch array for sums (tools/bench_fusion.py)."""
     return FUSED_CONV.kernel(signature) is not FUSED_BLOCKS

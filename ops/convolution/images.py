@@ -21,7 +21,7 @@ _SMALL = 64
 """Most pixels of an image: a larger one has enough work for a product of its own. Trades the copy of products, which
 lie channel by channel, against products of few columns; no benchmark covers it."""
 _BATCHED_PIXELS = 1024
-"""Most pixels of several images together: products with more columns are not faster, and take more workspace."""
+"""Most pixels of several images together. Trades workspace for fewer calls of BLAS; no benchmark covers it."""
 
 
 def _whole(case: ConvCase) -> Box:

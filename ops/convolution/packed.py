@@ -32,7 +32,10 @@ def _depth(case: ConvCase) -> int:
 
 
 def _pays(case: ConvCase) -> bool:
-    """Whether it beats BLAS, as measured: tiles must not be too empty, less so where BLAS needs no columns."""
+    """Returns whether tiles are full enough: more than three quarters where BLAS needs no columns, else half.
+
+    Empty lanes cost as much as full ones. tools/bench_kernels.py --operators conv times these layers.
+    """
     lanes = -(-case.out_channels // CHANNELS) * CHANNELS
     full = 4 * case.out_channels > 3 * lanes if case.windows.pointwise else 2 * case.out_channels >= lanes
     return full and case.pixels > 1

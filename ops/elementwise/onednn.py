@@ -1,4 +1,4 @@
-"""Functions of one number that the library computes faster than compiled code: those of e and the error function."""
+"""Functions of one number that the library computes: those of the exponential and the error function."""
 
 from collections.abc import Callable
 from functools import partial
@@ -53,7 +53,7 @@ def _is_exact(signature: Signature) -> bool:
 
 
 def gelu(kernel: Kernel) -> Kernel:
-    """Returns oneDNN's kernel of the error function, beside a compiled kernel, which is faster for tanh."""
+    """Returns oneDNN's kernel beside a compiled one, for the gelu of the error function, not for that of tanh."""
     return beside(kernel, partial(_plan, lambda _: Eltwise(c.GELU_ERF)), unless(_is_exact, _REASON))
 
 

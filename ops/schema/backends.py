@@ -2,6 +2,6 @@
 
 NUMPY, NUMBA, ONEDNN = BACKENDS = ("numpy", "numba", "onednn")
 PLAIN = (NUMBA, NUMPY)
-"""What is always there, the faster one first. numpy has a kernel of every operator."""
+"""The back-ends that are always installed, the preferred one first. numpy has a kernel of every operator."""
 EVERY = (ONEDNN, *PLAIN)
-"""Where oneDNN is installed."""
+"""All back-ends, where oneDNN is installed."""

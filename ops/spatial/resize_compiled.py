@@ -22,7 +22,8 @@ from ops.tensor.spec import Array, Shape
 from ops.windows.pixels import dense_pixels, pitch
 
 _MOST_TAPS = 4
-"""Taps where outputs of a row are gathered one by one: of more, one axis after the other is faster."""
+"""Most taps of an output that are gathered at once. It trades the temporaries of one axis after the other for more
+products: their number is the product over the axes then, not the sum."""
 _SAME = Table(np.zeros((1, 1), np.intp), np.ones((1, 1)), np.zeros(1, bool))
 """Of an axis of length 1 that stays."""
 

@@ -64,7 +64,7 @@ def is_lane(spec: TensorSpec) -> bool:
 
 
 def is_single(signature: Signature) -> bool:
-    """Returns whether all is float32 or bool, and not bool alone, for which numpy is faster."""
+    """Returns whether all is float32 or bool; bools alone are left to numpy."""
     specs = (*signature.inputs, *signature.outputs)
     return all(map(is_lane, specs)) and any(s.dtype == SINGLE for s in specs) and len(signature.inputs) < 32
 

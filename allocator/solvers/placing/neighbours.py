@@ -11,7 +11,7 @@ from allocator.ragged import row_starts
 from allocator.solvers.placing.conflicts import conflict_pairs
 
 DENSE = 16
-"""Where a body has more than one in so many as neighbours, it is quicker to go through all by offset than to sort."""
+"""A body with more than one in this many bodies as neighbours goes through all bodies by offset; others sort theirs."""
 
 
 @frozen(eq=False)

@@ -21,7 +21,8 @@ _TRIAL = 100
 """Nodes for which it does."""
 _MANNERS = (pairs.BY_STRAIN, pairs.BY_HEIGHT, pairs.BY_REGRET)
 _PRICE = 10
-"""Nodes of a budget that one node costs: it takes some ten times as long as one of a search of rectangles."""
+"""Nodes of a budget that one node costs: it does more work than a node of a search of rectangles. Trades the quality of
+plans for the time of a search; tools/bench_solvers.py shows both."""
 _WORK = 1_000_000
 """Pairs times nodes between two looks at the clock."""
 _HALVINGS = 5

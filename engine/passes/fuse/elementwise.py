@@ -36,7 +36,7 @@ class _FuseElementwise(Pass):
 
 
 def _fits(operator: Operator) -> bool:
-    """Returns whether an operator may be fused. Table look-ups may not: their own loop is faster than blocks."""
+    """Returns whether an operator may be fused. Table look-ups have a loop of their own, and may not."""
     return operator.schema.elementwise and operator.schema is not LOOK_UP
 
 
