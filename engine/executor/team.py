@@ -12,7 +12,9 @@ from attrs import define, field
 from engine.executor.helpers import Helpers
 from engine.system.threads import cpus
 from ops.native.barrier import FAILED, OVER, STATUS, clear, new_state
+from ops.native.call import OPENMP
 from ops.native.door import region_address, run_alone, run_forked, run_linger, run_part
+from ops.native.records import pack_args
 from ops.onednn.openmp import team_addresses, with_live_threads
 from ops.tensor.spec import Array
 
@@ -100,8 +102,12 @@ class Team:
 
     @cached_property
     def _library(self) -> Array:
-        """What `run_forked` needs to know of OpenMP."""
-        return np.array((*team_addresses(), region_address(*_REGION), self.threads), np.int64)
+        """Returns what `run_forked` needs of OpenMP."""
+        parallel, number, count = team_addresses()
+        region = region_address(*_REGION)
+        return pack_args(
+            OPENMP, parallel=parallel, thread_number=number, thread_count=count, region=region, threads=self.threads
+        )
 
 
 class _Call:

@@ -8,7 +8,7 @@ import numpy as np
 from attrs import field, frozen
 
 from ops.native.door import run_alone
-from ops.native.records import Layout, pack_args
+from ops.native.records import Layout, pack_args, record
 from ops.tensor.errors import OpError
 from ops.tensor.spec import Array
 
@@ -16,6 +16,15 @@ Word = int | float
 COMPILED, FOREIGN, CHECK = 0, 1, 2
 """Kinds of steps: all threads run its parts; a library's function of four words, on the caller's thread; a compiled
 function of our own that is called like it, and returns 0 where the other steps may run."""
+
+
+ROW = record("function args kind: int64")
+"""A row of the table that runners read: a step's function, the address of its arguments, its kind."""
+OPENMP = record("parallel thread_number thread_count region threads: int64")
+"""What `ops.native.door.run_forked` needs of OpenMP: addresses of GOMP_parallel, omp_get_thread_num,
+omp_get_num_threads and of `ops.native.program_code.region`; and how many threads there shall be."""
+PART = record("function args thread_number thread_count: int64")
+"""What `region` reads: the function of a step, the address of its arguments, and OpenMP's functions as above."""
 
 
 def as_words(numbers: Array | Iterable[Word]) -> Array:
@@ -86,7 +95,7 @@ def native_call(function: int, layout: Layout, **values: Array | Word | Sequence
 
 
 def table_of(steps: Iterable[Step]) -> Array:
-    """Returns the table of the compiled runner: a row of function, address of its arguments and kind for each step."""
+    """Returns the table of the compiled runner: a ROW for each step."""
     rows = [(s.address, s.args.ctypes.data, s.kind) for s in steps]
     return np.array(rows, np.int64).reshape(len(rows), 3)
 

@@ -44,8 +44,7 @@ def run_alone() -> Callable[[Array], tuple[int, int]]:
 def run_forked() -> Callable[[Array, Array], tuple[int, int]]:
     """Returns f(table, library): as `run_alone`, with compiled steps in parts on threads of OpenMP, like the library.
 
-    `library` has the addresses of GOMP_parallel, omp_get_thread_num and omp_get_num_threads, that of `region`, and how
-    many threads there shall be.
+    `library` is an OPENMP record (`ops.native.call`).
     """
     runner: Callable[[Array, Array], tuple[int, int]] = _runner("compile_forked")
     return runner

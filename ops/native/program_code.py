@@ -7,6 +7,7 @@ import numba
 import numpy as np
 
 from ops.native.barrier import ARRIVED, CLOSED, FAILED, GO, JOINED, OVER, PARTS, STATUS
+from ops.native.call import COMPILED, OPENMP, PART, ROW
 from ops.native.memory import (
     add_atomic,
     ask,
@@ -16,8 +17,9 @@ from ops.native.memory import (
     jitable,
     load_atomic,
     pause,
+    record_at,
+    records_at,
     store_atomic,
-    word,
     yield_processor,
 )
 from ops.tensor.spec import Array
@@ -30,22 +32,28 @@ _JOIN_SPINS = 1 << 15
 """Loads before the first thread begins without those that have not come: some tenths of a millisecond."""
 
 
+@jitable
+def _steps(table: Array) -> Any:
+    return records_at(table.ctypes.data, len(table), ROW)
+
+
 def _alone(table: Array) -> tuple[int, int]:
-    for i in range(len(table)):
-        if table[i, 2] == 0:
-            call_compiled(table[i, 0], table[i, 1], 0, 1)
+    steps = _steps(table)
+    for i in range(len(steps)):
+        if steps[i].kind == COMPILED:
+            call_compiled(steps[i].function, steps[i].args, 0, 1)
         else:
-            status = _foreign(table, i)
+            status = _foreign(steps[i])
             if status != 0:
                 return i, status
     return -1, 0
 
 
 @jitable
-def _foreign(table: Array, i: int) -> int:
-    words = table[i, 1]
+def _foreign(step: Any) -> int:
+    words = step.args
     a, b, c, d = load_atomic(words), load_atomic(words + 8), load_atomic(words + 16), load_atomic(words + 24)
-    status: int = call_foreign(table[i, 0], a, b, c, d)
+    status: int = call_foreign(step.function, a, b, c, d)
     return status
 
 
@@ -87,38 +95,37 @@ def _join(base: int) -> int:
 
 
 def region(data: int) -> None:
-    """Runs one thread's part of one step, called by OpenMP.
-
-    The words: function, its arguments, and the functions that return the thread's number and how many there are.
-    """
-    call_compiled(word(data, 0), word(data, 1), ask(word(data, 2)), ask(word(data, 3)))
+    """Runs one thread's part of one step, called by OpenMP; `data` is the address of a PART record."""
+    step = record_at(data, PART)
+    call_compiled(step.function, step.args, ask(step.thread_number), ask(step.thread_count))
 
 
 def _forked(table: Array, library: Array) -> tuple[int, int]:
-    data = np.empty(4, np.int64)
-    data[2], data[3] = library[1], library[2]
-    for i in range(len(table)):
-        if table[i, 2] == 0:
-            data[0], data[1] = table[i, 0], table[i, 1]
-            fork(library[0], library[3], data.ctypes.data, library[4])
+    steps, openmp, data = _steps(table), record_at(library.ctypes.data, OPENMP), np.empty(1, PART)
+    part = data[0]
+    part.thread_number, part.thread_count = openmp.thread_number, openmp.thread_count
+    for i in range(len(steps)):
+        if steps[i].kind == COMPILED:
+            part.function, part.args = steps[i].function, steps[i].args
+            fork(openmp.parallel, openmp.region, data.ctypes.data, openmp.threads)
         else:
-            status = _foreign(table, i)
+            status = _foreign(steps[i])
             if status != 0:
                 return i, status
     return -1, 0
 
 
 def _part(table: Array, state: Array, threads: int) -> None:
-    base = state.ctypes.data
+    base, steps = state.ctypes.data, _steps(table)
     part = 0 if threads > 0 else _join(base)
     if part < 0:
         return
     parts = _gather(base, threads) if part == 0 else load_atomic(base + PARTS)
-    for i in range(len(table)):
-        if table[i, 2] == 0:
-            call_compiled(table[i, 0], table[i, 1], part, parts)
+    for i in range(len(steps)):
+        if steps[i].kind == COMPILED:
+            call_compiled(steps[i].function, steps[i].args, part, parts)
         elif part == 0:
-            status = _foreign(table, i)
+            status = _foreign(steps[i])
             if status != 0:
                 store_atomic(base + STATUS, status)
                 store_atomic(base + FAILED, i)

@@ -2,6 +2,9 @@
 
 Operands that are alone in a label which the result does not have are summed over it first. Then the pair whose product
 is smallest is multiplied, by BLAS where a label is summed over, until one is left. All tensors are dense.
+
+The order is not that of `numpy.einsum_path`: its greedy order takes the pair that shrinks tensors most, and so computes
+ij,jk,kl->il of 100, 1000, 100 and 2 from the left, with 25 times the operations; its optimal one is exponential.
 """
 
 from collections.abc import Sequence
