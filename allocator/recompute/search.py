@@ -21,7 +21,7 @@ _THOROUGH = 2
 
 
 @frozen(eq=False)
-class Schedule:
+class RecomputeSchedule:
     """Steps in the order in which they run, some several times: most bytes alive, and the cost of what runs again."""
 
     sequence: Sequence[int]
@@ -29,17 +29,17 @@ class Schedule:
     cost: int
 
 
-def measured(work: RecomputeProblem, sequence: Sequence[int]) -> Schedule:
+def measured(work: RecomputeProblem, sequence: Sequence[int]) -> RecomputeSchedule:
     """Measures what a sequence costs."""
-    return Schedule(sequence, int(alive(work, sequence).max(initial=0)), extra_cost(work, sequence))
+    return RecomputeSchedule(sequence, int(alive(work, sequence).max(initial=0)), extra_cost(work, sequence))
 
 
-def as_it_is(work: RecomputeProblem) -> Schedule:
+def as_it_is(work: RecomputeProblem) -> RecomputeSchedule:
     """Returns the schedule that runs every step once."""
     return measured(work, range(len(work)))
 
 
-def cheapest(work: RecomputeProblem, budget: int) -> Schedule:
+def cheapest(work: RecomputeProblem, budget: int) -> RecomputeSchedule:
     """Returns the cheapest schedule found within the budget in bytes; the smallest one found where none is."""
     plain = as_it_is(work)
     if plain.peak <= budget:
@@ -49,7 +49,7 @@ def cheapest(work: RecomputeProblem, budget: int) -> Schedule:
     return min(within, key=lambda f: (f.cost, f.peak)) if within else min(schedules, key=lambda f: (f.peak, f.cost))
 
 
-def smallest(work: RecomputeProblem) -> Schedule:
+def smallest(work: RecomputeProblem) -> RecomputeSchedule:
     """Returns the schedule of fewest bytes that is found."""
     best, low = as_it_is(work), least_bytes(work)
     for left in reversed(range(_HALVINGS)):
@@ -64,14 +64,14 @@ def smallest(work: RecomputeProblem) -> Schedule:
     return min(best, cheapest(work, best.peak), key=lambda f: (f.peak > best.peak, f.cost))
 
 
-def _reported(schedules: Iterator[Schedule]) -> Iterator[Schedule]:
+def _reported(schedules: Iterator[RecomputeSchedule]) -> Iterator[RecomputeSchedule]:
     with Activity("recomputing", unit="schedules") as seen:
         for number, schedule in enumerate(schedules, 1):
             seen.done, seen.best = number, min(schedule.peak, seen.best if number > 1 else schedule.peak)
             yield schedule
 
 
-def _schedules(work: RecomputeProblem, budget: int) -> Iterator[Schedule]:
+def _schedules(work: RecomputeProblem, budget: int) -> Iterator[RecomputeSchedule]:
     for manner in MANNERS:
         yield from _within(work, budget, manner, NO_DROP)
     for drop in drops(work):
@@ -79,7 +79,9 @@ def _schedules(work: RecomputeProblem, budget: int) -> Iterator[Schedule]:
         yield from _within(work, budget, MANNERS[0], drop)
 
 
-def _within(work: RecomputeProblem, budget: int, manner: Manner, drop: Drop, room: int = NO_END) -> Iterator[Schedule]:
+def _within(
+    work: RecomputeProblem, budget: int, manner: Manner, drop: Drop, room: int = NO_END
+) -> Iterator[RecomputeSchedule]:
     """Yields the walk with all that can be kept in the budget and the room, or in what it needs anyway."""
     sequence = walk(work, budget, MOST_COST * sum(work.cost), manner, drop)
     if sequence:

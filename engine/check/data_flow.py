@@ -33,14 +33,14 @@ class _DataFlowJudge:
         lowered = self.plan.lowered
         self._feed()
         done: list[Operator] = []
-        for stage in lowered.stages:
-            done.extend(stage.operators)
-            if isinstance(stage, Alias):
-                self._alias(stage)
-            elif isinstance(stage, Join):
-                self._join(stage)
+        for instruction in lowered.instructions:
+            done.extend(instruction.operators)
+            if isinstance(instruction, Alias):
+                self._alias(instruction)
+            elif isinstance(instruction, Join):
+                self._join(instruction)
             else:
-                self._call(stage)
+                self._call(instruction)
         self._all_done(done)
         self._copies_are_true()
         for name, value in lowered.outputs.items():
@@ -81,31 +81,31 @@ class _DataFlowJudge:
             raise DataFlowError(f"constants: {self.contents.name(value)} does not hold the data of {source!r}")
         self.contents.write("constants", value, source)
 
-    def _alias(self, stage: Alias) -> None:
-        (operator,), (source,) = stage.operators, stage.inputs
-        self.contents.means(stage.name, source, operator.inputs[0].name)
+    def _alias(self, instruction: Alias) -> None:
+        (operator,), (source,) = instruction.operators, instruction.inputs
+        self.contents.means(instruction.name, source, operator.inputs[0].name)
         wanted = operator.schema.views(self.plan.places[source].layout, operator.signature)
         looked_at = self.contents.spans[source].held
-        for var, value, layout in zip(operator.outputs, stage.outputs, wanted, strict=True):
+        for var, value, layout in zip(operator.outputs, instruction.outputs, wanted, strict=True):
             if self.plan.places[value].layout != layout or self.contents.spans[value].held is not looked_at:
                 raise DataFlowError(
-                    f"{stage.name}: {self.contents.name(value)} is no view of {self.contents.name(source)}"
+                    f"{instruction.name}: {self.contents.name(value)} is no view of {self.contents.name(source)}"
                 )
             self.contents.show(value, source, var.name)
 
-    def _join(self, stage: Join) -> None:
+    def _join(self, instruction: Join) -> None:
         """Checks that the inputs lie where the operator wants them in its output, are complete, and fill it."""
-        (operator,), (value,), contents = stage.operators, stage.outputs, self.contents
-        span = contents.inside(stage.name, value)
+        (operator,), (value,), contents = instruction.operators, instruction.outputs, self.contents
+        span = contents.inside(instruction.name, value)
         wanted = operator.schema.input_places(self.plan.places[value].layout, operator.signature)
-        for var, part, layout in zip(operator.inputs, stage.inputs, wanted, strict=True):
-            contents.read(stage.name, part)
-            contents.means(stage.name, part, var.name)
+        for var, part, layout in zip(operator.inputs, instruction.inputs, wanted, strict=True):
+            contents.read(instruction.name, part)
+            contents.means(instruction.name, part, var.name)
             if contents.spans[part].runs and (layout is None or not self._lies(part, layout, span)):
                 parted = f"{contents.name(part)} is not where it must be in {contents.name(value)}"
-                raise DataFlowError(f"{stage.name}: {parted}")
-        contents.put_together(value, stage.inputs, operator.outputs[0].name)
-        contents.read(stage.name, value)
+                raise DataFlowError(f"{instruction.name}: {parted}")
+        contents.put_together(value, instruction.inputs, operator.outputs[0].name)
+        contents.read(instruction.name, value)
 
     def _lies(self, value: int, layout: Layout, whole: Span[int]) -> bool:
         """Returns whether a value lies like that, in the same storage as the whole."""
@@ -118,7 +118,7 @@ class _DataFlowJudge:
         """Checks that constants copied while planning hold what their sources show."""
         lowered = self.plan.lowered
         tensors, constants = lowered.graph.vars, lowered.graph.constants
-        shown = {self.contents.sources[v]: v for s in lowered.stages if isinstance(s, Alias) for v in s.outputs}
+        shown = {self.contents.sources[v]: v for s in lowered.instructions if isinstance(s, Alias) for v in s.outputs}
         for value in lowered.constants:
             source = self.contents.sources[value]
             if tensors[source] not in constants:
@@ -127,53 +127,60 @@ class _DataFlowJudge:
                 if view_array(lowered.constants[place.owner], place.layout, dtype).tobytes() != copy.tobytes():
                     raise DataFlowError(f"constants: {self.contents.name(value)} does not hold what {source!r} shows")
 
-    def _call(self, stage: Call) -> None:
-        for value in stage.inputs:
-            self.contents.read(stage.name, value)
-        for operator in stage.operators:
-            for var, value in zip(operator.inputs, stage.inputs, strict=True):
-                self.contents.means(stage.name, value, var.name)
-        for position, value in enumerate(stage.inputs):
-            if not stage.kernel.accepts(stage.signature, position, self.plan.places[value].layout):
-                raise DataFlowError(f"{stage.name}: its kernel cannot read {self.contents.name(value)} where it lies")
-        self._computes(stage)
-        self._write(stage)
+    def _call(self, instruction: Call) -> None:
+        for value in instruction.inputs:
+            self.contents.read(instruction.name, value)
+        for operator in instruction.operators:
+            for var, value in zip(operator.inputs, instruction.inputs, strict=True):
+                self.contents.means(instruction.name, value, var.name)
+        for position, value in enumerate(instruction.inputs):
+            if not instruction.kernel.accepts(instruction.signature, position, self.plan.places[value].layout):
+                raise DataFlowError(
+                    f"{instruction.name}: its kernel cannot read {self.contents.name(value)} where it lies"
+                )
+        self._computes(instruction)
+        self._write(instruction)
 
-    def _computes(self, stage: Call) -> None:
+    def _computes(self, instruction: Call) -> None:
         """Checks that the call runs a kernel of its operator, with the operator's attributes and declared workspace."""
-        for operator in stage.operators:
-            if not _declares(operator, stage.signature) or stage.kernel not in operator.schema.kernels:
-                raise DataFlowError(f"{stage.name}: does not compute what {operator} does")
-        wanted = stage.kernel.workspace(stage.signature)
-        reserved = sum(self.plan.lowered.values[v].spec.nbytes for v in stage.workspace)
-        if reserved != wanted or not stage.kernel.supports(stage.signature):
-            raise DataFlowError(f"{stage.name}: its kernel needs {wanted} bytes of workspace and has {reserved}")
+        for operator in instruction.operators:
+            if not _declares(operator, instruction.signature) or instruction.kernel not in operator.schema.kernels:
+                raise DataFlowError(f"{instruction.name}: does not compute what {operator} does")
+        wanted = instruction.kernel.workspace(instruction.signature)
+        reserved = sum(self.plan.lowered.values[v].spec.nbytes for v in instruction.workspace)
+        if reserved != wanted or not instruction.kernel.supports(instruction.signature):
+            raise DataFlowError(f"{instruction.name}: its kernel needs {wanted} bytes of workspace and has {reserved}")
 
-    def _write(self, stage: Call) -> None:
-        written = stage.outputs + stage.workspace
-        writes, reads = [self.contents.spans[v] for v in written], [self.contents.spans[v] for v in stage.inputs]
+    def _write(self, instruction: Call) -> None:
+        written = instruction.outputs + instruction.workspace
+        writes, reads = [self.contents.spans[v] for v in written], [self.contents.spans[v] for v in instruction.inputs]
         for i, span in enumerate(writes):
             for j, other in enumerate(writes[:i]):
                 if span.meets(other):
                     raise DataFlowError(
-                        f"{stage.name}: {self.contents.name(written[i])} lies on {self.contents.name(written[j])}"
+                        f"{instruction.name}: {self.contents.name(written[i])} lies on {self.contents.name(written[j])}"
                     )
             for position, read in enumerate(reads):
-                if span.meets(read) and not self._permitted(stage, i, position):
-                    one, other_name = self.contents.name(written[i]), self.contents.name(stage.inputs[position])
-                    raise DataFlowError(f"{stage.name}: {one} is written over its input {other_name}")
-        names = [v.name for op in stage.operators for v in op.outputs] or [self.contents.sources[stage.inputs[0]]]
-        for value, source in zip(written, names + [""] * len(stage.workspace), strict=True):
-            self.contents.write(stage.name, value, source, stage.kernel)
+                if span.meets(read) and not self._permitted(instruction, i, position):
+                    one, other_name = self.contents.name(written[i]), self.contents.name(instruction.inputs[position])
+                    raise DataFlowError(f"{instruction.name}: {one} is written over its input {other_name}")
+        names = [v.name for op in instruction.operators for v in op.outputs] or [
+            self.contents.sources[instruction.inputs[0]]
+        ]
+        for value, source in zip(written, names + [""] * len(instruction.workspace), strict=True):
+            self.contents.write(instruction.name, value, source, instruction.kernel)
 
-    def _permitted(self, stage: Call, output: int, position: int) -> bool:
+    def _permitted(self, instruction: Call, output: int, position: int) -> bool:
         """Returns whether the schema lets that output start so far behind that very input."""
-        if output >= len(stage.outputs):
+        if output >= len(instruction.outputs):
             return False
-        taken, taker = self.plan.places[stage.inputs[position]].layout, self.plan.places[stage.outputs[output]].layout
+        taken, taker = (
+            self.plan.places[instruction.inputs[position]].layout,
+            self.plan.places[instruction.outputs[output]].layout,
+        )
         wanted = Overwrite(output, position, taker.offset - taken.offset)
         fits = taken.is_dense or taken == taker  # element on element where there are holes
-        return fits and any(wanted in op.schema.overwrites(op.signature) for op in stage.operators)
+        return fits and any(wanted in op.schema.overwrites(op.signature) for op in instruction.operators)
 
     def _all_done(self, done: list[Operator]) -> None:
         missing = set(self.plan.lowered.graph.operators) - set(done)

@@ -18,7 +18,7 @@ from ops.tensor.spec import Array
 
 
 @frozen(eq=False)
-class Runs:
+class RunTimes:
     """Runs of one network on the same data. Times are seconds of each run, taken in turn.
 
     `packed_bytes` is what kernels made of constants when the network was loaded.
@@ -61,7 +61,7 @@ class Comparison:
 
     plan: ExecutionPlan
     report: Report
-    runs: Runs
+    runs: RunTimes
     measured_peak_bytes: int
 
     @property
@@ -105,7 +105,7 @@ def compare_graph(
             f"the dynamic run had {measured} bytes at its peak, not {report.dynamic_peak_bytes} as predicted"
         )
     times = interleaved(runs, lambda: static.run(feeds, copy=False), lambda: dynamic.run(feeds, copy=False))
-    return Comparison(static.plan, report, Runs(outputs, equal, static.packed_bytes, *times), measured)
+    return Comparison(static.plan, report, RunTimes(outputs, equal, static.packed_bytes, *times), measured)
 
 
 def interleaved(runs: int, *functions: Callable[[], object]) -> list[tuple[float, ...]]:

@@ -19,7 +19,7 @@ _HEAD: tuple[str, ...] = ("pass", "operators", "arena", "constants", "run", "as 
 
 
 @frozen
-class Row:
+class PassCosts:
     """A network after one pass and all before it; `before` and `operators` count operators.
 
     `seconds` is the least time of a run, and `seconds_as_given` that of the network as it was, in turn with it.
@@ -43,7 +43,7 @@ class PassComparison:
     model: str
     level: int
     runs: int
-    rows: tuple[Row, ...]
+    rows: tuple[PassCosts, ...]
 
     @property
     def outputs_equal(self) -> bool:
@@ -86,13 +86,13 @@ class _Against:
     outputs: Mapping[str, Array]
     runs: int
 
-    def row(self, by: str, before: Graph, executable: Executable) -> Row:
+    def row(self, by: str, before: Graph, executable: Executable) -> PassCosts:
         """Measures a network; only two of them are alive at a time, as packed weights are large."""
         difference = 0.0 if executable is self.begun else largest_difference(executable.run(self.feeds), self.outputs)
         ours, theirs = interleaved(
             self.runs, lambda: executable.run(self.feeds, copy=False), lambda: self.begun.run(self.feeds, copy=False)
         )
-        return Row(
+        return PassCosts(
             by=by,
             before=len(before.operators),
             operators=len(executable.graph.operators),
@@ -104,7 +104,7 @@ class _Against:
         )
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: PassCosts) -> tuple[str, ...]:
     change = f"{row.before} -> {row.operators}" if row.by != AS_GIVEN else str(row.operators)
     times = (f"{t * 1e3:.2f} ms" for t in (row.seconds, row.seconds_as_given))
     return (row.by, change, f"{row.arena_bytes} B", f"{row.constant_bytes} B", *times, f"{row.difference:.1e}")

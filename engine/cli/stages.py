@@ -7,7 +7,7 @@ from typing import Any
 from attrs import frozen
 
 from engine.api import PlanOptions, compile_graph
-from engine.cli.comparison import Runs, equal_outputs, interleaved
+from engine.cli.comparison import RunTimes, equal_outputs, interleaved
 from engine.cli.options.common import plan_options
 from engine.graph.bindings import Bindings
 from engine.graph.graph import Graph
@@ -52,7 +52,7 @@ class StagedComparison:
     """
 
     story: StageReport
-    runs: Runs
+    runs: RunTimes
     dynamic_peak_bytes: int
 
     @property
@@ -88,5 +88,5 @@ def compare_stages(
     others = dynamic.run(feeds), compile_graph(graph, debug="poison", **plan_options).run(feeds)
     times = interleaved(runs, lambda: static.run(feeds, copy=False), lambda: dynamic.run(feeds, copy=False))
     equal = all(equal_outputs(outputs, other) for other in others)
-    runs_of = Runs(outputs, equal, static.packed_bytes, *times)
+    runs_of = RunTimes(outputs, equal, static.packed_bytes, *times)
     return StagedComparison(static.stage_report(), runs_of, static.trace("dynamic").facts.peak_bytes)

@@ -27,7 +27,7 @@ _REHEARSALS = 3
 
 
 @frozen(eq=False)
-class Policy:
+class PolicyCosts:
     """One policy: bytes, how many calls run at once on average, seconds of a run (medians), and what that gains.
 
     `predicted` and `measured` are speed-ups, the time of a run in sequence over that of a run by this policy.
@@ -53,7 +53,7 @@ class TradeOff:
     model: str
     threads: int
     runs: int
-    policies: tuple[Policy, ...]
+    policies: tuple[PolicyCosts, ...]
 
     @property
     def outputs_equal(self) -> bool:
@@ -105,14 +105,14 @@ def compare_policies(
 
 def _measured(
     exe: Executable, sequence: Executable, feeds: Mapping[str, Array], outputs: Mapping[str, Array], runs: int
-) -> Policy:
+) -> PolicyCosts:
     same = exe is sequence or equal_outputs(outputs, exe.run(feeds))
     at_once, timings = parallelism(exe.plan), _rehearse(exe, feeds)
     alone = sum(t.end - t.begin for t in timings)
     ours, theirs = interleaved(runs, lambda: exe.run(feeds, copy=False), lambda: sequence.run(feeds, copy=False))
     seconds, sequence_seconds = statistics.median(ours), statistics.median(theirs)
     threads = exe.executor.threads if isinstance(exe.executor, ParallelExecutor) else 1
-    return Policy(
+    return PolicyCosts(
         policy=exe.plan.schedule.policy or SEQUENCE,
         arena_bytes=exe.arena_bytes,
         lower_bound=exe.plan.plan.lower_bound,
@@ -134,7 +134,7 @@ def _rehearse(exe: Executable, feeds: Mapping[str, Array]) -> Sequence[Timing]:
     return [min((r[tick] for r in rehearsals), key=lambda t: t.end - t.begin) for tick in rehearsals[0]]
 
 
-def _row(policy: Policy, sequence_bytes: int) -> tuple[str, ...]:
+def _row(policy: PolicyCosts, sequence_bytes: int) -> tuple[str, ...]:
     return (
         policy.policy,
         f"{policy.arena_bytes} B",

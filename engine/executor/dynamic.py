@@ -16,7 +16,7 @@ from engine.executor.binding import NO_BYTES, PackCache, Packed, bind_call, kern
 from engine.executor.feeds import check_apart, deliver, initial_values, load_parameters, read_feeds, read_outs
 from engine.executor.programs import as_program
 from engine.executor.team import ALONE, Runner
-from engine.lower.calls import Alias, Call, Stage, Storage
+from engine.lower.calls import Alias, Call, Instruction, Storage
 from engine.planning.placed import PlacedPlan
 from engine.system.arrays import aligned_empty, view_array
 from engine.system.timing import Stopwatch
@@ -72,8 +72,8 @@ class DynamicExecutor:
             heap.allocate(value)
             np.copyto(heap.array(value), feeds[name])
         heap.collect(self.plan.lowered.inputs.values())
-        for stage in self.plan.lowered.stages:
-            heap.step(stage)
+        for instruction in self.plan.lowered.instructions:
+            heap.step(instruction)
 
 
 @define(eq=False)
@@ -90,12 +90,14 @@ class _Heap:
     live: int = 0
     peak: int = 0
 
-    def step(self, stage: Stage) -> None:
-        if isinstance(stage, Call):
-            self._call(stage)
-        touched = stage.inputs + stage.outputs + (stage.workspace if isinstance(stage, Call) else ())
+    def step(self, instruction: Instruction) -> None:
+        if isinstance(instruction, Call):
+            self._call(instruction)
+        touched = (
+            instruction.inputs + instruction.outputs + (instruction.workspace if isinstance(instruction, Call) else ())
+        )
         owners = {self._owner(v) for v in touched}
-        self.pending.subtract(_reads(stage, self.plan))
+        self.pending.subtract(_reads(instruction, self.plan))
         self.collect(owners)
 
     def lend(self, value: int, array: Array) -> None:
@@ -157,17 +159,17 @@ def _as_it_is(_: int, thunk: Thunk) -> Thunk:
     return thunk
 
 
-def _reads(stage: Stage, plan: PlacedPlan) -> list[int]:
+def _reads(instruction: Instruction, plan: PlacedPlan) -> list[int]:
     """Returns the owners of the inputs of a call or a join, each once; an alias reads nothing itself.
 
     A join keeps what its calls have computed in parts, although nobody else reads it yet.
     """
-    return [] if isinstance(stage, Alias) else list({plan.lowered.values[v].owner for v in stage.inputs})
+    return [] if isinstance(instruction, Alias) else list({plan.lowered.values[v].owner for v in instruction.inputs})
 
 
 def _count_readers(plan: PlacedPlan) -> Counter[int]:
     pending: Counter[int] = Counter()
-    for stage in plan.lowered.stages:
-        pending.update(_reads(stage, plan))
+    for instruction in plan.lowered.instructions:
+        pending.update(_reads(instruction, plan))
     pending.update({plan.lowered.values[v].owner for v in plan.lowered.outputs.values()})
     return pending

@@ -23,7 +23,7 @@ _LEAST_WORK = 2_000_000
 
 
 @frozen(eq=False)
-class Program:
+class CallProgram:
     """The thunk of several calls. Raises ProgramError with the call whose library or check failed."""
 
     runner: Runner
@@ -67,8 +67,8 @@ def _joined(calls: Sequence[Call], thunks: Sequence[Thunk], runner: Runner) -> I
             yield from members
 
 
-def _program(calls: Sequence[Call], natives: Sequence[Native], runner: Runner, least: int = _LEAST_WORK) -> Program:
+def _program(calls: Sequence[Call], natives: Sequence[Native], runner: Runner, least: int = _LEAST_WORK) -> CallProgram:
     table = np.concatenate([native.table for native in natives])
     foreign = any(step.kind == FOREIGN for native in natives for step in native.steps)
     enough = foreign or sum(map(call_cost, calls)) >= least
-    return Program(runner if enough else ALONE, table, foreign, tuple(calls), tuple(natives))
+    return CallProgram(runner if enough else ALONE, table, foreign, tuple(calls), tuple(natives))

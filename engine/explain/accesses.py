@@ -10,7 +10,7 @@ from allocator.derive import chunks as memory
 from allocator.derive.overwrites import Judged, Permit, always
 from allocator.derive.users import users
 from allocator.steps import Program
-from engine.lower.calls import Stage, Value
+from engine.lower.calls import Instruction, Value
 from engine.lower.schedule import dependences
 from engine.planning.placed import PlacedPlan
 
@@ -95,9 +95,9 @@ class Accesses:
         """Returns the chunk that a chunk is written over; empty where there is none."""
         return tuple(self.plan.chunks.dest[self.plan.chunks.src == chunk].tolist())
 
-    def stage(self, tick: int) -> tuple[Stage, ...]:
+    def instruction(self, tick: int) -> tuple[Instruction, ...]:
         """Returns what runs in a tick; empty where the caller feeds or fetches."""
-        return self.plan.lowered.stages[tick - 1 : tick] if tick else ()
+        return self.plan.lowered.instructions[tick - 1 : tick] if tick else ()
 
     def _uses(self, values: Iterable[int]) -> tuple[Use, ...]:
         return tuple(self.use(tick, v) for tick, v in sorted((tick, v) for v in values for tick in self.reads[v]))

@@ -79,25 +79,25 @@ class OperatorStory:
 def explain_operator(plan: PlacedPlan, name: str) -> OperatorStory:
     """Explains one operator by its name in a trace, or "feed" or "fetch". Raises UnknownNameError."""
     lowered = plan.lowered
-    last = len(lowered.stages) + 1
-    ticks = {FETCH: last, FEED: 0} | {s.name: s.tick for s in reversed(lowered.stages)}
+    last = len(lowered.instructions) + 1
+    ticks = {FETCH: last, FEED: 0} | {s.name: s.tick for s in reversed(lowered.instructions)}
     check_name("operator", name, ticks, lowered.graph.name)
     accesses, tick = accesses_of(plan), ticks[name]
     at_peak, tensors = peak_of(plan)
     chunks = _alive(accesses, tick)
-    stages = accesses.stage(tick)
-    calls = [s for s in stages if isinstance(s, Call)]
+    instructions = accesses.instruction(tick)
+    calls = [s for s in instructions if isinstance(s, Call)]
     return OperatorStory(
         model=lowered.graph.name,
         operator=name,
         kind=lowered.tick_kind(tick),
-        form=_form(accesses, tick, stages),
+        form=_form(accesses, tick, instructions),
         kernel="".join(call.kernel.name for call in calls),
         backend="".join(call.kernel.backend for call in calls),
         tick=tick,
         last_tick=last,
-        inputs=_operands(plan, [v for s in stages for v in s.inputs] or _ends(accesses, tick)[0]),
-        outputs=_operands(plan, [v for s in stages for v in s.outputs] or _ends(accesses, tick)[1]),
+        inputs=_operands(plan, [v for s in instructions for v in s.inputs] or _ends(accesses, tick)[0]),
+        outputs=_operands(plan, [v for s in instructions for v in s.outputs] or _ends(accesses, tick)[1]),
         workspace_bytes=sum(lowered.values[v].spec.nbytes for call in calls for v in call.workspace),
         live_bytes=int(plan.problem.size[chunks].sum()),
         peak_bytes=sum(t.bytes for t in tensors),
@@ -124,15 +124,15 @@ def _alive(accesses: Accesses, tick: int) -> list[int]:
     return sorted(chunks, key=lambda c: (-int(problem.size[c]), int(accesses.plan.plan.offset[c])))
 
 
-def _form(accesses: Accesses, tick: int, stages: Sequence[object]) -> str:
-    if not stages:
+def _form(accesses: Accesses, tick: int, instructions: Sequence[object]) -> str:
+    if not instructions:
         return (HAND_OVER if accesses.plan.lowered.hands_over else FETCH) if tick else FEED
-    return CALL if isinstance(stages[0], Call) else ALIAS if isinstance(stages[0], Alias) else JOIN
+    return CALL if isinstance(instructions[0], Call) else ALIAS if isinstance(instructions[0], Alias) else JOIN
 
 
 def _ends(accesses: Accesses, tick: int) -> tuple[list[int], list[int]]:
     """Returns the values that the fetch reads and those that the feed writes; empty for other ticks."""
-    if accesses.stage(tick):
+    if accesses.instruction(tick):
         return [], []
     step = accesses.program.steps[tick]
     return [accesses.values[v].id for v in step.reads], [accesses.values[v].id for v in step.writes]

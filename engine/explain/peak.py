@@ -88,15 +88,15 @@ def alive_at(accesses: Accesses, chunk: int, tick: int) -> AliveTensor:
 
 def _is_computed(accesses: Accesses, value: Value) -> bool:
     """Returns whether an operator writes a tensor where it lies; parts that are copied there are not computed there."""
-    written = accesses.stage(accesses.writers.get(value.id, 0))
-    return value.role is not Role.WORKSPACE and any(stage.operators for stage in written)
+    written = accesses.instruction(accesses.writers.get(value.id, 0))
+    return value.role is not Role.WORKSPACE and any(instruction.operators for instruction in written)
 
 
 def _need(accesses: Accesses, chunk: int, tick: int) -> str:
     """Returns what the operator of a tick does with a chunk: FED, READ, WRITTEN, SCRATCH or HELD."""
     owner, step = accesses.owner(chunk), accesses.program.steps[tick]
     chunk_of = accesses.plan.chunks.chunk_of
-    if not accesses.stage(tick) and any(int(chunk_of[v]) == chunk for v in (*step.reads, *step.writes)):
+    if not accesses.instruction(tick) and any(int(chunk_of[v]) == chunk for v in (*step.reads, *step.writes)):
         return FED
     if any(int(chunk_of[v]) == chunk for v in step.reads):
         return READ

@@ -9,7 +9,7 @@ from attrs import asdict, frozen
 from engine.explain.accesses import LATER_STAGES, Accesses, Use, accesses_of
 from engine.explain.overwrites import Forward, forwards_of
 from engine.explain.sentences import check_name, operator, readers, shape, shown, ticks, why_not
-from engine.lower.calls import Role, Stage, Storage, Value
+from engine.lower.calls import Instruction, Role, Storage, Value
 from engine.planning.placed import PlacedPlan
 from engine.report.peak import peak_chunks
 from engine.text.units import format_bytes
@@ -207,7 +207,7 @@ def _inside(accesses: Accesses, value: Value) -> TensorStory:
         heir=_alive_at_peak(accesses, chunk, set(at_peak.tolist())),
         below=below,
         above=above,
-        forwards=tuple(f for s in accesses.stage(written) for f in _forwards(accesses, s, value.name)),
+        forwards=tuple(f for s in accesses.instruction(written) for f in _forwards(accesses, s, value.name)),
     )
 
 
@@ -224,9 +224,9 @@ def _alive_at_peak(accesses: Accesses, chunk: int, at_peak: Collection[int]) -> 
     return "".join(accesses.name(c) for c in chain if c in at_peak)
 
 
-def _forwards(accesses: Accesses, stage: Stage, output: str) -> Iterator[Forward]:
+def _forwards(accesses: Accesses, instruction: Instruction, output: str) -> Iterator[Forward]:
     """Yields the overwrites that the operator which writes a tensor declares for it."""
-    calls = (call for call in accesses.plan.lowered.calls if call.tick == stage.tick)
+    calls = (call for call in accesses.plan.lowered.calls if call.tick == instruction.tick)
     yield from (f for call in calls for f in forwards_of(accesses, call) if f.output == output)
 
 
@@ -248,8 +248,8 @@ def _outside(accesses: Accesses, value: Value) -> TensorStory:
     """Explains a constant or a tensor in an array of the caller."""
     plan = accesses.plan
     written = accesses.writers.get(value.id, 0)
-    stages = ((s.tick, s) for s in plan.lowered.stages if value.id in s.inputs)
-    uses = tuple(Use(tick, s.name, plan.lowered.tick_kind(tick), value.name) for tick, s in stages)
+    instructions = ((s.tick, s) for s in plan.lowered.instructions if value.id in s.inputs)
+    uses = tuple(Use(tick, s.name, plan.lowered.tick_kind(tick), value.name) for tick, s in instructions)
     return TensorStory(
         **_plain(accesses, value),
         chunk=NOWHERE,

@@ -98,7 +98,8 @@ class Join:
     outputs: tuple[int, ...]
 
 
-Stage = Call | Alias | Join
+Instruction = Call | Alias | Join
+"""What one operator becomes; most become a call."""
 
 
 class NestRefusal(StrEnum):
@@ -122,7 +123,9 @@ class NotNested:
 
 @frozen(eq=False)
 class Lowered:
-    """A graph as calls, aliases and joins, in order; stage i has the tick i + 1 (tick 0 feeds, the last tick fetches).
+    """A graph as calls, aliases and joins, in order.
+
+    Instruction i has the tick i + 1; tick 0 feeds, and the last tick fetches.
 
     `caller_buffers` names the inputs and outputs that live in arrays of the caller. `parameters` maps the value of each
     parameter to the value that it holds after the run. `hands_over` says that later stages take over the outputs.
@@ -132,7 +135,7 @@ class Lowered:
 
     graph: Graph
     values: tuple[Value, ...]
-    stages: tuple[Stage, ...]
+    instructions: tuple[Instruction, ...]
     constants: Constants[int] = field(converter=as_constants)
     inputs: Mapping[str, int]
     outputs: Mapping[str, int]
@@ -144,8 +147,8 @@ class Lowered:
 
     @property
     def calls(self) -> tuple[Call, ...]:
-        """The stages that run a kernel."""
-        return tuple(s for s in self.stages if isinstance(s, Call))
+        """Returns the instructions that run a kernel."""
+        return tuple(s for s in self.instructions if isinstance(s, Call))
 
     @property
     def writers(self) -> dict[int, int]:
@@ -159,20 +162,25 @@ class Lowered:
 
     @property
     def makers(self) -> dict[int, int]:
-        """The tick of the stage that completes each value: a join completes its output, which calls wrote before."""
-        return self.writers | {v: stage.tick for stage in self.stages if isinstance(stage, Join) for v in stage.outputs}
+        """Returns the tick of what completes each value: a join completes its output, which calls wrote before."""
+        return self.writers | {
+            v: instruction.tick
+            for instruction in self.instructions
+            if isinstance(instruction, Join)
+            for v in instruction.outputs
+        }
 
     def tick_name(self, tick: int) -> str:
-        """Returns the name of the stage of a tick; "feed" and "fetch" for the first and the last tick."""
+        """Returns the name of the instruction of a tick; "feed" and "fetch" for the first and the last tick."""
         if tick == 0:
             return "feed"
-        return self.stages[tick - 1].name if tick <= len(self.stages) else "fetch"
+        return self.instructions[tick - 1].name if tick <= len(self.instructions) else "fetch"
 
     def tick_kind(self, tick: int) -> str:
         """Returns the name of the schema that runs in a tick; "" where the caller feeds or fetches."""
-        if not 0 < tick <= len(self.stages):
+        if not 0 < tick <= len(self.instructions):
             return ""
-        operators = self.stages[tick - 1].operators
+        operators = self.instructions[tick - 1].operators
         return operators[0].schema.name if operators else "copy"
 
 

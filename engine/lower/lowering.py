@@ -11,7 +11,7 @@ from engine.graph.graph import Graph
 from engine.graph.mapped import release
 from engine.graph.operator import Operator
 from engine.graph.var import Var
-from engine.lower.calls import Alias, Call, Lowered, Role, Stage, Storage, Value
+from engine.lower.calls import Alias, Call, Instruction, Lowered, Role, Storage, Value
 from engine.lower.output_layouts import output_layouts, writing_kernel
 from engine.lower.overwrite_rules import broken_rule
 from engine.lower.updates import check_updates
@@ -40,7 +40,7 @@ def lowering_choices(lowered: Lowered) -> LoweringChoices:
     """Returns the choices of a lowering."""
     copied = {v.id for v in lowered.values if v.role is Role.COPY or (v.id in lowered.constants and v.name != v.source)}
     return LoweringChoices(
-        frozenset(s.name for s in lowered.stages if isinstance(s, Alias)),
+        frozenset(s.name for s in lowered.instructions if isinstance(s, Alias)),
         frozenset((c.name, i) for c in lowered.calls for i, v in enumerate(c.inputs) if c.operators and v in copied),
         {c.name: c.kernel.name for c in lowered.calls if c.operators},
         frozenset(c.name for c in lowered.calls if c.workspace),
@@ -83,7 +83,7 @@ class _Lowering:
     with_workspace: frozenset[str]
     threads: int
     values: list[Value] = field(factory=list)
-    stages: list[Stage] = field(factory=list)
+    instructions: list[Instruction] = field(factory=list)
     constants: dict[int, Entry] = field(factory=dict)
     of_var: dict[Var, int] = field(factory=dict)
     dense_copies: dict[int, int] = field(factory=dict)
@@ -105,7 +105,7 @@ class _Lowering:
         lowered = Lowered(
             self.graph,
             tuple(self.values),
-            tuple(self.stages),
+            tuple(self.instructions),
             self.constants,
             inputs,
             outputs,
@@ -142,7 +142,7 @@ class _Lowering:
         if layouts:
             owner = self.values[self.values[inputs[0]].owner]
             outputs = tuple(self._view(v, lay, owner) for v, lay in zip(operator.outputs, layouts, strict=True))
-            self.stages.append(Alias(self._tick(), operator.name, (operator,), inputs[:1], outputs))
+            self.instructions.append(Alias(self._tick(), operator.name, (operator,), inputs[:1], outputs))
         else:
             outputs = self._call(operator, inputs)
         self.of_var.update(zip(operator.outputs, outputs, strict=True))
@@ -172,7 +172,7 @@ class _Lowering:
         allowed = tuple(o for o in declared if not broken_rule(o, declared, operands, outputs, self.values))
         allowed = tuple(o for o in allowed if self._keeps_parameter(o, operator))
         call = Call(self._tick(), operator.name, (operator,), kernel, signature, operands, outputs, workspace, allowed)
-        self.stages.append(call)
+        self.instructions.append(call)
         return outputs
 
     def _kernel(self, operator: Operator, signature: Signature) -> Kernel:
@@ -213,7 +213,7 @@ class _Lowering:
         kernel = COPY.kernel(signature, self.backends)
         name = self.values[copy].name
         workspace = self._workspace(name, kernel.workspace(signature))
-        self.stages.append(Call(self._tick(), name, (), kernel, signature, (value.id,), (copy,), workspace, ()))
+        self.instructions.append(Call(self._tick(), name, (), kernel, signature, (value.id,), (copy,), workspace, ()))
 
     def _fetched(self, name: str, var: Var) -> int:
         """Returns the value that an output is read from; a bound output that no call writes gets a copy."""
@@ -255,7 +255,7 @@ class _Lowering:
         return (self._own(f"{operator}/workspace", "", spec, Storage.ARENA, Role.WORKSPACE),)
 
     def _tick(self) -> int:
-        return len(self.stages) + 1
+        return len(self.instructions) + 1
 
 
 def _dense(source: Entry, value: Value) -> Array:

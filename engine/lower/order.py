@@ -14,7 +14,7 @@ from allocator.ordering.search import lowest
 from allocator.ordering.step_graph import StepGraph, step_graph
 from allocator.ordering.walk import depth_first
 from allocator.steps import only_required
-from engine.lower.calls import Call, Lowered, Stage, arena_ids
+from engine.lower.calls import Call, Instruction, Lowered, arena_ids
 from engine.lower.schedule import dependences
 from engine.lower.steps import to_program
 from engine.text.errors import OptionError
@@ -107,19 +107,21 @@ def in_order(lowered: Lowered, ticks: Sequence[int]) -> Lowered:
     writers, owner = lowered.writers, [v.owner for v in lowered.values]
     place = {0: -1} | {tick: i for i, tick in enumerate(ticks)}
 
-    def key(stage: Stage) -> int:
-        return place[stage.tick if isinstance(stage, Call) else writers.get(owner[stage.inputs[0]], 0)]
+    def key(instruction: Instruction) -> int:
+        return place[
+            instruction.tick if isinstance(instruction, Call) else writers.get(owner[instruction.inputs[0]], 0)
+        ]
 
-    return _in_turn(lowered, sorted(lowered.stages, key=key))
+    return _in_turn(lowered, sorted(lowered.instructions, key=key))
 
 
 def in_order_of(lowered: Lowered, other: Lowered) -> Lowered:
-    """Returns the stages in the order of another lowering, by name; unchanged where the names differ."""
-    place = {stage.name: i for i, stage in enumerate(other.stages)}
-    if place.keys() != {stage.name for stage in lowered.stages}:
+    """Returns the instructions in the order of another lowering, by name; unchanged where the names differ."""
+    place = {instruction.name: i for i, instruction in enumerate(other.instructions)}
+    if place.keys() != {instruction.name for instruction in lowered.instructions}:
         return lowered
-    return _in_turn(lowered, sorted(lowered.stages, key=lambda stage: place[stage.name]))
+    return _in_turn(lowered, sorted(lowered.instructions, key=lambda instruction: place[instruction.name]))
 
 
-def _in_turn(lowered: Lowered, stages: Sequence[Stage]) -> Lowered:
-    return evolve(lowered, stages=tuple(evolve(s, tick=i) for i, s in enumerate(stages, 1)))
+def _in_turn(lowered: Lowered, instructions: Sequence[Instruction]) -> Lowered:
+    return evolve(lowered, instructions=tuple(evolve(s, tick=i) for i, s in enumerate(instructions, 1)))

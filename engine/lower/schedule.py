@@ -9,7 +9,7 @@ from attrs import define, evolve, field, frozen
 from allocator.concurrency import Dependences, levels
 from allocator.policies.base import Waits
 from allocator.problem import Column, column
-from engine.lower.calls import Call, Lowered, Stage
+from engine.lower.calls import Call, Instruction, Lowered
 from engine.lower.updates import anti_dependences
 
 BARRIER = -1
@@ -60,11 +60,13 @@ def data_edges(lowered: Lowered) -> Column:
     A call that updates a parameter comes after those that read its old value.
     """
     writers, edges = dict[int, tuple[int, ...]](), list[tuple[int, int]]()
-    for stage in lowered.stages:
-        sources = tuple(dict.fromkeys(tick for v in stage.inputs for tick in writers.get(v, ())))
-        if isinstance(stage, Call):
-            edges.extend((tick, stage.tick) for tick in sources)
-        writers.update((v, (stage.tick,) if isinstance(stage, Call) else sources) for v in stage.outputs)
+    for instruction in lowered.instructions:
+        sources = tuple(dict.fromkeys(tick for v in instruction.inputs for tick in writers.get(v, ())))
+        if isinstance(instruction, Call):
+            edges.extend((tick, instruction.tick) for tick in sources)
+        writers.update(
+            (v, (instruction.tick,) if isinstance(instruction, Call) else sources) for v in instruction.outputs
+        )
     return _rows(dict.fromkeys(edges + anti_dependences(lowered)))
 
 
@@ -73,7 +75,7 @@ def dependences(lowered: Lowered) -> Dependences:
 
     Aliases wait for nothing.
     """
-    return _between_ends(data_edges(lowered), _ticks(lowered), len(lowered.stages) + 1)
+    return _between_ends(data_edges(lowered), _ticks(lowered), len(lowered.instructions) + 1)
 
 
 def nodes_between_ends(schedule: Schedule) -> Dependences:
@@ -98,11 +100,11 @@ def in_levels(lowered: Lowered) -> Lowered:
     level = levels(dependences(lowered)).tolist()
     writers, owner = lowered.writers, [v.owner for v in lowered.values]
 
-    def tick(stage: Stage) -> int:
-        return stage.tick if isinstance(stage, Call) else writers.get(owner[stage.inputs[0]], 0)
+    def tick(instruction: Instruction) -> int:
+        return instruction.tick if isinstance(instruction, Call) else writers.get(owner[instruction.inputs[0]], 0)
 
-    ordered = sorted(lowered.stages, key=lambda stage: level[tick(stage)])
-    return evolve(lowered, stages=tuple(evolve(s, tick=i) for i, s in enumerate(ordered, 1)))
+    ordered = sorted(lowered.instructions, key=lambda instruction: level[tick(instruction)])
+    return evolve(lowered, instructions=tuple(evolve(s, tick=i) for i, s in enumerate(ordered, 1)))
 
 
 def _with_barriers(lowered: Lowered, policy: str, level: Column) -> Schedule:

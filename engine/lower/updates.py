@@ -30,7 +30,7 @@ def _last_readers(lowered: Lowered) -> dict[int, tuple[int, str]]:
     owner, last = [v.owner for v in lowered.values], dict[int, tuple[int, str]]()
     for call in lowered.calls:
         last.update((owner[v], (call.tick, call.name)) for v in call.inputs)
-    fetch = len(lowered.stages) + 1
+    fetch = len(lowered.instructions) + 1
     last.update((owner[v], (fetch, f"output {name!r}")) for name, v in lowered.outputs.items())
     return last
 

@@ -55,7 +55,7 @@ def nested_and_plain(lowered: Lowered, overwrite: bool, reuse: bool) -> tuple[Lo
     if best is lowered:
         return (_with_reasons(lowered, {**nesting.refusals, **joined}),)
     plain = _with_reasons(lowered, {**nesting.refusals, **dict.fromkeys(nesting.joins, NestRefusal.ARENA)})
-    kept = {stage.name for stage in best.calls}
+    kept = {instruction.name for instruction in best.calls}
     names = {call.tick: call.name for call in lowered.calls}
     left = {tick: refusal for tick, refusal in {**nesting.refusals, **joined}.items() if names[tick] in kept}
     return evolve(best, not_nested=_with_reasons(lowered, left).not_nested), plain

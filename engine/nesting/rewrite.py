@@ -2,7 +2,7 @@
 
 from attrs import define, evolve, field
 
-from engine.lower.calls import Alias, Call, Join, Lowered, Role, Stage, Value
+from engine.lower.calls import Alias, Call, Instruction, Join, Lowered, Role, Value
 from engine.nesting.search import Nesting, SubBuffer, same_place
 from ops.movement.copy import COPY
 from ops.schema.schema import Overwrite
@@ -18,27 +18,27 @@ class _Joining:
     lowered: Lowered
     nesting: Nesting
     values: list[Value]
-    stages: list[Stage] = field(factory=list)
+    instructions: list[Instruction] = field(factory=list)
 
     def run(self) -> Lowered:
         for value, buffer in self.nesting.sub_buffers.items():
             self.values[value] = evolve(self.values[value], layout=buffer.layout, owner=buffer.root)
-        for stage in self.lowered.stages:
-            if isinstance(stage, Alias):
-                self._alias(stage)
-            elif isinstance(stage, Call):
-                self._call(stage)
-        return evolve(self.lowered, values=tuple(self.values), stages=tuple(self.stages))
+        for instruction in self.lowered.instructions:
+            if isinstance(instruction, Alias):
+                self._alias(instruction)
+            elif isinstance(instruction, Call):
+                self._call(instruction)
+        return evolve(self.lowered, values=tuple(self.values), instructions=tuple(self.instructions))
 
-    def _alias(self, stage: Alias) -> None:
-        source, (operator,) = self.values[stage.inputs[0]], stage.operators
+    def _alias(self, instruction: Alias) -> None:
+        source, (operator,) = self.values[instruction.inputs[0]], instruction.operators
         if source.owner != self.lowered.values[source.id].owner:
             for value, layout in zip(
-                stage.outputs, operator.schema.views(source.layout, operator.signature), strict=True
+                instruction.outputs, operator.schema.views(source.layout, operator.signature), strict=True
             ):
                 assert layout is not None  # the search has checked it
                 self.values[value] = evolve(self.values[value], layout=layout, owner=source.owner)
-        self._add(stage)
+        self._add(instruction)
 
     def _call(self, call: Call) -> None:
         if call.tick in self.nesting.joins:
@@ -82,6 +82,6 @@ class _Joining:
         self._add(Call(0, name, (), kernel, signature, (value.id,), (copy_id,), (), ()))
         return copy_id
 
-    def _add(self, stage: Stage) -> None:
-        tick = len(self.stages) + 1
-        self.stages.append(stage if stage.tick == tick else evolve(stage, tick=tick))
+    def _add(self, instruction: Instruction) -> None:
+        tick = len(self.instructions) + 1
+        self.instructions.append(instruction if instruction.tick == tick else evolve(instruction, tick=tick))

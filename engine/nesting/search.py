@@ -107,9 +107,9 @@ class _Uses:
         self.last: dict[int, int] = {}
         self.kept = {*lowered.parameters.keys(), *lowered.parameters.values()}
         self.fetched = {lowered.values[v].owner for v in lowered.outputs.values()}
-        for stage in lowered.stages:
-            if isinstance(stage, Alias):
-                self.views.setdefault(stage.inputs[0], []).append(stage)
+        for instruction in lowered.instructions:
+            if isinstance(instruction, Alias):
+                self.views.setdefault(instruction.inputs[0], []).append(instruction)
         for call in lowered.calls:
             for position, value in enumerate(call.inputs):
                 self.readers.setdefault(value, []).append((call, position))

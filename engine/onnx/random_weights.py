@@ -24,7 +24,7 @@ Draw = Callable[[Rng, Shape, Operator], Array]
 
 
 @frozen(eq=False)
-class Role:
+class WeightRole:
     """The meaning of the constant inputs of an operator, by position, and the position of its weights (-1 for none).
 
     `stats` says that inputs 3 and 4 are the mean and the variance of input 0 over all axes but 1.
@@ -80,23 +80,23 @@ def _right_fan(shape: Shape, _: Operator) -> int:
     return shape[-2] if len(shape) > 1 else shape[0]
 
 
-_NOTHING = Role({})
-_NORM = Role({1: _scale, 2: _shift})
-ROLES: Mapping[str, Role] = MappingProxyType(
+_NOTHING = WeightRole({})
+_NORM = WeightRole({1: _scale, 2: _shift})
+ROLES: Mapping[str, WeightRole] = MappingProxyType(
     {
-        "conv": Role({1: _he(_conv_fan), 2: _shift}, weights=1),
-        "conv_transpose": Role({1: _he(_transposed_fan), 2: _shift}, weights=1),
-        "gemm": Role({1: _he(_gemm_fan), 2: _shift}, weights=1),
-        "matmul": Role({0: _he(_left_fan), 1: _he(_right_fan)}, weights=1),
-        "batch_norm": Role({1: _scale, 2: _shift}, stats=True),
+        "conv": WeightRole({1: _he(_conv_fan), 2: _shift}, weights=1),
+        "conv_transpose": WeightRole({1: _he(_transposed_fan), 2: _shift}, weights=1),
+        "gemm": WeightRole({1: _he(_gemm_fan), 2: _shift}, weights=1),
+        "matmul": WeightRole({0: _he(_left_fan), 1: _he(_right_fan)}, weights=1),
+        "batch_norm": WeightRole({1: _scale, 2: _shift}, stats=True),
         "layer_norm": _NORM,
         "instance_norm": _NORM,
         "group_norm": _NORM,
         "rms_norm": _NORM,
-        "prelu": Role({1: _slope}),
-        "mul": Role({0: _scale, 1: _scale}),
-        "add": Role({0: _shift, 1: _shift}),
-        "gather": Role({0: _table}),
+        "prelu": WeightRole({1: _slope}),
+        "mul": WeightRole({0: _scale, 1: _scale}),
+        "add": WeightRole({0: _shift, 1: _shift}),
+        "gather": WeightRole({0: _table}),
     }
 )
 """The roles by name of the operator's schema. All other constants, and those of one element, keep their values."""
@@ -123,7 +123,7 @@ def calibrated(graph: Graph, rng: Rng, names: Collection[str]) -> dict[str, Arra
     return {var.name: array for var, array in drawn.items()}
 
 
-def _draw(role: Role, rng: Rng, operator: Operator, fresh: Mapping[int, Var]) -> dict[Var, Array]:
+def _draw(role: WeightRole, rng: Rng, operator: Operator, fresh: Mapping[int, Var]) -> dict[Var, Array]:
     chosen = {v: role.draws[i] for i, v in fresh.items() if i in role.draws and v.spec.size > 1}
     return {v: draw(rng, v.shape, operator).astype(v.dtype, copy=False) for v, draw in chosen.items()}
 

@@ -11,7 +11,7 @@ from engine.graph.graph import Graph
 from engine.graph.operator import Operator
 from engine.graph.parameters import as_kept
 from engine.graph.var import Var
-from engine.passes.writing import Draft, write
+from engine.passes.writing import GraphDraft, write
 from engine.text.errors import GraphError, PassError
 from ops.schema.schema import OpSchema
 from ops.tensor.spec import Array, TensorSpec, spec_of
@@ -225,7 +225,7 @@ class Edit:
         operators = tuple(self._signed(op) for op in self.operators)
         sources = {v: self._vars[v] for v in (*self._source.inputs.values(), *self._source.parameters)}
         return write(
-            Draft(
+            GraphDraft(
                 self._source, sources, self._constants, operators, self._outputs, self._updates, self._inherited_names
             )
         )

@@ -12,7 +12,7 @@ from engine.graph.var import Var
 
 
 @frozen(eq=False)
-class Draft:
+class GraphDraft:
     """The state of an edit. `sources` maps the inputs and parameters of the graph that it began with to its vars.
 
     New vars have no name; `inherited_names` has the names of what they replace.
@@ -27,7 +27,7 @@ class Draft:
     inherited_names: Mapping[Var, str]
 
 
-def write(draft: Draft) -> Graph:
+def write(draft: GraphDraft) -> Graph:
     """Returns the graph, its operators in the order of the draft wherever that can be run. Raises CycleError."""
     graph = Graph(draft.original.name)
     names = _Names(draft)
@@ -53,7 +53,7 @@ def write(draft: Draft) -> Graph:
     return graph
 
 
-def _runnable(draft: Draft) -> tuple[Operator, ...]:
+def _runnable(draft: GraphDraft) -> tuple[Operator, ...]:
     """Returns the operators in a runnable order. One that updates a parameter stands behind all other readers of it."""
     operators = draft.operators
     writer = {v: i for i, op in enumerate(operators) for v in op.outputs}
@@ -70,7 +70,7 @@ def _runnable(draft: Draft) -> tuple[Operator, ...]:
 class _Names:
     """Names for vars and operators: old ones keep theirs, new ones inherit a free name or get a numbered one."""
 
-    def __init__(self, draft: Draft) -> None:
+    def __init__(self, draft: GraphDraft) -> None:
         self._inherited_names = draft.inherited_names
         vars = (*draft.sources.values(), *draft.constants, *(v for op in draft.operators for v in op.outputs))
         self._vars = {v.name for v in vars if v.name}

@@ -82,7 +82,7 @@ class _Planning:
 
 def _in_order_of(lowered: Lowered, other: Lowered) -> Lowered:
     """Returns the calls in the order of the same calls in another lowering, in which some may be nested."""
-    place = {stage.name: stage.tick for stage in other.stages}
+    place = {instruction.name: instruction.tick for instruction in other.instructions}
     if any(call.name not in place for call in lowered.calls):
         return lowered
     ticks = [c.tick for c in sorted(lowered.calls, key=lambda call: place[call.name])]

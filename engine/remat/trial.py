@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from attrs import evolve, frozen
 
-from allocator.recompute.search import Schedule
+from allocator.recompute.search import RecomputeSchedule
 from engine.graph.graph import Graph
 from engine.lower.calls import Lowered
 from engine.lower.costs import graph_cost
@@ -47,12 +47,12 @@ class Trial:
                 if plans[-1].arena_bytes <= budget:
                     break
         best = min(plans, key=lambda plan: plan.arena_bytes)
-        stages = self.before.stages
-        names = tuple(stages[tick - 1].name for tick in self.sequence if 0 < tick <= len(stages))
+        instructions = self.before.instructions
+        names = tuple(instructions[tick - 1].name for tick in self.sequence if 0 < tick <= len(instructions))
         return evolve(best, recomputed=(recomputed(self.before.graph, best, plain.arena_bytes, names),))
 
 
-def trial_of(lowered: Lowered, schedule: Schedule, options: Options) -> Trial:
+def trial_of(lowered: Lowered, schedule: RecomputeSchedule, options: Options) -> Trial:
     """Returns the schedule written as a graph, judged, and lowered; no addresses are searched for. Raises PassError."""
     quick = evolve(options, order=GIVEN, nodes=min(options.nodes, NODES))
     graph = write_again(lowered, schedule.sequence)

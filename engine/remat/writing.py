@@ -7,7 +7,7 @@ from attrs import define, field
 from engine.graph.graph import Graph
 from engine.graph.operator import Operator
 from engine.graph.var import Var
-from engine.lower.calls import Alias, Lowered, Role, Stage
+from engine.lower.calls import Alias, Instruction, Lowered, Role
 
 AGAIN = "again"
 """What the name of an operator that runs again ends in."""
@@ -42,8 +42,8 @@ class _AgainWriter:
     def run(self, sequence: Sequence[int]) -> Graph:
         self._sources()
         for tick in sequence:
-            if 0 < tick <= len(self.lowered.stages):
-                self._stage(self.lowered.stages[tick - 1])
+            if 0 < tick <= len(self.lowered.instructions):
+                self._instruction(self.lowered.instructions[tick - 1])
         before = self.lowered.graph
         for name, var in before.outputs.items():
             self.graph.output(self._var(self.value_of[var]), name)
@@ -63,18 +63,18 @@ class _AgainWriter:
         for var, parameter in before.parameters.items():
             copies[var] = self.graph.parameter(parameter.initial, var.name, trainable=parameter.trainable)
         self.vars = {self.value_of[var]: new for var, new in copies.items()}
-        aliases = (s for s in self.lowered.stages if isinstance(s, Alias))
+        aliases = (s for s in self.lowered.instructions if isinstance(s, Alias))
         self.viewed = {v: s.operators[0] for s in aliases for v in s.outputs}
 
-    def _stage(self, stage: Stage) -> None:
-        if isinstance(stage, Alias):
-            if self.lowered.values[stage.outputs[0]].owner in self.vars:  # else it follows when it is read
-                self._var(stage.outputs[0])
-        elif not stage.operators:
-            self._copy(stage.inputs[0], stage.outputs[0])
+    def _instruction(self, instruction: Instruction) -> None:
+        if isinstance(instruction, Alias):
+            if self.lowered.values[instruction.outputs[0]].owner in self.vars:  # else it follows when it is read
+                self._var(instruction.outputs[0])
+        elif not instruction.operators:
+            self._copy(instruction.inputs[0], instruction.outputs[0])
         else:
-            operator = stage.operators[0]
-            operands = zip(operator.inputs, stage.inputs, strict=True)
+            operator = instruction.operators[0]
+            operands = zip(operator.inputs, instruction.inputs, strict=True)
             inputs = [self.copied[v] if v in self.copied else self._var(self.value_of[var]) for var, v in operands]
             self._add(operator, inputs)
 

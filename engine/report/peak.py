@@ -71,7 +71,7 @@ def _alive(problem: Problem, tick: int) -> Column:
 
 def _at_once(plan: PlacedPlan) -> Column:
     """Returns the heaviest chunks that may be alive at once, by the dependences of the plan's schedule."""
-    node_of = _node_of(plan.schedule, len(plan.lowered.stages) + 2)
+    node_of = _node_of(plan.schedule, len(plan.lowered.instructions) + 2)
     touched, waits = users(plan.program), nodes_between_ends(plan.schedule)
     try:
         at_once = conflicts(plan.problem, Users(touched.start, node_of[touched.tick]), happens_before(waits))

@@ -33,8 +33,8 @@ def savings(plan: PlacedPlan) -> Savings:
     """Counts the copies that a plan avoids, and those that it makes."""
     lowered, chunks = plan.lowered, plan.chunks
     copied = {v for c in lowered.calls if not c.operators for v in c.outputs}
-    joined = [v for s in lowered.stages if isinstance(s, Join) for v in s.inputs if v not in copied]
-    viewed = [v for s in lowered.stages if isinstance(s, Alias) for v in s.outputs]
+    joined = [v for s in lowered.instructions if isinstance(s, Join) for v in s.inputs if v not in copied]
+    viewed = [v for s in lowered.instructions if isinstance(s, Alias) for v in s.outputs]
     taken = int(chunks.size[chunks.src].sum())
     inside = [v for c in lowered.calls for v in c.outputs if _in_place(plan, c, v)]
     over = _total(plan, inside)

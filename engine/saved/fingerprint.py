@@ -13,7 +13,7 @@ from allocator.problem import Problem
 from engine.control.body import PlannedBody
 from engine.graph.operator import Operator
 from engine.graph.var import Var
-from engine.lower.calls import Call, Lowered, Stage, Value
+from engine.lower.calls import Call, Instruction, Lowered, Value
 from ops.schema.schema import OpSchema
 from ops.tensor.spec import TensorSpec
 
@@ -44,11 +44,15 @@ def identity_of(lowered: Lowered) -> Identity:
     return Identity(
         _specs(graph.inputs),
         _specs(graph.outputs),
-        digest_of([_operator(stage.name, op) for stage in lowered.stages for op in stage.operators]),
+        digest_of(
+            [_operator(instruction.name, op) for instruction in lowered.instructions for op in instruction.operators]
+        ),
         digest_of(
             [(c.name, c.kernel.name, [lowered.values[v].spec.nbytes for v in c.workspace]) for c in lowered.calls]
         ),
-        digest_of([[_stage(s) for s in lowered.stages], [_value(v) for v in lowered.values], _ends(lowered)]),
+        digest_of(
+            [[_instruction(s) for s in lowered.instructions], [_value(v) for v in lowered.values], _ends(lowered)]
+        ),
     )
 
 
@@ -81,10 +85,10 @@ def _operator(name: str, operator: Operator) -> list[Any]:
     ]
 
 
-def _stage(stage: Stage) -> list[Any]:
-    fields = [type(stage).__name__, stage.name, stage.inputs, stage.outputs]
-    if isinstance(stage, Call):
-        fields += [stage.workspace, [(o.output, o.input, o.offset) for o in stage.overwrites]]
+def _instruction(instruction: Instruction) -> list[Any]:
+    fields = [type(instruction).__name__, instruction.name, instruction.inputs, instruction.outputs]
+    if isinstance(instruction, Call):
+        fields += [instruction.workspace, [(o.output, o.input, o.offset) for o in instruction.overwrites]]
     return fields
 
 

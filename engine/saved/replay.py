@@ -86,7 +86,7 @@ def followed_or(
 def _order_in(lowered: Lowered, chosen: Lowered) -> tuple[int, ...]:
     """Returns the ticks in one lowering of the calls of another, in its order; () where the order is the same."""
     place = {(call.name, bool(call.operators)): call.tick for call in lowered.calls}
-    keys = ((stage.name, bool(stage.operators)) for stage in chosen.stages)
+    keys = ((instruction.name, bool(instruction.operators)) for instruction in chosen.instructions)
     ticks = tuple(place[key] for key in keys if key in place)
     return () if list(ticks) == sorted(ticks) else ticks
 
@@ -125,7 +125,7 @@ def _again(lowered: Lowered, names: Sequence[str], source: str) -> Graph:
 
     Raises OtherPlanError for unknown names, JudgeError.
     """
-    ticks = {stage.name: stage.tick for stage in lowered.stages}
+    ticks = {instruction.name: instruction.tick for instruction in lowered.instructions}
     missing = [name for name in names if name not in ticks]
     if missing:
         raise OtherPlanError(f"{source} runs {shown(missing[0])}, which is not there: it is for other operators")

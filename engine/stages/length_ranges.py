@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
 from allocator.progress import each
 from engine.check import check_data_flow
@@ -41,14 +41,13 @@ class LengthRangePlanner:
     """Gives stages whose arena is the one of `plan`, which was made for the greatest lengths.
 
     Where the calls of smaller lengths do not fit into it (another kernel needs more workspace, a tensor grows where a
-    length shrinks), they are planned by themselves; `replanned` counts that.
+    length shrinks), they are planned by themselves.
     """
 
     length_ranges: LengthRanges
     options: Options
     plan: PlacedPlan
     pattern: LoweringChoices
-    replanned: list[dict[str, int]] = field(factory=list)
 
     def __call__(self, template: Template, bindings: Bindings, terms: Terms) -> Stage:
         """Returns the stage for some lengths. Raises FeedError where they are out of range."""
@@ -65,10 +64,7 @@ class LengthRangePlanner:
         )
         after = RunState((), part.bindings, {}, {}, {}, self.plan.arena_bytes, ())
         plan = self._placed(in_order_of(lowered, self.plan.lowered))
-        if plan:
-            return Stage(1, plan[0], {}, state, after)
-        self.replanned.append(dict(bindings.lengths))
-        return first_stage(template, bindings, terms)
+        return Stage(1, plan[0], {}, state, after) if plan else first_stage(template, bindings, terms)
 
     def _placed(self, lowered: Lowered) -> tuple[PlacedPlan, ...]:
         """Returns the calls at the places of the plan for the greatest lengths; () where they do not fit there."""
@@ -139,7 +135,7 @@ def _is_alike(one: Lowered, other: Lowered) -> bool:
     shapes = [
         (
             [(v.name, v.owner, v.storage, v.role) for v in lowered.values],
-            [(type(s), s.name, s.inputs, s.outputs) for s in lowered.stages],
+            [(type(s), s.name, s.inputs, s.outputs) for s in lowered.instructions],
         )
         for lowered in (one, other)
     ]

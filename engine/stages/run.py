@@ -118,7 +118,7 @@ class StagedExecutor:
             self._grow_arena(stage)
             self._check_out(stage, out)
             left = self._runner(entry).run(left, tuple(partial(_shifted, a, ticks) for a in around))
-            self.stages, ticks = (*self.stages, stage), ticks + len(stage.plan.lowered.stages) + 2
+            self.stages, ticks = (*self.stages, stage), ticks + len(stage.plan.lowered.instructions) + 2
             if stage.is_last:
                 self.lack = ""
                 return left

@@ -75,7 +75,7 @@ def run_info(plan: PlacedPlan, mode: str) -> RunInfo:
         lower_bound=plan.plan.lower_bound,
         possible_peak_bytes=possible,
         constants_bytes=plan.constants_bytes,
-        ticks=len(plan.lowered.stages) + 2,
+        ticks=len(plan.lowered.instructions) + 2,
     )
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allocator.problem import Column
-from engine.lower.calls import Call, Join, Lowered, Stage, Value
+from engine.lower.calls import Call, Instruction, Join, Lowered, Value
 from engine.planning.placed import PlacedPlan
 from engine.trace.buffers import Buffers, buffers_of
 from engine.trace.event_table import CODE, EventTable, Rows, TensorLabel, label_of, ranks, rows_of
@@ -24,10 +24,15 @@ def planned_events(plan: PlacedPlan, mode: str) -> EventTable:
 def table_of(buffers: Buffers, rows: Rows) -> EventTable:
     """Returns an event table of rows of `unordered_rows`, with the operators and labels that they refer to."""
     lowered = buffers.plan.lowered
-    ticks = range(len(lowered.stages) + 3)  # outputs are freed in a tick behind all others
+    ticks = range(len(lowered.instructions) + 3)  # outputs are freed in a tick behind all others
     operators = tuple((lowered.tick_name(tick), lowered.tick_kind(tick)) for tick in ticks)
     owners = [buffers.owners[chunk] for chunk in range(len(buffers.chunks))]
-    joined = {v: operators[stage.tick] for stage in lowered.stages if isinstance(stage, Join) for v in stage.outputs}
+    joined = {
+        v: operators[instruction.tick]
+        for instruction in lowered.instructions
+        if isinstance(instruction, Join)
+        for v in instruction.outputs
+    }
     labels = (TensorLabel(), *(label_of(value, joined.get(value.id, ())) for value in (*owners, *views_of(buffers))))
     return EventTable(rows, operators, labels, buffers.offset, buffers.padding, floats=buffers.mode == "dynamic")
 
@@ -67,14 +72,14 @@ def views_of(buffers: Buffers) -> list[Value]:
     A view that is never read may begin after its chunk has ended; such views are left out.
     """
     values, ids, chunks = buffers.plan.lowered.values, buffers.plan.ids, buffers.chunks
-    outputs = ((stage.tick, v) for stage in buffers.plan.lowered.stages for v in written(stage))
+    outputs = ((instruction.tick, v) for instruction in buffers.plan.lowered.instructions for v in written(instruction))
     views = ((tick, v) for tick, v in outputs if v in ids and values[v].is_view)
     return [values[v] for tick, v in views if tick < chunks.end[chunks.chunk_of[ids[v]]]]
 
 
 def _of_views(buffers: Buffers) -> Rows:
     ids, views, chunks = buffers.plan.ids, views_of(buffers), buffers.chunks
-    tick = {v: stage.tick for stage in buffers.plan.lowered.stages for v in written(stage)}
+    tick = {v: instruction.tick for instruction in buffers.plan.lowered.instructions for v in written(instruction)}
     numbers = [ids[v.id] for v in views]
     return rows_of(
         len(views),
@@ -87,6 +92,6 @@ def _of_views(buffers: Buffers) -> Rows:
     )
 
 
-def written(stage: Stage) -> tuple[int, ...]:
-    """Returns the values that a stage writes, workspaces included."""
-    return stage.outputs + (stage.workspace if isinstance(stage, Call) else ())
+def written(instruction: Instruction) -> tuple[int, ...]:
+    """Returns the values that an instruction writes, workspaces included."""
+    return instruction.outputs + (instruction.workspace if isinstance(instruction, Call) else ())

@@ -28,11 +28,11 @@ def timed_events(plan: PlacedPlan, timings: Sequence[Timing], mode: str) -> Even
     """
     buffers = buffers_of(plan, mode)
     rows = unordered_rows(buffers)
-    moments, used = _moments(timings, len(plan.lowered.stages) + 1), users(plan.program)
+    moments, used = _moments(timings, len(plan.lowered.instructions) + 1), users(plan.program)
     columns = zip(*(rows[name].tolist() for name in ("kind", "tick", "chunk")), strict=True)
     sources = [_moment(KINDS[kind], tick, chunk, moments, used) for kind, tick, chunk in columns]
     rows["seconds"], rows["thread"] = [m.begin for m in sources], [m.thread for m in sources]
-    place = {t.tick: i for i, t in enumerate(timings, 1)} | {0: 0, len(plan.lowered.stages) + 1: len(timings) + 1}
+    place = {t.tick: i for i, t in enumerate(timings, 1)} | {0: 0, len(plan.lowered.instructions) + 1: len(timings) + 1}
     turn = np.array([place[m.tick] for m in sources], np.int64)  # a clock may be too coarse to tell two calls apart
     order = np.lexsort((rows["label"], _RANKS[rows["kind"]], turn, rows["seconds"]))
     return table_of(buffers, rows[order])

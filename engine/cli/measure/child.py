@@ -12,7 +12,7 @@ from typing import Any
 from attrs import asdict
 
 from engine.api import Executable, compile_graph
-from engine.cli.measure.processes import BYTES, Task, read_task
+from engine.cli.measure.processes import BYTES, MeasureTask, read_task
 from engine.cli.measure.readings import Run, digest, noise_bytes, time_runs, trace_arrays, watch
 from engine.cli.options.common import plan_options
 from engine.cli.options.models import Subject, load_subject
@@ -21,7 +21,7 @@ from engine.system import process_memory
 from engine.system.threads import limit_threads
 
 
-def measure(task: Task) -> dict[str, Any]:
+def measure(task: MeasureTask) -> dict[str, Any]:
     """Returns what one process measures of itself: bytes, or seconds and faults."""
     if task.what == BYTES:
         process_memory.refuse_huge_pages()
@@ -33,20 +33,20 @@ def measure(task: Task) -> dict[str, Any]:
         return measured(task, executable, subject, run) | {"digest": digest(run())}
 
 
-def _bytes(_: Task, executable: Executable, subject: Subject, run: Run) -> dict[str, Any]:
+def _bytes(_: MeasureTask, executable: Executable, subject: Subject, run: Run) -> dict[str, Any]:
     noise = noise_bytes()
     process_memory.give_back()
     watched = watch(run)
     return asdict(watched) | asdict(trace_arrays(executable, subject.feeds)) | {"noise_bytes": noise}
 
 
-def _seconds(task: Task, _: Executable, __: Subject, run: Run) -> dict[str, Any]:
+def _seconds(task: MeasureTask, _: Executable, __: Subject, run: Run) -> dict[str, Any]:
     process_memory.give_back()
     first, *later = map(asdict, time_runs(run, task.runs))
     return {"first": first, "later": later}
 
 
-def _rehearsed(task: Task, subject: Subject) -> Executable:
+def _rehearsed(task: MeasureTask, subject: Subject) -> Executable:
     """Returns an executable that has loaded all that a run needs, with an arena of which no byte was touched."""
     arguments = task.arguments
     options, recompute = plan_options(arguments), not arguments.no_recompute

@@ -30,7 +30,7 @@ class MeasureError(EngineError, RuntimeError):
 
 
 @frozen(eq=False)
-class Task:
+class MeasureTask:
     """A task of one process: BYTES or SECONDS of `runs` runs, in one mode."""
 
     what: str
@@ -44,18 +44,18 @@ class Task:
         return json.dumps({"what": self.what, "mode": self.mode, "runs": self.runs, "arguments": passed}, default=str)
 
 
-def read_task(data: Mapping[str, Any]) -> Task:
-    """Reads what `Task.to_json` wrote."""
+def read_task(data: Mapping[str, Any]) -> MeasureTask:
+    """Reads what `MeasureTask.to_json` wrote."""
     arguments = Namespace(**data["arguments"])
     arguments.file = Path(arguments.file)
     arguments.shape = [(name, tuple(dims)) for name, dims in arguments.shape]
     arguments.dim = [(name, length) for name, length in arguments.dim]
     for name in ("constant", "input"):
         setattr(arguments, name, [(key, Path(path)) for key, path in getattr(arguments, name)])
-    return Task(data["what"], data["mode"], data["runs"], arguments)
+    return MeasureTask(data["what"], data["mode"], data["runs"], arguments)
 
 
-def in_process(task: Task) -> dict[str, Any]:
+def in_process(task: MeasureTask) -> dict[str, Any]:
     """Runs a task in a new process of the same interpreter, which shares nothing with this one. Raises MeasureError."""
     done = subprocess.run(
         [sys.executable, "-P", "-m", _CHILD],
@@ -73,14 +73,14 @@ def in_process(task: Task) -> dict[str, Any]:
 
 def in_turn(arguments: Namespace, runs: int, pairs: int) -> dict[str, tuple[dict[str, Any], list[dict[str, Any]]]]:
     """Returns for each mode a process's bytes, and the seconds of `pairs` processes; the modes take turns."""
-    tasks = [Task(what, mode, runs, arguments) for what in (BYTES, *[SECONDS] * pairs) for mode in MODES]
+    tasks = [MeasureTask(what, mode, runs, arguments) for what in (BYTES, *[SECONDS] * pairs) for mode in MODES]
     readings: dict[str, list[dict[str, Any]]] = {mode: [] for mode in MODES}
     for task in each("process", tasks, lambda task: f"{task.what} of the {task.mode} run"):
         readings[task.mode].append(in_process(task))
     return {mode: (counted, timed) for mode, (counted, *timed) in readings.items()}
 
 
-def _environment(task: Task) -> dict[str, str]:
+def _environment(task: MeasureTask) -> dict[str, str]:
     """Returns this process's environment, with the folder that these packages were imported from."""
     here = str(Path(__file__).parents[3])
     path = os.pathsep.join(filter(None, (here, os.environ.get("PYTHONPATH", ""))))

@@ -17,7 +17,7 @@ from allocator.steps import Program, Step
 from engine import ExecutionPlan, Graph
 from engine.check import check_data_flow
 from engine.executor.static import StaticExecutor, new_arena
-from engine.lower.calls import Alias, Call, Stage, arena_ids
+from engine.lower.calls import Alias, Call, Instruction, arena_ids
 from engine.lower.lowering import lower
 from engine.lower.schedule import in_sequence
 from engine.lower.steps import to_program
@@ -95,27 +95,29 @@ def _overwrites_what_is_needed(program: Program, chunks: Chunks) -> Chunks:
     return evolve(chunks, src=src, dest=dest, overwrite_offset=offset, end=end)
 
 
-def _with_stages(graph: Graph, change: Callable[[tuple[Stage, ...]], tuple[Stage, ...]]) -> ExecutionPlan:
+def _with_instructions(
+    graph: Graph, change: Callable[[tuple[Instruction, ...]], tuple[Instruction, ...]]
+) -> ExecutionPlan:
     """Returns a right plan whose stages have been tampered with."""
     plan = _plan(graph)
-    return evolve(plan, lowered=evolve(plan.lowered, stages=change(plan.lowered.stages)))
+    return evolve(plan, lowered=evolve(plan.lowered, instructions=change(plan.lowered.instructions)))
 
 
-def _wrong_operand(stage: Stage) -> Stage:
+def _wrong_operand(instruction: Instruction) -> Instruction:
     """Returns a call of two operands that reads the first one twice."""
-    alone = isinstance(stage, Alias) or len(stage.inputs) < 2
-    return stage if alone else evolve(stage, inputs=(stage.inputs[0],) * len(stage.inputs))
+    alone = isinstance(instruction, Alias) or len(instruction.inputs) < 2
+    return instruction if alone else evolve(instruction, inputs=(instruction.inputs[0],) * len(instruction.inputs))
 
 
-def _without_workspace(stage: Stage) -> Stage:
-    return evolve(stage, workspace=()) if isinstance(stage, Call) else stage
+def _without_workspace(instruction: Instruction) -> Instruction:
+    return evolve(instruction, workspace=()) if isinstance(instruction, Call) else instruction
 
 
-def _kernels_exchanged(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
+def _kernels_exchanged(instructions: tuple[Instruction, ...]) -> tuple[Instruction, ...]:
     """Returns stages of which each call runs the kernel of the next one."""
-    calls = [s for s in stages if isinstance(s, Call)]
+    calls = [s for s in instructions if isinstance(s, Call)]
     following = dict(zip((c.tick for c in calls), calls[1:] + calls[:1], strict=True))
-    return tuple(evolve(s, kernel=following[s.tick].kernel) if isinstance(s, Call) else s for s in stages)
+    return tuple(evolve(s, kernel=following[s.tick].kernel) if isinstance(s, Call) else s for s in instructions)
 
 
 def _other_constants(graph: Graph) -> ExecutionPlan:
@@ -144,11 +146,15 @@ FAULTS: dict[str, Fault] = {
     ),
     "a view does not share its chunk": lambda g: _plan(g, change_program=_views_have_own_chunks),
     "a chunk takes the life of one member": lambda g: _plan(g, change_chunks=_life_of_one_member, overwrite=False),
-    "the order is not topological": lambda g: _with_stages(g, lambda stages: stages[::-1]),
+    "the order is not topological": lambda g: _with_instructions(g, lambda instructions: instructions[::-1]),
     "only the first input counts as read": lambda g: _plan(g, change_program=_first_input_only),
-    "a call reads the wrong value": lambda g: _with_stages(g, lambda stages: tuple(map(_wrong_operand, stages))),
-    "a call runs another operator's kernel": lambda g: _with_stages(g, _kernels_exchanged),
-    "a call has no workspace": lambda g: _with_stages(g, lambda stages: tuple(map(_without_workspace, stages))),
+    "a call reads the wrong value": lambda g: _with_instructions(
+        g, lambda instructions: tuple(map(_wrong_operand, instructions))
+    ),
+    "a call runs another operator's kernel": lambda g: _with_instructions(g, _kernels_exchanged),
+    "a call has no workspace": lambda g: _with_instructions(
+        g, lambda instructions: tuple(map(_without_workspace, instructions))
+    ),
     "a constant holds other numbers": _other_constants,
     "a view begins at the wrong byte": _moved,
 }
@@ -235,7 +241,7 @@ def test_an_operator_that_is_left_out_is_missed() -> None:
     graph = Graph()
     graph.output(ops.neg(ops.abs(graph.input("x", (8,)))))
     plan = _plan(graph)
-    shorter = evolve(plan.lowered, stages=plan.lowered.stages[:1])
+    shorter = evolve(plan.lowered, instructions=plan.lowered.instructions[:1])
     with pytest.raises(DataFlowError):
         check_data_flow(evolve(plan, lowered=shorter))
 

@@ -38,8 +38,8 @@ def _whole_moved(plan: PlacedPlan, join_stage: Join) -> PlacedPlan:
 
 
 def _replaced(plan: PlacedPlan, join_stage: Join, join_stage_here: Join) -> PlacedPlan:
-    stages = tuple(join_stage_here if s is join_stage else s for s in plan.lowered.stages)
-    return evolve(plan, lowered=evolve(plan.lowered, stages=stages))
+    stages = tuple(join_stage_here if s is join_stage else s for s in plan.lowered.instructions)
+    return evolve(plan, lowered=evolve(plan.lowered, instructions=stages))
 
 
 def _swapped(plan: PlacedPlan, join_stage: Join) -> PlacedPlan:
@@ -51,13 +51,13 @@ def _twice(plan: PlacedPlan, join_stage: Join) -> PlacedPlan:
 
 
 def _too_early(plan: PlacedPlan, join_stage: Join) -> PlacedPlan:
-    stages = [s for s in plan.lowered.stages if s is not join_stage]
-    return evolve(plan, lowered=evolve(plan.lowered, stages=(*stages[:2], join_stage, *stages[2:])))
+    stages = [s for s in plan.lowered.instructions if s is not join_stage]
+    return evolve(plan, lowered=evolve(plan.lowered, instructions=(*stages[:2], join_stage, *stages[2:])))
 
 
 def _left_out(plan: PlacedPlan, join_stage: Join) -> PlacedPlan:
-    stages = tuple(s for s in plan.lowered.stages if s is not join_stage)
-    return evolve(plan, lowered=evolve(plan.lowered, stages=stages))
+    stages = tuple(s for s in plan.lowered.instructions if s is not join_stage)
+    return evolve(plan, lowered=evolve(plan.lowered, instructions=stages))
 
 
 def _overwritten(plan: PlacedPlan, join_stage: Join) -> PlacedPlan:
@@ -97,9 +97,9 @@ def test_the_judge_does_not_let_a_join_stand_for_another_operator() -> None:
     x = graph.input("x", (4,))
     graph.output(ops.add(ops.tanh(x), ops.neg(x)), "y")
     plan = plan_graph(graph, Options())
-    last = plan.lowered.stages[-1]
+    last = plan.lowered.instructions[-1]
     false = Join(last.tick, last.name, last.operators, last.inputs, last.outputs)
-    broken = evolve(plan, lowered=evolve(plan.lowered, stages=(*plan.lowered.stages[:-1], false)))
+    broken = evolve(plan, lowered=evolve(plan.lowered, instructions=(*plan.lowered.instructions[:-1], false)))
     with pytest.raises(DataFlowError, match="is not where it must be"):
         check_data_flow(broken)
 

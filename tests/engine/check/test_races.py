@@ -148,7 +148,7 @@ def _rearranged(plan: ExecutionPlan, choose: Choose) -> ExecutionPlan:
         left.remove(order[-1])
     calls = {call.tick: call for call in plan.lowered.calls}
     stages = tuple(calls[ticks[n]] for n in order if ticks[n] != BARRIER)
-    return evolve(plan, lowered=evolve(plan.lowered, stages=stages))
+    return evolve(plan, lowered=evolve(plan.lowered, instructions=stages))
 
 
 def test_plans_that_pass_check_races_give_the_same_bits_in_any_allowed_order() -> None:
@@ -310,7 +310,7 @@ def test_check_races_refuses_an_invalid_schedule(name: str) -> None:
 
 def test_calls_that_do_not_stand_in_the_order_of_their_ticks_are_refused() -> None:
     plan = _chain(3)
-    turned = evolve(plan.lowered, stages=plan.lowered.stages[::-1])
+    turned = evolve(plan.lowered, instructions=plan.lowered.instructions[::-1])
     with pytest.raises(ScheduleError, match="the call of tick 2 stands behind that of tick 3"):
         check_races(evolve(plan, lowered=turned))
 

@@ -69,7 +69,7 @@ def test_explained_parts_add_up_to_the_arena(graph: Graph, options: dict[str, An
 def test_explain_gives_true_reasons_for_live_tensors(graph: Graph, options: dict[str, Any]) -> None:
     plan = planned(graph, options)
     explanation = plan.explain()
-    last = len(plan.lowered.stages) + 1
+    last = len(plan.lowered.instructions) + 1
     for alive in explanation.alive:
         uses = sorted(set(reads(plan, owner(plan, alive.tensor))))
         later = sorted({tick for tick, _ in uses if tick > explanation.peak_tick})
@@ -192,13 +192,13 @@ def test_every_tensor_and_operator_has_a_story(graph: Graph, options: dict[str, 
         assert sorted({(u.tick, u.tensor) for u in explanation.holders}) == uses or value.id not in plan.ids
         assert str(explanation) and json.dumps(explanation.to_json())
     profile = bounds.profile(plan.problem)
-    for stage in plan.lowered.stages:
+    for stage in plan.lowered.instructions:
         story = plan.explain(operator=stage.name)
         assert story.tick == stage.tick and story.live_bytes == sum(profile[stage.tick : stage.tick + 1])
         assert sum(a.bytes + a.padding for a in story.alive) == story.live_bytes
         assert str(story) and json.dumps(story.to_json())
     assert plan.explain(operator="feed").tick == 0
-    assert plan.explain(operator="fetch").tick == len(plan.lowered.stages) + 1
+    assert plan.explain(operator="fetch").tick == len(plan.lowered.instructions) + 1
 
 
 def test_neighbours_lie_next_to_a_tensor_while_it_is_alive() -> None:

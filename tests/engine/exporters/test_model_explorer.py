@@ -33,7 +33,7 @@ def numbers(measure: str, plan: engine.ExecutionPlan) -> dict[str, int]:
 def test_model_explorer_shows_the_peak_as_the_largest_number(graph: Graph) -> None:
     plan = engine.make_plan(graph)
     alive, report = numbers("alive", plan), plan.report()
-    at_ends = {0, len(plan.lowered.stages) + 1}
+    at_ends = {0, len(plan.lowered.instructions) + 1}
     if alive and report.peak_tick not in at_ends:
         assert max(alive.values()) == report.peak_bytes == alive[report.peak_operator]
     assert {call.name for call in plan.lowered.calls if call.operators} <= alive.keys()

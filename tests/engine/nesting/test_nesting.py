@@ -28,7 +28,7 @@ from tests.helpers.graphs.unplanned_run import EVERY_MODE, assert_same, check_mo
 
 
 def joins(plan: PlacedPlan) -> list[Join]:
-    return [s for s in plan.lowered.stages if isinstance(s, Join)]
+    return [s for s in plan.lowered.instructions if isinstance(s, Join)]
 
 
 def check_every_mode(graph: Graph) -> None:

@@ -8,7 +8,7 @@ import pytest
 from attrs import evolve
 
 from engine.api import PlanOptions
-from engine.cli.measure.processes import BYTES, Task, read_task
+from engine.cli.measure.processes import BYTES, MeasureTask, read_task
 from engine.cli.options.common import add_model, add_parallel, add_planning, plan_options
 from engine.planning.options import DEFAULTS, FIELDS, Options, about, flag
 from engine.saved.embedded import FILE_KEYS, SHAPING
@@ -65,5 +65,5 @@ def test_a_saved_plan_keeps_the_options_that_decide_the_problem_under_the_keys_o
 def test_a_measuring_process_gets_every_option_of_planning() -> None:
     arguments = parser().parse_args(["m.onnx", "--no-nest", "--padding", "8", "--order", "memory"])
     running: dict[str, Any] = {"optimise": None, "store": "", "weights": "file", "input": [], "threads": 0}
-    task = Task(BYTES, "static", 1, Namespace(**vars(arguments), **running))
+    task = MeasureTask(BYTES, "static", 1, Namespace(**vars(arguments), **running))
     assert plan_options(read_task(json.loads(task.to_json())).arguments) == plan_options(arguments)

@@ -188,7 +188,7 @@ def test_the_remat_judge_finds_recomputation_of_something_else() -> None:
 @given(trained(), st.data())
 def test_the_remat_judge_finds_a_changed_input_anywhere(graph: Graph, data: st.DataObject) -> None:
     """One operator reads an input, a constant or a parameter of the same spec in place of what it read."""
-    right = write_again(lower(graph), range(len(lower(graph).stages) + 2))
+    right = write_again(lower(graph), range(len(lower(graph).instructions) + 2))
     check_again(graph, right)
     wrong, changed = _with_one_input_changed(right, lambda n: data.draw(st.integers(0, n - 1)))
     if changed:

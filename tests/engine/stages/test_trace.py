@@ -74,7 +74,7 @@ def test_stages_make_one_balanced_stream(
     events = tuple(exe.trace(mode))
     check_balanced(events)
     assert [e.tick for e in events] == sorted(e.tick for e in events)
-    assert events[-1].tick <= sum(len(s.plan.lowered.stages) + 2 for s in exe.stages)
+    assert events[-1].tick <= sum(len(s.plan.lowered.instructions) + 2 for s in exe.stages)
     if mode == "static":
         check_apart(events)
     else:

@@ -16,7 +16,9 @@ from tests.helpers.graphs.random_graphs import graphs
 @settings(max_examples=60, deadline=None)
 def test_planned_traces_name_the_operator_that_makes_each_tensor(graph: Graph, mode: str, timed: bool) -> None:
     plan = engine.make_plan(graph)
-    joins = {plan.lowered.values[v].name: s.name for s in plan.lowered.stages if isinstance(s, Join) for v in s.outputs}
+    joins = {
+        plan.lowered.values[v].name: s.name for s in plan.lowered.instructions if isinstance(s, Join) for v in s.outputs
+    }
     runs = {0: "feed"}
     for event in plan.trace(mode, threads=int(timed)):
         if event.kind == BEGIN:

@@ -60,7 +60,7 @@ def users_of(plan: ExecutionPlan) -> list[list[int]]:
     """Returns by chunk the ticks that touch it, in order; the feed is tick 0, the fetch the last."""
     lowered, users = plan.lowered, [set[int]() for _ in range(len(plan.chunks))]
     touched = [(call.tick, call.inputs + call.outputs + call.workspace) for call in lowered.calls]
-    touched += [(0, tuple(lowered.inputs.values())), (len(lowered.stages) + 1, tuple(lowered.outputs.values()))]
+    touched += [(0, tuple(lowered.inputs.values())), (len(lowered.instructions) + 1, tuple(lowered.outputs.values()))]
     for tick, values in touched:
         for value in values:
             if lowered.values[value].storage is Storage.ARENA:
@@ -70,7 +70,7 @@ def users_of(plan: ExecutionPlan) -> list[list[int]]:
 
 def order_of(plan: ExecutionPlan) -> Matrix:
     """Returns [a, b]: whether tick a is over before tick b begins, by the data alone."""
-    waits, last = by_data(plan.lowered, "data"), len(plan.lowered.stages) + 1
+    waits, last = by_data(plan.lowered, "data"), len(plan.lowered.instructions) + 1
     edges = [(0, last)]
     edges += [edge for tick in waits.tick.tolist() for edge in ((0, tick), (tick, last))]
     edges += zip(waits.tick[waits.before].tolist(), waits.tick[waits.after].tolist(), strict=True)

@@ -17,7 +17,7 @@ def owner(plan: PlacedPlan, name: str) -> int:
 
 def reads(plan: PlacedPlan, root: int) -> Iterator[tuple[int, str]]:
     """Returns (tick, name) of each read of the bytes of a value, with the fetch."""
-    values, stages = plan.lowered.values, plan.lowered.stages
+    values, stages = plan.lowered.values, plan.lowered.instructions
     for stage in stages:
         if isinstance(stage, (Call, Join)):
             yield from ((stage.tick, values[v].name) for v in stage.inputs if values[v].owner == root)

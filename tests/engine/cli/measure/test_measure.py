@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from engine.api import compile_graph, make_plan
 from engine.cli.main import build_parser, main
 from engine.cli.measure import processes, readings
-from engine.cli.measure.processes import BYTES, MODES, SECONDS, MeasureError, Task, in_process, read_task
+from engine.cli.measure.processes import BYTES, MODES, SECONDS, MeasureError, MeasureTask, in_process, read_task
 from engine.cli.measure.result import SMALL_BYTES, TOLERANCE, Prediction, explain, measure_plan, predict
 from engine.cli.options.models import random_feeds
 from engine.executor.dynamic import DynamicExecutor
@@ -142,7 +142,7 @@ def test_a_measuring_task_survives_its_way_to_another_process() -> None:
         "1MiB",
         "--no-prepack",
     )
-    task = Task(SECONDS, "dynamic", 7, options(*words))
+    task = MeasureTask(SECONDS, "dynamic", 7, options(*words))
     again = read_task(json.loads(task.to_json()))
     assert (again.what, again.mode, again.runs) == (SECONDS, "dynamic", 7)
     assert again.arguments.file == Path("m.onnx") and again.arguments.constant == [("k", Path("k.npy"))]
@@ -153,7 +153,7 @@ def test_a_measuring_task_survives_its_way_to_another_process() -> None:
 def test_processes_take_turns_and_medians_are_of_all_of_them(perceptron: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked, seconds = [], iter([4.0, 1.0, 2.0, 3.0])
 
-    def play(task: Task) -> dict[str, Any]:
+    def play(task: MeasureTask) -> dict[str, Any]:
         asked.append((task.what, task.mode))
         if task.what == BYTES:
             return counted(peak_bytes=5 * MIB, noise_bytes=MIB)
@@ -218,7 +218,7 @@ def test_equal_outputs_have_equal_digests_and_only_they() -> None:
 def test_compare_measure_ends_with_5_where_outputs_differ(
     perceptron: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
-    def play(task: Task) -> dict[str, Any]:
+    def play(task: MeasureTask) -> dict[str, Any]:
         return counted(first=RUN, later=[RUN], digest=task.mode)
 
     monkeypatch.setattr(processes, "in_process", play)
@@ -234,7 +234,7 @@ def test_a_measuring_process_that_fails_says_why(script: str, words: str, monkey
 
     monkeypatch.setattr(subprocess, "run", play)
     with pytest.raises(MeasureError, match=words or "signal 9"):
-        in_process(Task(BYTES, "static", 1, options("m.onnx")))
+        in_process(MeasureTask(BYTES, "static", 1, options("m.onnx")))
 
 
 @pytest.mark.parametrize("other", [("--parallel",), ("--oracle", "onnxruntime")])
@@ -279,7 +279,7 @@ def test_the_static_prediction_holds_for_large_products(tmp_path: Path) -> None:
     path = save_model(tmp_path / "products.onnx", nodes, (4096, 1024), weights)
     predicted = predict(make_plan(load_onnx(path)), "static")
     assert predicted.held_bytes >= 128 * MIB
-    readings = in_process(Task(BYTES, "static", 1, options(path)))
+    readings = in_process(MeasureTask(BYTES, "static", 1, options(path)))
     assert abs(readings["peak_bytes"] - predicted.peak_bytes) < TOLERANCE * predicted.peak_bytes
     assert abs(readings["held_bytes"] - predicted.held_bytes) < TOLERANCE * predicted.held_bytes
     assert readings["numpy_bytes"] == 0

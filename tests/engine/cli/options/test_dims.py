@@ -12,7 +12,7 @@ import engine
 import ops
 from engine import Graph
 from engine.cli.main import ERROR, NO_FIT, USAGE, build_parser, main
-from engine.cli.measure.processes import Task, read_task
+from engine.cli.measure.processes import MeasureTask, read_task
 from engine.cli.options.models import load_subject, random_feeds
 from engine.trace.trace import STAGE
 from ops.registry import find
@@ -96,7 +96,7 @@ def test_every_command_that_takes_a_model_takes_lengths(command: tuple[str, ...]
 
 def test_processes_that_measure_are_told_the_lengths(pair: str) -> None:
     arguments = build_parser().parse_args(["compare", pair, "--dim", "batch=2", "--dim", "seq=3", "--measure"])
-    arguments_read = read_task(json.loads(Task("bytes", "static", 1, arguments).to_json())).arguments
+    arguments_read = read_task(json.loads(MeasureTask("bytes", "static", 1, arguments).to_json())).arguments
     assert load_subject(arguments_read).graph.inputs["x"].shape == (2, 3, 8)
 
 

@@ -114,5 +114,5 @@ def test_compare_passes_level_1_must_keep_every_bit() -> None:
     graph.output(graph.input("x", (2,)) + 1.0, "y")
     comparison = passes.compare_passes(graph, {"x": np.ones(2, np.float32)}, 1, runs=1, options=PlanOptions())
     assert comparison.outputs_equal and len(comparison.rows) == 1
-    moved = passes.PassComparison("g", 1, 1, (passes.Row("faulty", 1, 1, 8, 4, 1e-6, 1e-6, 1e-9),))
+    moved = passes.PassComparison("g", 1, 1, (passes.PassCosts("faulty", 1, 1, 8, 4, 1e-6, 1e-6, 1e-9),))
     assert not moved.outputs_equal
