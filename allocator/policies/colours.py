@@ -90,7 +90,10 @@ def _breadth(pools: _Pools) -> int:
 
 
 def _stacked(pools: _Pools, bound: Bound, solve: Solve) -> Plan:
-    """Returns all pools in one arena. The bound is that of the sequence: other pools, or fewer, might be smaller."""
+    """Returns all pools in one arena. The bound is that of the sequence: other pools, or fewer, might be smaller.
+
+    The strategy is that of each pool that has bytes; where none has, that of the first.
+    """
     offset, top, makers = np.zeros(len(pools.pool), np.int64), 0, dict[str, None]()
     for number, part in enumerate(pools.parts):
         if not (part.size > 0).any():
@@ -99,4 +102,5 @@ def _stacked(pools: _Pools, bound: Bound, solve: Solve) -> Plan:
         offset[pools.pool == number] = np.where(part.size > 0, plan.offset + base, 0)
         top = base + plan.arena_bytes
         makers[plan.strategy] = None
-    return Plan(offset, top, bound.nbytes, ", ".join(makers), bound_reason=bound.reason)
+    strategy = ", ".join(makers) or solve(pools.parts[0]).strategy
+    return Plan(offset, top, bound.nbytes, strategy, bound_reason=bound.reason)

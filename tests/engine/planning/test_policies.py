@@ -187,3 +187,11 @@ def test_policies_plan_an_empty_graph(policy: str) -> None:
     exe = engine.compile(graph, parallel=policy, threads=2)
     assert exe.arena_bytes == 0
     assert np.array_equal(exe.run({})["y"], [0, 1, 2])
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_policies_name_the_strategy_of_a_plan_without_bytes(policy: str) -> None:
+    graph = Graph("empty tensors")
+    graph.output(ops.relu(graph.input("x", (0, 3))), "y")
+    plan = engine.make_plan(graph, strategy="greedy_by_size", parallel=policy)
+    assert (plan.plan.strategy, plan.arena_bytes) == ("greedy_by_size", 0)
