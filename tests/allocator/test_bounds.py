@@ -11,18 +11,11 @@ from allocator.steps import OverwriteForward, Program, Step, ViewForward
 from tests.helpers.allocator.brute_force import live_bytes, minimal_peak
 from tests.helpers.allocator.random_problems import relabelled
 from tests.helpers.allocator.strategies import problems, programs
-
-PAPER_RECORDS = ((0, 1, 32), (1, 4, 28), (2, 5, 36), (3, 5, 16), (4, 5, 8), (5, 7, 64), (6, 8, 10), (7, 8, 40))
-"""Tensor usage records (first operator, last operator, bytes) of the example in Pisarchyk and Lee 2020."""
+from tests.helpers.allocator.usage_records import paper_example
 
 
 def free(begin: list[int], end: list[int], size: list[int], alignment: list[int]) -> Problem:
     return Problem(begin, end, size, alignment, [FREE] * len(begin))
-
-
-def paper_example() -> Problem:
-    first, last, size = (np.array(c) for c in zip(*PAPER_RECORDS, strict=True))
-    return Problem(first, last + 1, size, np.ones(8), np.full(8, FREE))
 
 
 @settings(max_examples=300)

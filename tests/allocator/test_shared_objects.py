@@ -20,11 +20,10 @@ from allocator.solvers.placing.units import units_of
 from allocator.solvers.positional_maximums import objects_bound, positional_maximums
 from allocator.solvers.shared import NO_OBJECT, InterferenceGraph, SharedObjectsSolver, interference_graph
 from tests.allocator.check.test_shared_objects import chunks
-from tests.allocator.test_bounds import paper_example
 from tests.helpers.allocator import plain_shared_objects as model
 from tests.helpers.allocator.random_problems import relabelled
 from tests.helpers.allocator.strategies import problems
-from tests.helpers.allocator.usage_records import NETWORKS
+from tests.helpers.allocator.usage_records import NETWORKS, paper_example
 
 NAMES = tuple(SHARING)
 TIMELESS = tuple(s.name for s in SHARING.values() if s.traits.conflicts)

@@ -41,6 +41,7 @@ from tests.helpers.ops.layer_gradient_checks import (
     float_positions,
     floats,
 )
+from tests.helpers.ops.window_cases import conv_cases
 
 FEW = settings(max_examples=12, deadline=None)
 SIDES = st.integers(1, 4)
@@ -82,18 +83,6 @@ def test_a_label_that_is_no_class_is_named(wrong: int) -> None:
 def test_labels_must_have_the_shape_of_the_logits_without_classes() -> None:
     with pytest.raises(ShapeError, match="the classes"):
         evaluate(SOFTMAX_CROSS_ENTROPY, np.zeros((2, 4, 3)), np.zeros((2, 4), np.int64))
-
-
-def conv_cases() -> st.SearchStrategy[tuple[Any, ...]]:
-    """Spatial dimensions, sizes, kernel, strides, pads (begins and ends), dilations, group, channels of a group."""
-
-    def lengths(n: int) -> st.SearchStrategy[tuple[Any, ...]]:
-        def each(low: int, high: int, count: int = n) -> st.SearchStrategy[tuple[int, ...]]:
-            return st.tuples(*[st.integers(low, high)] * count)
-
-        return st.tuples(each(5, 7), each(1, 3), each(1, 3), each(0, 2, 2 * n), each(1, 2), st.integers(1, 2))
-
-    return st.integers(1, 3).flatmap(lengths)
 
 
 @FEW

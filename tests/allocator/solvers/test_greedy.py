@@ -11,8 +11,8 @@ from allocator.solvers.placing.covers import Covers
 from allocator.solvers.placing.neighbours import Neighbours
 from allocator.solvers.placing.placement import MOST_PAIRS, Placer, place_in_order, suitable_search
 from allocator.solvers.placing.sweep import Sweep
-from tests.allocator.test_bounds import paper_example
 from tests.helpers.allocator.strategies import problems
+from tests.helpers.allocator.usage_records import paper_example
 
 
 def plain(begin: list[int], end: list[int], size: list[int]) -> Problem:

@@ -13,11 +13,11 @@ from allocator.problem import FREE, Conflicts, Problem
 from allocator.solvers import BEST, STRATEGIES, solve
 from allocator.solvers.base import Answer, SolverOptions, Traits
 from allocator.steps import Program
-from tests.allocator.test_bounds import paper_example
 from tests.helpers.allocator.brute_force import is_right, minimal_peak
 from tests.helpers.allocator.random_problems import relabelled
 from tests.helpers.allocator.strategies import problems, programs
 from tests.helpers.allocator.supported_problems import can_take
+from tests.helpers.allocator.usage_records import paper_example
 
 NAMES = tuple(STRATEGIES)
 EVERY = (*NAMES, BEST)

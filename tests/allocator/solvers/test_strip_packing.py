@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from allocator.problem import FREE, Problem
 from allocator.solvers import solve
 from allocator.solvers.base import align_up
-from tests.allocator.test_bounds import paper_example
 from tests.helpers.allocator.megengine_problems import megengine_problem
 from tests.helpers.allocator.strategies import problems
+from tests.helpers.allocator.usage_records import paper_example
 
 
 def lines(height: list[int]) -> list[tuple[int, int, int]]:

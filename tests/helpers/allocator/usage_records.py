@@ -65,3 +65,12 @@ DEEPLAB_V3 = Records(
 # fmt: on
 
 NETWORKS = {"MobileNet v1": MOBILENET_V1, "MobileNet v2": MOBILENET_V2, "DeepLab v3": DEEPLAB_V3}
+
+PAPER_RECORDS = ((0, 1, 32), (1, 4, 28), (2, 5, 36), (3, 5, 16), (4, 5, 8), (5, 7, 64), (6, 8, 10), (7, 8, 40))
+"""Tensor usage records (first operator, last operator, bytes) of the example in Pisarchyk and Lee 2020."""
+
+
+def paper_example() -> Problem:
+    """Returns the example of the paper as a problem."""
+    first, last, size = (np.array(c) for c in zip(*PAPER_RECORDS, strict=True))
+    return Problem(first, last + 1, size, np.ones(8), np.full(8, FREE))

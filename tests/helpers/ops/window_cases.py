@@ -30,3 +30,15 @@ def least_sizes(kernel: Sequence[int], attrs: dict[str, Any]) -> list[int]:
     ndim, pads = len(kernel), attrs["pads"]
     both = zip(pads[:ndim], pads[ndim:], strict=True)
     return [max(1, n - sum(p)) for n, p in zip(extents(kernel, attrs["dilations"]), both, strict=True)]
+
+
+def conv_cases() -> st.SearchStrategy[tuple[Any, ...]]:
+    """Draws sizes, lengths of windows, strides, pads (begins and ends), dilations, and the number of groups."""
+
+    def of_dimensions(n: int) -> st.SearchStrategy[tuple[Any, ...]]:
+        def each(low: int, high: int, count: int = n) -> st.SearchStrategy[tuple[int, ...]]:
+            return st.tuples(*[st.integers(low, high)] * count)
+
+        return st.tuples(each(5, 7), each(1, 3), each(1, 3), each(0, 2, 2 * n), each(1, 2), st.integers(1, 2))
+
+    return st.integers(1, 3).flatmap(of_dimensions)

@@ -12,7 +12,7 @@ from ops.convolution.gemm import COLUMNS
 from ops.convolution.images import IMAGES
 from tests.helpers.ops.kernel_checks import check_no_allocation, run, same, sign
 from tests.helpers.ops.layer_gradient_checks import floats
-from tests.ops.test_layer_gradients import conv_cases
+from tests.helpers.ops.window_cases import conv_cases
 
 
 @settings(max_examples=25, deadline=None)
