@@ -76,10 +76,11 @@ class Applied:
 def optimise(graph: Graph, level: int = 2) -> Graph:
     """Returns a graph that computes the same with less, with the same names of inputs, outputs and parameters.
 
-    Level 0 changes nothing; level 1 keeps every bit of the outputs; level 2 may change last bits; level 3 also computes
-    regions around convolutions with channels last. The very graph is returned where no pass changes it. Bodies of
-    control flow are not changed. Raises OptionError for another level; GraphError for something that is no graph, and
-    for a graph with open dimensions (use `engine.bind` first; passes do not take a graph whose data decide sizes).
+    Level 0 changes nothing. Level 1 keeps every formula, and so every bit, but where a folded weight lets a kernel pack
+    it. Level 2 may change last bits. Level 3 also computes regions around convolutions with channels last. The very
+    graph is returned where no pass changes it. Bodies of control flow are not changed. Raises OptionError for another
+    level; GraphError for something that is no graph, and for a graph with open dimensions (use `engine.bind` first;
+    passes do not take a graph whose data decide sizes).
     """
     for applied in applied_passes(graph, level):
         graph = applied.after

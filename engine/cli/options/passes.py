@@ -17,7 +17,7 @@ def add_optimise(parser: ArgumentParser) -> None:
         type=int,
         choices=LEVELS,
         default=None,
-        help="passes over the graph before it is planned: 0 none (default), 1 those that leave every bit as it is, "
+        help="passes over the graph before it is planned: 0 none (default), 1 those that leave every formula as it is, "
         "2 also those that fuse and may change last bits, 3 also channels last around convolutions",
     )
     parser.add_argument(
