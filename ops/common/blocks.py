@@ -69,7 +69,7 @@ Passes = Callable[[Block], tuple[Thunk, ...]]
 
 
 @frozen(eq=False)
-class _Rooms:
+class _Scratch:
     """The workspace of one block: widened inputs (float16 only), temporaries, masks."""
 
     signature: Signature
@@ -110,20 +110,20 @@ def blocked(
     """
 
     def bind(call: Binding) -> Thunk:
-        return in_turn(*_bind(passes, _Rooms(call.signature, temporaries, masks, widen), call))
+        return in_turn(*_bind(passes, _Scratch(call.signature, temporaries, masks, widen), call))
 
     def workspace(signature: Signature) -> int:
-        return dense_bytes(*_Rooms(signature, temporaries, masks, widen).specs)
+        return dense_bytes(*_Scratch(signature, temporaries, masks, widen).specs)
 
     return Kernel(name, bind, workspace, **more)
 
 
-def _bind(passes: Passes, rooms: _Rooms, call: Binding) -> tuple[Thunk, ...]:
-    carved = carve(call.workspace, *rooms.specs)
+def _bind(passes: Passes, scratch: _Scratch, call: Binding) -> tuple[Thunk, ...]:
+    carved = carve(call.workspace, *scratch.specs)
     inputs, y = aligned(call.inputs, call.y)
-    wide, cut = rooms.wide, rooms.wide + rooms.temporaries
+    wide, cut = scratch.wide, scratch.wide + scratch.temporaries
     steps: list[Thunk] = []
-    for index in blocks(y.shape, rooms.size):
+    for index in blocks(y.shape, scratch.size):
         here = y[index]
         fitted = tuple(r[: here.size].reshape(here.shape) for r in carved)
         operands = tuple(a[index] if a.ndim else a for a in inputs)
@@ -140,8 +140,8 @@ def aligned(inputs: tuple[Array, ...], y: Array) -> tuple[tuple[Array, ...], Arr
     return tuple(np.broadcast_to(a, y.shape) if a.ndim else a for a in single), y
 
 
-def _widened(passes: Passes, block: Block, rooms: tuple[Array, ...]) -> tuple[Thunk, ...]:
+def _widened(passes: Passes, block: Block, scratch: tuple[Array, ...]) -> tuple[Thunk, ...]:
     """Returns the passes in float32, all in temporaries, between a load of each input and one store."""
-    loads = tuple(partial(np.copyto, r, a) for r, a in zip(rooms, block.inputs, strict=True))
-    wide = Block(rooms, rooms[0], block.temporaries, block.masks, block.attrs)
-    return (*loads, *passes(wide), partial(np.copyto, block.y, rooms[0], casting="unsafe"))
+    loads = tuple(partial(np.copyto, r, a) for r, a in zip(scratch, block.inputs, strict=True))
+    wide = Block(scratch, scratch[0], block.temporaries, block.masks, block.attrs)
+    return (*loads, *passes(wide), partial(np.copyto, block.y, scratch[0], casting="unsafe"))

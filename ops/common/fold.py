@@ -43,7 +43,7 @@ def fold_cost(signature: Signature) -> Cost:
     return Cost(signature.x.size, signature.x.nbytes + signature.y.nbytes)
 
 
-def fold_rooms(signature: Signature, dtype: np.dtype[Any]) -> tuple[TensorSpec, TensorSpec]:
+def fold_scratch(signature: Signature, dtype: np.dtype[Any]) -> tuple[TensorSpec, TensorSpec]:
     """Specs of the two temporaries of a fold in `dtype`: a block of the input, and what it folds to."""
     size = max(1, min(signature.x.size, BLOCK_BYTES // 2 // dtype.itemsize))
     return TensorSpec((size,), dtype), TensorSpec((min(size, signature.y.size),), dtype)
@@ -51,7 +51,7 @@ def fold_rooms(signature: Signature, dtype: np.dtype[Any]) -> tuple[TensorSpec, 
 
 @frozen(eq=False)
 class Fold:
-    """A tensor to reduce over `axes`, with two temporaries (see `fold_rooms`) that a fold through blocks needs."""
+    """A tensor to reduce over `axes`, with two temporaries (see `fold_scratch`) that a fold through blocks needs."""
 
     x: Array
     axes: tuple[int, ...]

@@ -18,7 +18,7 @@ from ops.tensor.spec import Array, Shape, TensorSpec
 INT64 = np.dtype("int64")
 INDEX_DTYPES = frozenset(map(np.dtype, ("int32", "int64")))
 ENDS = TensorSpec((2,), INT64)
-"""Room for the least and the greatest index."""
+"""Scratch for the least and the greatest index."""
 
 
 class IndexRangeError(OpError, IndexError):
@@ -39,7 +39,7 @@ def check_elements(indices: TensorSpec, data: TensorSpec, axis: int) -> None:
 
 
 def range_check(indices: Array, dim: int, ends: Array) -> Thunk:
-    """Raises IndexRangeError where an int64 index lies outside [-dim, dim). `ends` is room for two numbers."""
+    """Raises IndexRangeError where an int64 index lies outside [-dim, dim). `ends` is scratch for two numbers."""
     least, greatest = ends[0:1].reshape(()), ends[1:2].reshape(())
 
     def check() -> None:
@@ -64,7 +64,7 @@ def element_strides(shape: Shape) -> tuple[int, ...]:
 
 
 def add_positions(flat: Array, term: Array, strides: tuple[int, ...]) -> Thunk:
-    """flat[i, j, ...] += i * strides[0] + j * strides[1] + ...; `term` is room of the shape of `flat`."""
+    """Adds i * strides[0] + j * strides[1] + ... to flat[i, j, ...]; `term` is scratch of the shape of `flat`."""
     thunks = []
     for axis, stride in enumerate(strides):
         if stride and flat.shape[axis] > 1:
@@ -74,7 +74,7 @@ def add_positions(flat: Array, term: Array, strides: tuple[int, ...]) -> Thunk:
 
 
 @frozen(eq=False)
-class Room:
+class PositionScratch:
     """Temporaries of int64: `flat` takes the positions, `term` (of the same shape) and `ends` are scratch."""
 
     flat: Array
@@ -82,37 +82,37 @@ class Room:
     ends: Array
 
     @classmethod
-    def carve(cls, workspace: Array, shape: Shape) -> "Room":
-        """Takes the first `room_bytes(shape)` bytes of a workspace."""
+    def carve(cls, workspace: Array, shape: Shape) -> "PositionScratch":
+        """Takes the first `position_bytes(shape)` bytes of a workspace."""
         return cls(*carve(workspace, TensorSpec(shape, INT64), TensorSpec(shape, INT64), ENDS))
 
 
-def room_bytes(shape: Shape) -> int:
-    """Returns the bytes of workspace of a Room of positions of this shape."""
+def position_bytes(shape: Shape) -> int:
+    """Returns the bytes of workspace of the scratch for positions of this shape."""
     return dense_bytes(TensorSpec(shape, INT64), TensorSpec(shape, INT64), ENDS)
 
 
-def along_axis(indices: Array, shape: Shape, axis: int, room: Room) -> Thunk:
+def along_axis(indices: Array, shape: Shape, axis: int, scratch: PositionScratch) -> Thunk:
     """flat[i] = position in a dense tensor of `shape` of element i of `indices`, which replaces coordinate `axis`."""
     strides = element_strides(shape)
     others = tuple(0 if i == axis else s for i, s in enumerate(strides))
     return in_turn(
-        partial(np.copyto, room.flat, indices),
-        from_front(room.flat, shape[axis], room.ends),
-        partial(np.multiply, room.flat, np.asarray(strides[axis], INT64), out=room.flat),
-        add_positions(room.flat, room.term, others),
+        partial(np.copyto, scratch.flat, indices),
+        from_front(scratch.flat, shape[axis], scratch.ends),
+        partial(np.multiply, scratch.flat, np.asarray(strides[axis], INT64), out=scratch.flat),
+        add_positions(scratch.flat, scratch.term, others),
     )
 
 
-def rows(indices: Array, shape: Shape, batch_dims: int, room: Room) -> Thunk:
+def rows(indices: Array, shape: Shape, batch_dims: int, scratch: PositionScratch) -> Thunk:
     """flat[i] = row in a dense tensor of `shape`, batch dimensions first, that the tuple indices[i, :] names."""
-    flat, term, strides = room.flat, room.term, element_strides(shape)
+    flat, term, strides = scratch.flat, scratch.term, element_strides(shape)
     thunks: list[Thunk] = [partial(flat.fill, 0)]
     for k, dim in enumerate(shape[batch_dims:]):
         stride = np.asarray(strides[batch_dims + k], INT64)
         thunks += [
             partial(np.copyto, term, indices[..., k]),
-            from_front(term, dim, room.ends),
+            from_front(term, dim, scratch.ends),
             partial(np.multiply, term, stride, out=term),
             partial(np.add, flat, term, out=flat),
         ]

@@ -155,12 +155,12 @@ def _pads(pads: Shape, auto: str, sizes: Shape, extents: Shape, strides: Shape) 
 
 
 def _output(size: int, extent: int, stride: int, begin: int, end: int, *, ceil_mode: bool) -> int:
-    room = size + begin + end - extent
-    if room < 0:
+    free = size + begin + end - extent
+    if free < 0:
         raise ShapeError(f"a window of {extent} does not fit into {size} elements padded by {begin} and {end}")
     if not ceil_mode:
-        return room // stride + 1
-    outputs = -(-room // stride) + 1
+        return free // stride + 1
+    outputs = -(-free // stride) + 1
     return outputs - 1 if (outputs - 1) * stride >= size + begin else outputs
 
 

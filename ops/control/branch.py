@@ -1,6 +1,6 @@
 """One of two bodies, as a condition says (ONNX If); they share the bytes that only one of them needs."""
 
-from ops.schema.body import Body, body_attribute, check_operands, room_bytes
+from ops.schema.body import Body, body_attribute, check_operands, scratch_bytes
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, all_contiguous
 from ops.tensor.errors import ArityError, DtypeError, ShapeError
 from ops.tensor.spec import BOOL, TensorSpec
@@ -30,7 +30,7 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
 
 
 def _workspace(signature: Signature) -> int:
-    return room_bytes((), *_bodies(signature.attrs))
+    return scratch_bytes((), *_bodies(signature.attrs))
 
 
 def _bind(call: Binding) -> Thunk:

@@ -16,7 +16,7 @@ from attrs import frozen
 from ops.control.branch import check_condition
 from ops.control.loop_buffers import UNKNOWN, Carried, Turns, bind_turns, needs_swap, swaps_first
 from ops.schema.attributes import Attribute, flag, integer, optional
-from ops.schema.body import Body, body_attribute, check_operands, room_bytes, rooms
+from ops.schema.body import Body, body_attribute, carve_scratch, check_operands, scratch_bytes
 from ops.schema.schema import (
     Attrs,
     Binding,
@@ -118,7 +118,7 @@ def _check_rows(form: _Form) -> None:
 
 def _workspace(signature: Signature) -> int:
     form = _form(signature.attrs)
-    return room_bytes(form.temporaries(), form.body)
+    return scratch_bytes(form.temporaries(), form.body)
 
 
 def _overwrites(signature: Signature) -> tuple[Overwrite, ...]:
@@ -162,7 +162,7 @@ class _Run:
 
 def _bind(call: Binding) -> Thunk:
     form, attrs = _form(call.attrs), call.attrs
-    (number, decision, *others), inside = rooms(call.workspace, form.temporaries())
+    (number, decision, *others), inside = carve_scratch(call.workspace, form.temporaries())
     slots, swap = others[: len(form.rows)], others[len(form.rows) :]
     captured = call.inputs[form.ahead + form.carried :]
     trips = np.asarray(sys.maxsize if attrs["trips"] is None else attrs["trips"])

@@ -12,7 +12,7 @@ from attrs import frozen
 
 from ops.control.loop_buffers import Carried, Turns, bind_turns, needs_swap, swaps_first
 from ops.schema.attributes import Attribute, integer, integers
-from ops.schema.body import Body, body_attribute, check_operands, room_bytes, rooms
+from ops.schema.body import Body, body_attribute, carve_scratch, check_operands, scratch_bytes
 from ops.schema.schema import (
     Attrs,
     Binding,
@@ -114,7 +114,7 @@ def _of(signature: Signature) -> _Form:
 
 def _workspace(signature: Signature) -> int:
     form = _of(signature)
-    return room_bytes(form.temporaries(), form.body)
+    return scratch_bytes(form.temporaries(), form.body)
 
 
 def _contiguous(signature: Signature) -> tuple[int, ...]:
@@ -156,7 +156,7 @@ class _Run:
 
 def _bind(call: Binding) -> Thunk:
     form = _of(call.signature)
-    temporaries, inside = rooms(call.workspace, form.temporaries())
+    temporaries, inside = carve_scratch(call.workspace, form.temporaries())
     reads, behind = temporaries[: len(form.inputs)], len(form.inputs) + len(form.outputs)
     writes, swap = temporaries[len(form.inputs) : behind], temporaries[behind:]
     captured = call.inputs[form.captured :]

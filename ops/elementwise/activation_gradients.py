@@ -80,9 +80,9 @@ def slope(
     return schema
 
 
-def spread(mask: Array, room: Array) -> tuple[Thunk, ...]:
-    """Sets all bits of an element of `room` where the mask holds."""
-    bits = room.view(_BITS[room.itemsize])  # not a masked copy, which numpy does not vectorise
+def spread(mask: Array, buffer: Array) -> tuple[Thunk, ...]:
+    """Sets all bits of an element of `buffer` where the mask holds."""
+    bits = buffer.view(_BITS[buffer.itemsize])  # not a masked copy, which numpy does not vectorise
     return (partial(np.copyto, bits, mask.view(np.int8)), partial(np.negative, bits, bits))
 
 

@@ -60,7 +60,7 @@ def _cast_in_place(call: Binding) -> Thunk:
     return in_turn(*steps)
 
 
-def _say(script: Script, signature: Signature, values: Sequence[int], _: tuple[Array, ...]) -> int:
+def _encode(script: Script, signature: Signature, values: Sequence[int], _: tuple[Array, ...]) -> int:
     """Appends a cast between bool and float32; two negations make 1 of all that is not 0."""
     if signature.x.dtype == BOOL:
         return script.append("copy", *values)
@@ -82,7 +82,7 @@ def _gradient(b: Backward) -> Terms:
 CAST = OpSchema(
     "cast",
     _infer,
-    (vector_kernel(_say, unsupported=_not_grows), Kernel("numpy", _cast, _workspace)),
+    (vector_kernel(_encode, unsupported=_not_grows), Kernel("numpy", _cast, _workspace)),
     attributes=(Attribute("to", element_type),),
     views=_views,
     overwrites=_overwrites,

@@ -12,7 +12,15 @@ from attrs import evolve, frozen
 
 from ops.common.blocks import aligned, blocks
 from ops.common.thunks import in_turn
-from ops.elementwise.program import Program, check_shapes, output_room, overwritable, read_program, rooms, signatures
+from ops.elementwise.program import (
+    Program,
+    assign_buffers,
+    check_shapes,
+    output_buffer,
+    overwritable,
+    read_program,
+    signatures,
+)
 from ops.schema.attributes import Attribute, flag
 from ops.schema.backends import NUMBA, NUMPY
 from ops.schema.schema import (
@@ -64,17 +72,17 @@ class _Loop:
         return signatures(self.program, self.signature.inputs, self.signature.constants)
 
     @cached_property
-    def rooms(self) -> tuple[int, ...]:
-        """The room of each step but the last."""
-        return rooms(self.program, self.signed, len(self.signature.inputs))
+    def buffers(self) -> tuple[int, ...]:
+        """The buffer of each step but the last."""
+        return assign_buffers(self.program, self.signed, len(self.signature.inputs))
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
-        """Bytes of an element of each room."""
+        """Bytes of an element of each buffer."""
         sizes = [s.y.dtype.itemsize for s in self.signed]
         return tuple(
-            max(size for size, room in zip(sizes, self.rooms, strict=False) if room == number)
-            for number in range(max(self.rooms, default=-1) + 1)
+            max(size for size, buffer in zip(sizes, self.buffers, strict=False) if buffer == number)
+            for number in range(max(self.buffers, default=-1) + 1)
         )
 
     @cached_property
@@ -87,18 +95,18 @@ class _Loop:
 
     @cached_property
     def at_output(self) -> int:
-        """The room that lies in the output, or -1 where there is none, or `apart` says that none shall.
+        """The buffer that lies in the output, or -1 where there is none, or `apart` says that none shall.
 
-        It saves a room; but then the output may not be written over what is read later.
+        It saves a buffer; but then the output may not be written over what is read later.
         """
         if self.signature.attrs["apart"]:
             return -1
-        return output_room(self.program, self.signed, self.rooms, len(self.signature.inputs))
+        return output_buffer(self.program, self.signed, self.buffers, len(self.signature.inputs))
 
     @property
     def first_write(self) -> int:
         """The first step that writes into the output."""
-        return self.rooms.index(self.at_output) if self.at_output >= 0 else len(self.rooms)
+        return self.buffers.index(self.at_output) if self.at_output >= 0 else len(self.buffers)
 
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
@@ -112,10 +120,10 @@ class _Loop:
 
     @cached_property
     def carved(self) -> tuple[TensorSpec, ...]:
-        """The rooms, and the workspace of the steps, which is needed by one step at a time."""
+        """The buffers, and the workspace of the steps, which is needed by one step at a time."""
         byte = np.dtype("uint8")
         most = max(map(self._workspace, range(len(self.program))))
-        own = (0 if room == self.at_output else width for room, width in enumerate(self.widths))
+        own = (0 if buffer == self.at_output else width for buffer, width in enumerate(self.widths))
         sizes = (*(width * self.size for width in own), most)
         return tuple(TensorSpec((n,), byte) for n in sizes)
 
@@ -162,17 +170,17 @@ def _steps(call: Binding, loop: _Loop) -> Iterator[Thunk]:
         values = [a[index] if a.ndim else a for a in inputs]
         for number, (step, kernel) in enumerate(zip(loop.program, loop.kernels, strict=True)):
             operands = tuple(values[i] for i in step.operands)
-            inside = number == len(loop.rooms) or loop.rooms[number] == loop.at_output
-            out = here if inside else _fitted(places[loop.rooms[number]], loop.signed[number], here)
+            inside = number == len(loop.buffers) or loop.buffers[number] == loop.at_output
+            out = here if inside else _fitted(places[loop.buffers[number]], loop.signed[number], here)
             signature = loop.of_block(number, tuple(map(spec_of, operands)), here.shape)
             values.append(out)
             yield kernel.bind(Binding(signature, operands, (out,), scratch, packed[number]))
 
 
-def _fitted(room: Array, signature: Signature, like: Array) -> Array:
+def _fitted(buffer: Array, signature: Signature, like: Array) -> Array:
     """Returns the first bytes of a buffer as an array of the output's dtype and of the shape of `like`."""
     dtype = signature.y.dtype
-    array: Array = room[: like.size * dtype.itemsize].view(dtype).reshape(like.shape)
+    array: Array = buffer[: like.size * dtype.itemsize].view(dtype).reshape(like.shape)
     return array
 
 

@@ -54,7 +54,7 @@ def _direct(call: Binding) -> Thunk:
     return partial(shortcut, call.x, call.y) if shortcut else partial(np.power, *call.inputs, call.y)
 
 
-def _say(script: Script, signature: Signature, values: Sequence[int], packed: tuple[Array, ...]) -> int:
+def _encode(script: Script, signature: Signature, values: Sequence[int], packed: tuple[Array, ...]) -> int:
     """Appends one instruction for a constant exponent that has one.
 
     Before constants are packed, their numbers are unknown: then the instruction of a square stands for any of them.
@@ -92,18 +92,18 @@ def _mixed(call: Binding) -> Thunk:
     """Computes block by block in the base's integers, or in float64 where a float takes part."""
     specs = _buffers(call.signature)
     steps: list[Thunk] = []
-    rooms = carve(call.workspace, *specs)
+    scratch = carve(call.workspace, *specs)
     base, exponent = (np.broadcast_to(a, call.y.shape) for a in call.inputs)
     passes = _whole_power if _is_whole(call.signature) else _float_power
     for index in blocks(call.y.shape, specs[0].size):
         y = call.y[index]
-        fitted = tuple(r[: y.size].reshape(y.shape) for r in rooms)
+        fitted = tuple(r[: y.size].reshape(y.shape) for r in scratch)
         steps += passes(base[index], exponent[index], y, fitted)
     return in_turn(*steps)
 
 
-def _float_power(base: Array, exponent: Array, y: Array, rooms: Buffers) -> tuple[Thunk, ...]:
-    b, e = rooms[:2]
+def _float_power(base: Array, exponent: Array, y: Array, scratch: Buffers) -> tuple[Thunk, ...]:
+    b, e = scratch[:2]
     return (
         partial(np.copyto, b, base),
         partial(np.copyto, e, exponent, casting="unsafe"),
@@ -112,8 +112,8 @@ def _float_power(base: Array, exponent: Array, y: Array, rooms: Buffers) -> tupl
     )
 
 
-def _whole_power(base: Array, exponent: Array, y: Array, rooms: Buffers) -> tuple[Thunk, ...]:
-    b, e, negative, far = rooms
+def _whole_power(base: Array, exponent: Array, y: Array, scratch: Buffers) -> tuple[Thunk, ...]:
+    b, e, negative, far = scratch
     load = (partial(np.copyto, b, base), partial(np.copyto, e, exponent, casting="unsafe"))
     store = partial(np.copyto, y, b)
     if exponent.dtype not in SIGNED:
@@ -176,7 +176,7 @@ POW = OpSchema(
     "pow",
     _infer,
     (
-        vector_kernel(_say, otherwise=_direct, unsupported=_not_known, pack=_keep_exponent),
+        vector_kernel(_encode, otherwise=_direct, unsupported=_not_known, pack=_keep_exponent),
         Kernel("numpy", _direct, pack=_keep_exponent, unsupported=_not_direct),
         Kernel("blocks", _mixed, _workspace),
     ),

@@ -69,10 +69,10 @@ def last_readers(program: Program) -> dict[int, int]:
     return {value: number for number, step in enumerate(program) for value in step.operands}
 
 
-def rooms(program: Program, signed: Sequence[Signature], inputs: int) -> tuple[int, ...]:
+def assign_buffers(program: Program, signed: Sequence[Signature], inputs: int) -> tuple[int, ...]:
     """Returns the buffer number of each step's output but the last; reuses buffers in one pass, so few are needed.
 
-    A step takes the room of an operand that dies with it, if it may be written over, else one that is free.
+    A step takes the buffer of an operand that dies with it, if it may be written over, else one that is free.
     """
     last, of, free, count = last_readers(program), dict[int, int](), list[int](), 0
     for number, (step, signature) in enumerate(zip(program[:-1], signed, strict=False)):
@@ -93,17 +93,17 @@ def _fits(signature: Signature, step: Step, value: int) -> bool:
     return spec == signature.y and permitted(step, signature, value)
 
 
-def output_room(program: Program, signed: Sequence[Signature], of: Sequence[int], inputs: int) -> int:
+def output_buffer(program: Program, signed: Sequence[Signature], of: Sequence[int], inputs: int) -> int:
     """Returns a buffer that may be the output itself: its values have the output's spec and may be written over.
 
-    -1 if there is none. `of` is the result of `rooms`.
+    -1 if there is none. `of` is the result of `assign_buffers`.
     """
     y = signed[-1].y
-    for room in range(max(of, default=-1) + 1):
-        held = [inputs + number for number, used in enumerate(of) if used == room]
+    for buffer in range(max(of, default=-1) + 1):
+        held = [inputs + number for number, used in enumerate(of) if used == buffer]
         alike = all(signed[value - inputs].y == y for value in held)
         if alike and all(permitted(program[-1], signed[-1], value) for value in held):
-            return room
+            return buffer
     return -1
 
 

@@ -9,11 +9,11 @@ import numpy as np
 from ops.common.apply import V, apply1
 from ops.common.blocks import Block, blocked
 from ops.common.elementwise import flops_per_element, like_input, over_any_like_output
-from ops.common.erf import MASKS, TEMPORARIES, erf_passes
-from ops.common.jit_erf import erf
 from ops.elementwise import onednn
 from ops.elementwise.activation import activation
 from ops.elementwise.comparison import GREATER
+from ops.elementwise.erf import MASKS, TEMPORARIES, erf_passes
+from ops.elementwise.jit_erf import erf
 from ops.elementwise.smooth_gradients import (
     ELU_GRADIENT,
     GELU_GRADIENT,
@@ -149,18 +149,18 @@ def _mish(block: Block) -> tuple[Thunk, ...]:
     )
 
 
-def _say_elu(script: Script, signature: Signature, values: Sequence[int], _: tuple[Array, ...]) -> int:
+def _encode_elu(script: Script, signature: Signature, values: Sequence[int], _: tuple[Array, ...]) -> int:
     alpha, gamma = signature.attrs["alpha"], signature.attrs.get("gamma", 1.0)
     y = script.append("elu", *values, numbers=(alpha, 1.0))
     return y if gamma == 1.0 else script.append("scale", y, numbers=(gamma,))
 
 
-def _say_celu(script: Script, signature: Signature, values: Sequence[int], _: tuple[Array, ...]) -> int:
+def _encode_celu(script: Script, signature: Signature, values: Sequence[int], _: tuple[Array, ...]) -> int:
     alpha = signature.attrs["alpha"]
     return script.append("elu", *values, numbers=(alpha, alpha))
 
 
-def _say_gelu(script: Script, signature: Signature, values: Sequence[int], _: tuple[Array, ...]) -> int:
+def _encode_gelu(script: Script, signature: Signature, values: Sequence[int], _: tuple[Array, ...]) -> int:
     return script.append("gelu_tanh" if signature.attrs["approximate"] == "tanh" else "gelu", *values)
 
 
@@ -232,7 +232,7 @@ ELU = activation(
     _elu,
     "x where x > 0, else alpha * (exp(x) - 1).",
     gradient=_elu_gradient,
-    vector=(vector_kernel(_say_elu),),
+    vector=(vector_kernel(_encode_elu),),
     temporaries=1,
     alpha=1.0,
 )
@@ -241,7 +241,7 @@ SELU = activation(
     _selu,
     "gamma * elu(x, alpha)",
     gradient=_elu_gradient,
-    vector=(vector_kernel(_say_elu),),
+    vector=(vector_kernel(_encode_elu),),
     temporaries=1,
     flops=5,
     alpha=1.67326319217681884765625,
@@ -252,12 +252,12 @@ CELU = activation(
     _celu,
     "max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)",
     gradient=_celu_gradient,
-    vector=(vector_kernel(_say_celu),),
+    vector=(vector_kernel(_encode_celu),),
     temporaries=1,
     flops=5,
     alpha=1.0,
 )
-_VECTOR_SOFTPLUS, _VECTOR_GELU = opcode("softplus"), vector_kernel(_say_gelu)
+_VECTOR_SOFTPLUS, _VECTOR_GELU = opcode("softplus"), vector_kernel(_encode_gelu)
 SOFTPLUS = activation(
     "softplus",
     _softplus,

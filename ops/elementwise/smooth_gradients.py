@@ -9,9 +9,9 @@ from functools import partial
 import numpy as np
 
 from ops.common.blocks import Block, blocked
-from ops.common.erf import MASKS, TEMPORARIES, erf_passes
-from ops.common.jit_erf import erf
 from ops.elementwise.activation_gradients import choose, slope, spread
+from ops.elementwise.erf import MASKS, TEMPORARIES, erf_passes
+from ops.elementwise.jit_erf import erf
 from ops.schema.attributes import Attribute, one_of
 from ops.schema.backends import NUMBA
 from ops.schema.backward import Backward, Tensor

@@ -10,11 +10,11 @@ from functools import partial
 
 import numpy as np
 
-from ops.common import jit_erf
 from ops.common.apply import V, apply1
 from ops.common.blocks import Block, blocked
 from ops.common.elementwise import require_dtype, ufunc_kernel, unary
-from ops.common.erf import MASKS, TEMPORARIES, erf_passes
+from ops.elementwise import jit_erf
+from ops.elementwise.erf import MASKS, TEMPORARIES, erf_passes
 from ops.schema.attributes import Attribute, flag
 from ops.schema.backends import NUMBA
 from ops.schema.backward import Backward, Terms
@@ -36,10 +36,10 @@ def _erf(block: Block) -> tuple[Thunk, ...]:
 
 def _erf_compiled(block: Block) -> tuple[Thunk, ...]:
     """Calls the compiled function, in place through a temporary: it would else take one element at a time."""
-    (room,), function = block.temporaries, jit_erf.erf(block.y.dtype)
+    (temporary,), function = block.temporaries, jit_erf.erf(block.y.dtype)
     if not np.may_share_memory(block.x, block.y):
         return (partial(function, block.x, block.y),)
-    return (partial(function, block.x, room), partial(np.copyto, block.y, room))
+    return (partial(function, block.x, temporary), partial(np.copyto, block.y, temporary))
 
 
 def _to_bool(inputs: Specs, _: Attrs) -> Specs:

@@ -10,12 +10,12 @@ from ops.common.apply import V, apply
 from ops.common.indices import (
     ENDS,
     INT64,
-    Room,
+    PositionScratch,
     along_axis,
     check_elements,
     check_index_dtype,
+    position_bytes,
     range_check,
-    room_bytes,
     rows,
 )
 from ops.common.thunks import in_turn
@@ -61,15 +61,15 @@ def _elements_infer(inputs: Specs, attrs: Attrs) -> Specs:
 
 
 def _elements_workspace(signature: Signature) -> int:
-    return room_bytes(signature.y.shape)
+    return position_bytes(signature.y.shape)
 
 
 def _gather_elements(call: Binding) -> Thunk:
     axis = normalize_axis(call.attrs["axis"], call.x.ndim)
-    room = Room.carve(call.workspace, call.y.shape)
+    scratch = PositionScratch.carve(call.workspace, call.y.shape)
     return in_turn(
-        along_axis(call.inputs[1], call.x.shape, axis, room),
-        partial(np.take, call.x.reshape(-1), room.flat, out=call.y, mode="clip"),
+        along_axis(call.inputs[1], call.x.shape, axis, scratch),
+        partial(np.take, call.x.reshape(-1), scratch.flat, out=call.y, mode="clip"),
     )
 
 
@@ -86,19 +86,19 @@ def _nd_infer(inputs: Specs, attrs: Attrs) -> Specs:
 
 
 def _nd_workspace(signature: Signature) -> int:
-    return room_bytes(signature.inputs[1].shape[:-1])
+    return position_bytes(signature.inputs[1].shape[:-1])
 
 
 def _gather_nd(call: Binding) -> Thunk:
     indices, batch = call.inputs[1], call.attrs["batch_dims"]
-    room = Room.carve(call.workspace, indices.shape[:-1])
+    scratch = PositionScratch.carve(call.workspace, indices.shape[:-1])
     named = batch + indices.shape[-1]
     width = math.prod(call.x.shape[named:])
     data = call.x.reshape(math.prod(call.x.shape[:named]), width)
-    y = call.y.reshape(room.flat.size, width)
+    y = call.y.reshape(scratch.flat.size, width)
     return in_turn(
-        rows(indices, call.x.shape[:named], batch, room),
-        partial(np.take, data, room.flat.reshape(-1), axis=0, out=y, mode="clip"),
+        rows(indices, call.x.shape[:named], batch, scratch),
+        partial(np.take, data, scratch.flat.reshape(-1), axis=0, out=y, mode="clip"),
     )
 
 

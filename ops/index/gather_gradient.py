@@ -11,7 +11,16 @@ from typing import Any
 import numpy as np
 
 from ops.common.elementwise import require_dtype
-from ops.common.indices import ENDS, INT64, Room, along_axis, check_index_dtype, from_front, room_bytes, rows
+from ops.common.indices import (
+    ENDS,
+    INT64,
+    PositionScratch,
+    along_axis,
+    check_index_dtype,
+    from_front,
+    position_bytes,
+    rows,
+)
 from ops.common.thunks import in_turn
 from ops.index import jit_scatter
 from ops.schema.attributes import Attribute, integer, integers
@@ -110,27 +119,27 @@ def _gather_gradient(adder: Adder, call: Binding) -> Thunk:
 
 
 def _elements_workspace(signature: Signature) -> int:
-    return room_bytes(signature.x.shape) + dense_bytes(*_wide(signature))
+    return position_bytes(signature.x.shape) + dense_bytes(*_wide(signature))
 
 
 def _gather_elements_gradient(adder: Adder, call: Binding) -> Thunk:
-    axis, room = normalize_axis(call.attrs["axis"], call.y.ndim), Room.carve(call.workspace, call.x.shape)
-    wide = carve(call.workspace[room_bytes(call.x.shape) :], *_wide(call.signature))
-    places = along_axis(call.inputs[1], call.y.shape, axis, room)
-    return in_turn(places, _sums(call, adder, wide, room.flat, (1, call.y.size, 1)))
+    axis, scratch = normalize_axis(call.attrs["axis"], call.y.ndim), PositionScratch.carve(call.workspace, call.x.shape)
+    wide = carve(call.workspace[position_bytes(call.x.shape) :], *_wide(call.signature))
+    places = along_axis(call.inputs[1], call.y.shape, axis, scratch)
+    return in_turn(places, _sums(call, adder, wide, scratch.flat, (1, call.y.size, 1)))
 
 
 def _nd_workspace(signature: Signature) -> int:
-    return room_bytes(signature.inputs[1].shape[:-1]) + dense_bytes(*_wide(signature))
+    return position_bytes(signature.inputs[1].shape[:-1]) + dense_bytes(*_wide(signature))
 
 
 def _gather_nd_gradient(adder: Adder, call: Binding) -> Thunk:
     indices, batch, shape = call.inputs[1], call.attrs["batch_dims"], call.y.shape
     named, tuples = batch + indices.shape[-1], indices.shape[:-1]
-    room = Room.carve(call.workspace, tuples)
-    wide = carve(call.workspace[room_bytes(tuples) :], *_wide(call.signature))
+    scratch = PositionScratch.carve(call.workspace, tuples)
+    wide = carve(call.workspace[position_bytes(tuples) :], *_wide(call.signature))
     view = (1, math.prod(shape[:named]), math.prod(shape[named:]))
-    return in_turn(rows(indices, shape[:named], batch, room), _sums(call, adder, wide, room.flat, view))
+    return in_turn(rows(indices, shape[:named], batch, scratch), _sums(call, adder, wide, scratch.flat, view))
 
 
 def _kernels(bind: Callable[[Adder, Binding], Thunk], workspace: Callable[[Signature], int]) -> tuple[Kernel, Kernel]:

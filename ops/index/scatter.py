@@ -8,7 +8,7 @@ from typing import cast
 import numpy as np
 
 from ops.common.apply import V, apply
-from ops.common.indices import Room, along_axis, check_elements, check_index_dtype, room_bytes, rows
+from ops.common.indices import PositionScratch, along_axis, check_elements, check_index_dtype, position_bytes, rows
 from ops.common.thunks import copier, in_turn
 from ops.index.gather import GATHER_ELEMENTS, GATHER_ND
 from ops.index.gather_scatter_compiled import SCATTER_ELEMENTS_NATIVE, SCATTER_ND_NATIVE
@@ -52,11 +52,11 @@ def _nd_infer(inputs: Specs, attrs: Attrs) -> Specs:
 
 
 def _elements_workspace(signature: Signature) -> int:
-    return room_bytes(signature.inputs[1].shape)
+    return position_bytes(signature.inputs[1].shape)
 
 
 def _nd_workspace(signature: Signature) -> int:
-    return room_bytes(signature.inputs[1].shape[:-1])
+    return position_bytes(signature.inputs[1].shape[:-1])
 
 
 def _write(y: Array, flat: Array, updates: Array, reduction: str) -> Thunk:
@@ -67,23 +67,23 @@ def _write(y: Array, flat: Array, updates: Array, reduction: str) -> Thunk:
 
 def _scatter_elements(call: Binding) -> Thunk:
     data, indices, updates = call.inputs
-    axis, room = normalize_axis(call.attrs["axis"], data.ndim), Room.carve(call.workspace, indices.shape)
+    axis, scratch = normalize_axis(call.attrs["axis"], data.ndim), PositionScratch.carve(call.workspace, indices.shape)
     return in_turn(
-        along_axis(indices, data.shape, axis, room),
+        along_axis(indices, data.shape, axis, scratch),
         copier(data, call.y),
-        _write(call.y.reshape(-1), room.flat.reshape(-1), updates.reshape(-1), call.attrs["reduction"]),
+        _write(call.y.reshape(-1), scratch.flat.reshape(-1), updates.reshape(-1), call.attrs["reduction"]),
     )
 
 
 def _scatter_nd(call: Binding) -> Thunk:
     data, indices, updates = call.inputs
-    room, named = Room.carve(call.workspace, indices.shape[:-1]), indices.shape[-1]
+    scratch, named = PositionScratch.carve(call.workspace, indices.shape[:-1]), indices.shape[-1]
     width = math.prod(data.shape[named:])
     y = call.y.reshape(math.prod(data.shape[:named]), width)
     return in_turn(
-        rows(indices, data.shape[:named], 0, room),
+        rows(indices, data.shape[:named], 0, scratch),
         copier(data, call.y),
-        _write(y, room.flat.reshape(-1), updates.reshape(room.flat.size, width), call.attrs["reduction"]),
+        _write(y, scratch.flat.reshape(-1), updates.reshape(scratch.flat.size, width), call.attrs["reduction"]),
     )
 
 

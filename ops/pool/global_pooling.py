@@ -8,12 +8,12 @@ import numpy as np
 
 from ops.common.apply import V, apply1
 from ops.common.boxes import CACHE_BYTES, pieces
-from ops.common.powers import powers, roots
 from ops.common.thunks import in_turn
 from ops.common.tiling import pool_stripes
 from ops.common.windows import require_spatial
 from ops.pool.compiled import AVERAGE_ALL, MAX_ALL
 from ops.pool.gradient import lp_ratio, lp_slope
+from ops.pool.powers import powers, roots
 from ops.schema.attributes import Attribute, integer
 from ops.schema.backward import Backward, Tensor, Terms
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, contiguous_at

@@ -8,7 +8,6 @@ import numpy as np
 
 from ops.common.apply import V, apply, apply1
 from ops.common.batches import dense_images
-from ops.common.powers import powers, roots
 from ops.common.tiling import pool_stripes
 from ops.common.windows import (
     WINDOW_ATTRIBUTES,
@@ -24,6 +23,7 @@ from ops.pool.compiled import AVERAGE_PLANES, MAX_PLANES
 from ops.pool.gradient import lp_ratio, lp_slope, max_pool_gradient, spread
 from ops.pool.indices import INDICES
 from ops.pool.passes import Pooling, bind_pool, pool_workspace
+from ops.pool.powers import powers, roots
 from ops.schema.attributes import Attribute, flag, integer, integers
 from ops.schema.backward import Backward, Terms
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, always, unless

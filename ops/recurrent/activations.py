@@ -15,10 +15,10 @@ from ops.tensor.spec import Array
 
 @frozen(eq=False)
 class Scratch:
-    """An array to work on in place, and room of its shape: of its dtype, and boolean."""
+    """An array to work on in place, and scratch of its shape: of its dtype, and boolean."""
 
     x: Array
-    room: Array
+    temporary: Array
     mask: Array
 
     def number(self, value: float) -> Array:
@@ -54,10 +54,10 @@ def _affine(s: Scratch, alpha: float, beta: float) -> Iterator[Thunk]:
 
 
 def _leaky_relu(s: Scratch, alpha: float, _: float) -> Iterator[Thunk]:
-    yield partial(np.minimum, s.x, s.number(0), out=s.room)
-    yield partial(np.multiply, s.room, s.number(alpha), s.room)
+    yield partial(np.minimum, s.x, s.number(0), out=s.temporary)
+    yield partial(np.multiply, s.temporary, s.number(alpha), s.temporary)
     yield from _relu(s, 0, 0)
-    yield partial(np.add, s.x, s.room, s.x)
+    yield partial(np.add, s.x, s.temporary, s.x)
 
 
 def _thresholded_relu(s: Scratch, alpha: float, _: float) -> Iterator[Thunk]:
@@ -77,27 +77,27 @@ def _hard_sigmoid(s: Scratch, alpha: float, beta: float) -> Iterator[Thunk]:
 
 
 def _elu(s: Scratch, alpha: float, _: float) -> Iterator[Thunk]:
-    yield partial(np.minimum, s.x, s.number(0), out=s.room)
-    yield partial(np.expm1, s.room, s.room)
-    yield partial(np.multiply, s.room, s.number(alpha), s.room)
+    yield partial(np.minimum, s.x, s.number(0), out=s.temporary)
+    yield partial(np.expm1, s.temporary, s.temporary)
+    yield partial(np.multiply, s.temporary, s.number(alpha), s.temporary)
     yield from _relu(s, 0, 0)
-    yield partial(np.add, s.x, s.room, s.x)
+    yield partial(np.add, s.x, s.temporary, s.x)
 
 
 def _softsign(s: Scratch, _: float, __: float) -> Iterator[Thunk]:
-    yield partial(np.absolute, s.x, s.room)
-    yield partial(np.add, s.room, s.number(1), s.room)
-    yield partial(np.divide, s.x, s.room, s.x)
+    yield partial(np.absolute, s.x, s.temporary)
+    yield partial(np.add, s.temporary, s.number(1), s.temporary)
+    yield partial(np.divide, s.x, s.temporary, s.x)
 
 
 def _softplus(s: Scratch, _: float, __: float) -> Iterator[Thunk]:
     """Computes max(x, 0) + log1p(exp(-|x|)): nothing overflows."""
-    yield partial(np.absolute, s.x, s.room)
-    yield partial(np.multiply, s.room, s.number(-1), s.room)
-    yield partial(np.exp, s.room, s.room)
-    yield partial(np.log1p, s.room, s.room)
+    yield partial(np.absolute, s.x, s.temporary)
+    yield partial(np.multiply, s.temporary, s.number(-1), s.temporary)
+    yield partial(np.exp, s.temporary, s.temporary)
+    yield partial(np.log1p, s.temporary, s.temporary)
     yield from _relu(s, 0, 0)
-    yield partial(np.add, s.x, s.room, s.x)
+    yield partial(np.add, s.x, s.temporary, s.x)
 
 
 def clipped(x: Array, low: float, high: float) -> Iterator[Thunk]:

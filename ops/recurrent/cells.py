@@ -19,7 +19,7 @@ from ops.tensor.spec import Array
 class Cell:
     """One direction: activations, recurrent weights (gates * hidden, hidden), states, and temporaries.
 
-    `product` (batch * gates * hidden) and `room` (batch, hidden) are of the type of the states, `mask` is boolean.
+    `product` (batch * gates * hidden) and `temporary` (batch, hidden) are of the type of the states, `mask` is boolean.
     `peepholes` (3 * hidden) and `reset_bias` (hidden) are empty where there are none.
     """
 
@@ -29,7 +29,7 @@ class Cell:
     h: Array
     c: Array
     product: Array
-    room: Array
+    temporary: Array
     mask: Array
     peepholes: Array
     reset_bias: Array
@@ -50,7 +50,7 @@ class Cell:
             yield from clipped(x, -limit, limit)
         for first in range(0, x.shape[1], max(self.hidden, 1)):
             part = x[:, first : first + self.hidden]
-            yield from self.activations[which].steps(Scratch(part, self.room, self.mask))
+            yield from self.activations[which].steps(Scratch(part, self.temporary, self.mask))
 
     def multiplied(self, state: Array, first: int, count: int) -> tuple[Thunk, Array]:
         """Returns the step that multiplies a state with the weights of some gates, and its (batch, count * hidden)."""
@@ -83,9 +83,9 @@ def gru_step(cell: Cell, gates: Array) -> tuple[list[Thunk], tuple[Array, ...]]:
         multiply, product = cell.multiplied(reset, 2, 1)
         steps += [partial(np.multiply, reset, cell.h, reset), multiply]
     steps += [partial(np.add, fresh, product, fresh), *cell.apply(1, fresh)]
-    room = cell.room
-    steps += [partial(np.subtract, cell.h, fresh, room), partial(np.multiply, room, update, room)]
-    return [*steps, partial(np.add, fresh, room, fresh)], (fresh,)
+    temporary = cell.temporary
+    steps += [partial(np.subtract, cell.h, fresh, temporary), partial(np.multiply, temporary, update, temporary)]
+    return [*steps, partial(np.add, fresh, temporary, fresh)], (fresh,)
 
 
 def lstm_step(cell: Cell, gates: Array) -> tuple[list[Thunk], tuple[Array, ...]]:
@@ -98,7 +98,7 @@ def lstm_step(cell: Cell, gates: Array) -> tuple[list[Thunk], tuple[Array, ...]]
     steps += cell.apply(1, fresh)
     steps += [partial(np.multiply, forget, cell.c, forget), partial(np.multiply, admit, fresh, admit)]
     steps += [partial(np.add, forget, admit, forget), *_peep(cell, 1, forget, out), *cell.apply(0, out)]
-    unclipped = Scratch(fresh, cell.room, cell.mask)
+    unclipped = Scratch(fresh, cell.temporary, cell.mask)
     steps += [partial(np.copyto, fresh, forget), *cell.activations[2].steps(unclipped)]
     return [*steps, partial(np.multiply, fresh, out, fresh)], (fresh, forget)
 
@@ -113,4 +113,4 @@ def _peep(cell: Cell, which: int, state: Array, gate: Array) -> list[Thunk]:
     if not cell.peepholes.size:
         return []
     weights = cell.peepholes[which * cell.hidden : (which + 1) * cell.hidden]
-    return [partial(np.multiply, state, weights, cell.room), partial(np.add, gate, cell.room, gate)]
+    return [partial(np.multiply, state, weights, cell.temporary), partial(np.add, gate, cell.temporary, gate)]

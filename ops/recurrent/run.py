@@ -1,7 +1,7 @@
 """Recurrent operators over time: one product for a block of time steps, then the steps one after the other.
 
-A block is as long as fits into a fixed room, so that the workspace does not grow with the length of the sequences.
-Sequences that have ended keep their state, and their y is 0.
+A block is as long as fits into a fixed number of bytes, so that the workspace does not grow with the length of the
+sequences. Sequences that have ended keep their state, and their y is 0.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from ops.common.boxes import pieces
 from ops.common.indices import IndexRangeError
 from ops.common.thunks import in_turn
 from ops.recurrent.cells import Cell, Step
-from ops.recurrent.scratch import Rooms, steps_of, temporaries
+from ops.recurrent.scratch import Buffers, steps_of, temporaries
 from ops.recurrent.shapes import Case, Family, case_for
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, all_contiguous
 from ops.schema.workspace import carve, dense_bytes
@@ -27,7 +27,7 @@ class _Direction:
 
     case: Case
     call: Binding
-    rooms: Rooms
+    buffers: Buffers
     number: int
     operands: dict[str, Array]
 
@@ -41,12 +41,12 @@ class _Direction:
         blocks = [range(*p) for p in pieces(self.case.time, steps_of(self.case))]
         return (b[::-1] for b in reversed(blocks)) if self.backwards else iter(blocks)
 
-    def weights(self, name: str, room: Array) -> tuple[list[Thunk], Array]:
+    def weights(self, name: str, buffer: Array) -> tuple[list[Thunk], Array]:
         """Returns a matrix in the type that is computed in, and the steps that convert it."""
         source = self.operands[name][self.number]
-        if not room.size:
+        if not buffer.size:
             return [], source
-        target = room.reshape(source.shape)
+        target = buffer.reshape(source.shape)
         return [partial(np.copyto, target, source)], target
 
     def states(self, array: Array) -> Array:
@@ -61,35 +61,35 @@ class _Direction:
 
     def alive(self, t: int) -> list[Thunk]:
         """Finds out which sequences are longer than `t`, where they have lengths."""
-        if not self.rooms.live.size:
+        if not self.buffers.live.size:
             return []
         lengths = self.operands["lengths"]
-        return [partial(np.greater, lengths, np.asarray(t, lengths.dtype), self.rooms.live)]
+        return [partial(np.greater, lengths, np.asarray(t, lengths.dtype), self.buffers.live)]
 
 
 def _bias(direction: _Direction, *, linear: bool) -> tuple[list[Thunk], Array, Array]:
     """Returns the sum of both biases; where `linear`, that of the last gate of r is returned separately."""
-    case, room = direction.case, direction.rooms.bias
-    none = room[:0]
+    case, buffer = direction.case, direction.buffers.bias
+    none = buffer[:0]
     if "bias" not in direction.operands:
         return [], none, none
-    summed, alone = room[: case.width], room[2 * case.width - case.hidden :]
+    summed, alone = buffer[: case.width], buffer[2 * case.width - case.hidden :]
     count = case.width - case.hidden * linear
     steps: list[Thunk] = [
-        partial(np.copyto, room, direction.operands["bias"][direction.number]),
-        partial(np.add, summed[:count], room[case.width : case.width + count], summed[:count]),
+        partial(np.copyto, buffer, direction.operands["bias"][direction.number]),
+        partial(np.add, summed[:count], buffer[case.width : case.width + count], summed[:count]),
     ]
     return steps, summed, alone if linear else none
 
 
 def _projected(direction: _Direction, times: range, w: Array, bias: Array) -> tuple[list[Thunk], Array]:
     """Returns the gates of a block (time, batch, width): x w, and the bias."""
-    case, rooms, first, last = direction.case, direction.rooms, min(times), max(times) + 1
+    case, buffers, first, last = direction.case, direction.buffers, min(times), max(times) + 1
     x = np.swapaxes(direction.call.x, 0, 1) if case.layout else direction.call.x
     part, steps = x[first:last], list[Thunk]()
-    gates = rooms.gates[: len(times) * case.batch * case.width].reshape(len(times), case.batch, case.width)
-    if rooms.inputs.size:
-        wide = rooms.inputs[: part.size].reshape(part.shape)
+    gates = buffers.gates[: len(times) * case.batch * case.width].reshape(len(times), case.batch, case.width)
+    if buffers.inputs.size:
+        wide = buffers.inputs[: part.size].reshape(part.shape)
         steps.append(partial(np.copyto, wide, part))
         part = wide
     if part.flags.c_contiguous:
@@ -115,12 +115,12 @@ def _kept(states: Sequence[Array], fresh: Sequence[Array], y: Array, live: Array
 
 
 def _cell(direction: _Direction, r: Array, reset_bias: Array) -> Cell:
-    case, rooms = direction.case, direction.rooms
+    case, buffers = direction.case, direction.buffers
     shape = (case.batch, case.hidden)
-    h, room, mask = (a.reshape(shape) for a in (rooms.h, rooms.room, rooms.mask))
-    c = rooms.c.reshape(shape) if rooms.c.size else h
+    h, temporary, mask = (a.reshape(shape) for a in (buffers.h, buffers.temporary, buffers.mask))
+    c = buffers.c.reshape(shape) if buffers.c.size else h
     active, attrs = case.of_direction(direction.number), direction.call.attrs
-    return Cell(active, attrs, r, h, c, rooms.product, room, mask, rooms.peepholes, reset_bias)
+    return Cell(active, attrs, r, h, c, buffers.product, temporary, mask, buffers.peepholes, reset_bias)
 
 
 def _sequences(direction: _Direction) -> Array:
@@ -133,12 +133,12 @@ def _sequences(direction: _Direction) -> Array:
 
 def _prepared(direction: _Direction) -> tuple[list[Thunk], Array, Array, Cell]:
     """Weights of x, the bias that is added to their products, and the cell; and the steps that make them ready."""
-    loads, w = direction.weights("w", direction.rooms.w)
-    more, r = direction.weights("r", direction.rooms.r)
+    loads, w = direction.weights("w", direction.buffers.w)
+    more, r = direction.weights("r", direction.buffers.r)
     biased, bias, reset_bias = _bias(direction, linear=bool(direction.call.attrs.get("linear_before_reset", False)))
     steps = [*loads, *more, *biased]
     if "peepholes" in direction.operands:
-        steps.append(partial(np.copyto, direction.rooms.peepholes, direction.operands["peepholes"][direction.number]))
+        steps.append(partial(np.copyto, direction.buffers.peepholes, direction.operands["peepholes"][direction.number]))
     return steps, w, bias, _cell(direction, r, reset_bias)
 
 
@@ -146,7 +146,7 @@ def _run(direction: _Direction, step: Step, count: int) -> Iterator[Thunk]:
     """Returns all steps of one direction of a cell that carries `count` states."""
     steps, w, bias, cell = _prepared(direction)
     yield from steps
-    states, y, live = (cell.h, cell.c)[:count], _sequences(direction), direction.rooms.live
+    states, y, live = (cell.h, cell.c)[:count], _sequences(direction), direction.buffers.live
     yield from (direction.start(n, s) for n, s in zip(("initial_h", "initial_c"), states, strict=False))
     for times in direction.times():
         steps, gates = _projected(direction, times, w, bias)
@@ -178,11 +178,11 @@ def recurrent_kernel(family: Family, step: Step) -> Kernel:
 
     def bind(call: Binding) -> Thunk:
         case = case_for(family, call.signature)
-        rooms = Rooms(*carve(call.workspace, *temporaries(family, call.signature)))
+        buffers = Buffers(*carve(call.workspace, *temporaries(family, call.signature)))
         operands = dict(zip(("w", "r", *call.attrs["given"]), call.inputs[1:], strict=True))
         steps = [_length_check(operands["lengths"], case.time)] if "lengths" in operands else []
         for number in range(case.directions):
-            steps += _run(_Direction(case, call, rooms, number, operands), step, family.states)
+            steps += _run(_Direction(case, call, buffers, number, operands), step, family.states)
         return in_turn(*steps)
 
     return Kernel("blas", bind, workspace, all_contiguous)

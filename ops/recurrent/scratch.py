@@ -11,7 +11,7 @@ _BLOCK = 1 << 18
 
 
 @frozen(eq=False)
-class Rooms:
+class Buffers:
     """Temporaries of one direction. `inputs`, `w` and `r` are for float16 alone, the others as in Cell."""
 
     gates: Array
@@ -19,7 +19,7 @@ class Rooms:
     w: Array
     r: Array
     product: Array
-    room: Array
+    temporary: Array
     h: Array
     c: Array
     bias: Array
@@ -34,7 +34,7 @@ def steps_of(case: Case) -> int:
 
 
 def temporaries(family: Family, signature: Signature) -> tuple[TensorSpec, ...]:
-    """Returns the specs of Rooms, flat; empty where one is not needed."""
+    """Returns the specs of Buffers, flat; empty where one is not needed."""
     case, names = case_for(family, signature), signature.attrs["given"]
     steps, half = steps_of(case), case.compute != case.dtype
     state = case.batch * case.hidden

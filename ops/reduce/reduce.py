@@ -16,7 +16,7 @@ from ops.common.fold import (
     Fold,
     Load,
     fold_cost,
-    fold_rooms,
+    fold_scratch,
     kept_shape,
     mapped,
     reduced_axes,
@@ -117,8 +117,8 @@ class _Recipe:
         dtype = self.dtype(signature)
         if dtype == signature.x.dtype:
             none = TensorSpec((0,), dtype)
-            return (none, none, none) if self.load is None else (none, *fold_rooms(signature, dtype))
-        return (_rows(signature, dtype), *fold_rooms(signature, dtype))
+            return (none, none, none) if self.load is None else (none, *fold_scratch(signature, dtype))
+        return (_rows(signature, dtype), *fold_scratch(signature, dtype))
 
     def workspace(self, signature: Signature) -> int:
         """Bytes of the rooms."""

@@ -49,12 +49,12 @@ def _body(value: Any) -> Body:
 
 
 def body_attribute(name: str) -> Attribute:
-    """An attribute that holds a body."""
+    """Returns an attribute that holds a body."""
     return Attribute(name, _body)
 
 
 def bodies(schema: OpSchema, attrs: Attrs) -> tuple[Body, ...]:
-    """Those of an operator."""
+    """Returns the bodies of an operator."""
     return tuple(attrs[a.name] for a in schema.attributes if a.convert is _body)
 
 
@@ -67,11 +67,11 @@ def check_operands(what: str, wanted: Specs, actual: Sequence[TensorSpec]) -> No
             raise ShapeError(f"{what}: number {i} is {other}, where {one} is wanted")
 
 
-def room_bytes(specs: Iterable[TensorSpec], *bodies: Body) -> int:
-    """Bytes for temporaries of these specs, and for the largest of the bodies behind them."""
+def scratch_bytes(specs: Iterable[TensorSpec], *bodies: Body) -> int:
+    """Returns the bytes of temporaries of these specs, and of the largest of the bodies behind them."""
     return dense_bytes(*specs) + max((b.workspace for b in bodies), default=0)
 
 
-def rooms(workspace: Array, specs: Sequence[TensorSpec]) -> tuple[tuple[Array, ...], Array]:
-    """The temporaries of `room_bytes`, and the bytes behind them."""
+def carve_scratch(workspace: Array, specs: Sequence[TensorSpec]) -> tuple[tuple[Array, ...], Array]:
+    """Returns the temporaries of `scratch_bytes`, and the bytes behind them."""
     return carve(workspace, *specs), workspace[dense_bytes(*specs) :]

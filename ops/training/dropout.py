@@ -32,7 +32,7 @@ from ops.tensor.spec import BOOL, TensorSpec
 from ops.training.jit_philox import drop
 from ops.training.philox import WORDS, philox_specs, philox_steps
 
-_ROOM = TensorSpec((1024,), np.dtype("uint64"))
+_DRAWN = TensorSpec((1024,), np.dtype("uint64"))
 """Random words that are drawn at a time: which element has which bits depends on their number."""
 _BLOCKS = 8
 """Times so many words that numpy draws together: more take more workspace, fewer more calls."""
@@ -52,14 +52,14 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
 
 
 def _bind(call: Binding) -> Thunk:
-    (room,), dtype, rate = carve(call.workspace, _ROOM), call.x.dtype, call.attrs["rate"]
+    (words,), dtype, rate = carve(call.workspace, _DRAWN), call.x.dtype, call.attrs["rate"]
     seed, threshold = np.uint64(call.attrs["seed"]), np.uint64(round(rate * 2**32))
     x, step, y = (a.reshape(-1) for a in (*call.inputs, call.y))
-    return partial(drop(dtype), x, step, y, room, seed, threshold, dtype.type(1 / (1 - rate)))
+    return partial(drop(dtype), x, step, y, words, seed, threshold, dtype.type(1 / (1 - rate)))
 
 
 def _workspace(_: Signature) -> int:
-    return dense_bytes(_ROOM)
+    return dense_bytes(_DRAWN)
 
 
 def _bind_passes(call: Binding) -> Thunk:
@@ -69,12 +69,12 @@ def _bind_passes(call: Binding) -> Thunk:
     x, step, y = (a.reshape(-1) for a in (*call.inputs, call.y))
     steps: list[Thunk] = [partial(np.copyto, temporaries[-1], step, casting="unsafe")]
     threshold, scale = np.asarray(round(rate * 2**32), np.uint64), constant(1 / (1 - rate), dtype)
-    most = specs[0].shape[0] * _ROOM.size
+    most = specs[0].shape[0] * _DRAWN.size
     for start in range(0, x.size, most):
         source, out = x[start : start + most], y[start : start + most]
         words = temporaries[0].reshape(-1)[: out.size]
         mask = temporaries[1][: out.size]
-        steps += philox_steps(start // _ROOM.size, call.attrs["seed"], temporaries)
+        steps += philox_steps(start // _DRAWN.size, call.attrs["seed"], temporaries)
         steps.append(partial(np.less, words, threshold, mask))
         steps.append(partial(np.multiply, source, scale, out))
         steps.append(partial(np.copyto, out, constant(0, dtype), where=mask))
@@ -83,9 +83,9 @@ def _bind_passes(call: Binding) -> Thunk:
 
 def _passes_specs(signature: Signature) -> tuple[TensorSpec, ...]:
     """Returns random words, a mask of dropped elements, temporaries of the generator, and the step."""
-    blocks = max(1, min(_BLOCKS, -(-signature.x.size // _ROOM.size)))
-    words = _ROOM.with_shape((blocks, WORDS, _ROOM.size // WORDS))
-    return words, TensorSpec((words.size,), BOOL), *philox_specs(words.shape), _ROOM.with_shape((1,))
+    blocks = max(1, min(_BLOCKS, -(-signature.x.size // _DRAWN.size)))
+    words = _DRAWN.with_shape((blocks, WORDS, _DRAWN.size // WORDS))
+    return words, TensorSpec((words.size,), BOOL), *philox_specs(words.shape), _DRAWN.with_shape((1,))
 
 
 def _passes_workspace(signature: Signature) -> int:

@@ -20,11 +20,11 @@ _STEPS = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
 
 @cache
 def drop(dtype: np.dtype[Any]) -> Compiled:
-    """f(x, step, y, room, seed, threshold, scale): y = x * scale where the bits of an element are threshold or more.
+    """f(x, step, y, scratch, seed, threshold, scale): y = x * scale where the bits of an element are threshold or more.
 
     Else 0. x and y are dense, flat and of that dtype, at the same place or far from each other; `step` is one int64;
-    `room` (uint64) has a word for each of so many elements, a multiple of 4. An element has 32 bits, the same ones for
-    the same element, step, seed and length of the room.
+    `scratch` (uint64) has a word for each of so many elements, a multiple of 4. An element has 32 bits, the same ones
+    for the same element, step, seed and length of the scratch.
     """
     import numba  # noqa: PLC0415 - half a second to load, and only these kernels want it
 
@@ -37,13 +37,13 @@ def drop(dtype: np.dtype[Any]) -> Compiled:
 
 
 def _drop(  # noqa: PLR0917 - compiled code takes its columns one by one
-    x: Array, step: Array, y: Array, room: Array, seed: Any, threshold: Any, scale: Any
+    x: Array, step: Array, y: Array, scratch: Array, seed: Any, threshold: Any, scale: Any
 ) -> None:
-    # As many elements as the room has words at a time, so that vectors can be used: of 4 * n words, word j of counter i
-    # is that of element j * n + i.
-    counters, when, inside = len(room) // 4, np.uint64(step[0]), x.ctypes.data == y.ctypes.data
-    words = room.reshape((4, counters))
-    for start in range(0, len(y), len(room)):
+    # As many elements at a time as the scratch has words, so that vectors can be used: of 4 * n words, word j of
+    # counter i is that of element j * n + i.
+    counters, when, inside = len(scratch) // 4, np.uint64(step[0]), x.ctypes.data == y.ctypes.data
+    words = scratch.reshape((4, counters))
+    for start in range(0, len(y), len(scratch)):
         for i in range(counters):
             index = np.uint64(start // 4 + i)
             a, b, c, d = index & _LOW, index >> _WORD, when & _LOW, when >> _WORD
@@ -53,10 +53,10 @@ def _drop(  # noqa: PLR0917 - compiled code takes its columns one by one
                 a, b, c, d = (q >> _WORD) ^ b ^ key, q & _LOW, (p >> _WORD) ^ d ^ more, p & _LOW
                 key, more = (key + _STEPS[0]) & _LOW, (more + _STEPS[1]) & _LOW
             words[0, i], words[1, i], words[2, i], words[3, i] = a, b, c, d
-        source, out = x[start : start + len(room)], y[start : start + len(room)]
+        source, out = x[start : start + len(scratch)], y[start : start + len(scratch)]
         if inside:
             for e in range(len(out)):
-                out[e] = out[e] * scale if room[e] >= threshold else out.dtype.type(0)
+                out[e] = out[e] * scale if scratch[e] >= threshold else out.dtype.type(0)
         else:
             for e in range(len(out)):
-                out[e] = source[e] * scale if room[e] >= threshold else out.dtype.type(0)
+                out[e] = source[e] * scale if scratch[e] >= threshold else out.dtype.type(0)

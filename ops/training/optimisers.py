@@ -119,23 +119,23 @@ def _adam(block: _Block) -> Iterator[Thunk]:
     yield partial(np.subtract, block.old[0], one, block.new[0])
 
 
-def _rate(call: Binding, rooms: Sequence[Array]) -> Iterator[Thunk]:
-    yield partial(np.copyto, rooms[0], call.inputs[-1].reshape(()))
+def _rate(call: Binding, numbers: Sequence[Array]) -> Iterator[Thunk]:
+    yield partial(np.copyto, numbers[0], call.inputs[-1].reshape(()))
 
 
-def _adam_numbers(call: Binding, rooms: Sequence[Array]) -> Iterator[Thunk]:
+def _adam_numbers(call: Binding, numbers: Sequence[Array]) -> Iterator[Thunk]:
     """Computes rate, rate / (1 - beta1^t), 1 / sqrt(1 - beta2^t); 1 - 0.999^t has few correct digits in float32."""
-    (same, corrected, root), (rate, step) = rooms, (a.reshape(()) for a in call.inputs[-2:])
+    (same, corrected, root), (rate, step) = numbers, (a.reshape(()) for a in call.inputs[-2:])
     yield partial(np.copyto, same, rate)
-    for beta, room in (("beta1", corrected), ("beta2", root)):
-        yield partial(np.power, constant(call.attrs[beta], room.dtype), step, room)
-        yield partial(np.subtract, constant(1.0, room.dtype), room, room)
+    for beta, power in (("beta1", corrected), ("beta2", root)):
+        yield partial(np.power, constant(call.attrs[beta], power.dtype), step, power)
+        yield partial(np.subtract, constant(1.0, power.dtype), power, power)
     yield partial(np.divide, rate, corrected, corrected)
     yield partial(np.sqrt, root, root)
     yield partial(np.reciprocal, root, root)
 
 
-def _rooms(signature: Signature) -> tuple[TensorSpec, ...]:
+def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     """Returns two temporaries; the numbers in float64, and as the blocks need them."""
     size = max(1, min(signature.x.size, BLOCK_BYTES // 2 // signature.x.dtype.itemsize))
     block, numbers = signature.x.with_shape((size,)), signature.x.with_shape((_numbers(signature),))
@@ -149,12 +149,12 @@ def _numbers(signature: Signature) -> int:
 
 
 def _workspace(signature: Signature) -> int:
-    return dense_bytes(*_rooms(signature))
+    return dense_bytes(*_temporaries(signature))
 
 
 def _kernel(passes: Passes, compute: Callable[[Binding, Sequence[Array]], Iterator[Thunk]]) -> Kernel:
     def bind(call: Binding) -> Thunk:
-        one, two, wide, narrow = carve(call.workspace, *_rooms(call.signature))
+        one, two, wide, narrow = carve(call.workspace, *_temporaries(call.signature))
         steps = [*compute(call, [wide[i, ...] for i in range(wide.size)])]
         steps.append(partial(np.copyto, narrow, wide, casting="same_kind"))
         numbers, count = tuple(narrow[i, ...] for i in range(narrow.size)), 1 + len(call.outputs)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ops.elementwise import fused
 from ops.elementwise.fused import FUSED_ELEMENTWISE
-from ops.elementwise.program import Step, rooms, signatures
+from ops.elementwise.program import Step, assign_buffers, signatures
 from ops.registry import REGISTRY
 from ops.schema.backends import NUMPY
 from ops.schema.schema import OpSchema, any_strides, evaluate, no_contiguity
@@ -120,12 +120,12 @@ def test_a_chain_needs_no_scratch_unless_its_output_is_apart() -> None:
     assert kernel.workspace(FUSED_ELEMENTWISE.sign(specs, {"program": program, "apart": True})) > 0
 
 
-def test_a_chain_has_one_room_and_a_fork_two() -> None:
+def test_a_chain_has_one_buffer_and_a_fork_two() -> None:
     spec = TensorSpec((8,), np.dtype("float32"))
     chain = (step_of("abs", 0), step_of("sqrt", 1), step_of("neg", 2), step_of("exp", 3))
-    assert rooms(chain, signatures(chain, (spec,)), 1) == (0, 0, 0)
+    assert assign_buffers(chain, signatures(chain, (spec,)), 1) == (0, 0, 0)
     fork = (step_of("abs", 0), step_of("sqrt", 1), step_of("neg", 1), step_of("add", 2, 3))
-    assert rooms(fork, signatures(fork, (spec,)), 1) == (0, 1, 0)
+    assert assign_buffers(fork, signatures(fork, (spec,)), 1) == (0, 1, 0)
 
 
 def test_an_elementwise_program_reads_as_text() -> None:

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ops.common.erf import SINGLE_EDGE, SINGLE_P, SINGLE_Q
+from ops.elementwise.erf import SINGLE_EDGE, SINGLE_P, SINGLE_Q
 
 _EDGE = np.float32(SINGLE_EDGE)
 _P, _Q = (tuple(map(np.float32, row)) for row in (SINGLE_P, SINGLE_Q))
 
 
 def _erf_single(x: Any) -> Any:
-    """Computes the approximation of `ops.common.erf` for float32; numba vectorises it."""
+    """Computes the approximation of `ops.elementwise.erf` for float32; numba vectorises it."""
     one = np.float32(1)
     t = min(max(x, -_EDGE), _EDGE)
     s = t * t

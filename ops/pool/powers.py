@@ -9,15 +9,15 @@ from ops.tensor.limits import constant
 from ops.tensor.spec import Array
 
 
-def powers(p: int, source: Array, room: Array) -> tuple[Thunk, ...]:
-    """Steps that write |source| ** p into `room` (same shape, a type that holds the source's)."""
+def powers(p: int, source: Array, out: Array) -> tuple[Thunk, ...]:
+    """Steps that write |source| ** p into `out` (same shape, a type that holds the source's)."""
     steps: list[Thunk] = []
-    if source.dtype != room.dtype:
-        steps.append(partial(np.copyto, room, source))
-        source = room
-    steps.append(partial(np.absolute, source, room) if p != 2 else partial(np.multiply, source, source, room))
+    if source.dtype != out.dtype:
+        steps.append(partial(np.copyto, out, source))
+        source = out
+    steps.append(partial(np.absolute, source, out) if p != 2 else partial(np.multiply, source, source, out))
     if p > 2:
-        steps.append(partial(np.power, room, constant(p, room.dtype), room))
+        steps.append(partial(np.power, out, constant(p, out.dtype), out))
     return tuple(steps)
 
 
