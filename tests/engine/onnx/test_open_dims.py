@@ -13,6 +13,7 @@ from engine.api import Executable
 from engine.onnx.seeded import seed_weights
 from engine.text.errors import FeedError, ModelError, UnsupportedError
 from ops.tensor.spec import Array
+from tests.helpers.graphs.pass_checks import schema_names
 from tests.helpers.onnx.small_models import model, node, run_onnxruntime, value
 
 INT = np.int64
@@ -38,10 +39,6 @@ def _check(proto: Any, exe: Executable, feeds: Mapping[str, Array], *, exact: bo
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
         if exact:
             np.testing.assert_array_equal(got, same[name])
-
-
-def _schemas(graph: engine.Graph) -> list[str]:
-    return [op.schema.name for op in graph.operators]
 
 
 def _convolutions() -> Any:
@@ -136,7 +133,7 @@ def test_onnx_attention_with_a_mask_of_open_length(batch: int, seq: int) -> None
 
 def test_shapes_that_are_calculated_leave_no_operator() -> None:
     """Only the mask is large enough to be one: what it is made of is known when the lengths are."""
-    kept = _schemas(engine.load_onnx(ATTENTION))
+    kept = schema_names(engine.load_onnx(ATTENTION))
     assert not {"gather", "unsqueeze", "cast", "sqrt", "arange", "concat"} & set(kept)
     assert [s.split("_")[0] for s in kept[:3]] == ["less", "where", "expand"]
 

@@ -11,6 +11,7 @@ from engine.zoo import IMAGE_NETWORKS, NETWORKS, TEXT_NETWORKS, lstm_classifier,
 from engine.zoo.bert import BertSize, Text, bert
 from engine.zoo.gpt2 import GptSize, Steps, decoder
 from ops.tensor.spec import Array
+from tests.helpers.graphs.pass_checks import difference
 from tests.helpers.graphs.unplanned_run import random_feeds
 from tests.helpers.onnx.onnxruntime_session import OnnxSession
 
@@ -59,12 +60,6 @@ SMALL: dict[str, Callable[[], Graph]] = {
     "gpt2": lambda: decoder(GptSize(2, 24, 3, vocabulary=30, positions=12), "gpt", Steps(2, 3, 10)),
 }
 """The kinds of networks there are, in a size that takes no time."""
-
-
-def difference(actual: Array, wanted: Array) -> float:
-    """Returns the largest difference, relative to the largest element."""
-    assert actual.shape == wanted.shape and actual.dtype == wanted.dtype
-    return float(np.abs(actual - wanted).max() / np.abs(wanted).max())
 
 
 def check(graph: Graph, runs: Iterable[Feeds]) -> None:

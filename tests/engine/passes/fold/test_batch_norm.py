@@ -3,7 +3,6 @@
 In random networks sums may cancel, so there the tolerance is looser; an error of the rule would be a large one.
 """
 
-from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
@@ -24,19 +23,9 @@ from engine.zoo.layers import convolution, normalization
 from engine.zoo.mobilenet import FIRST, LAST, STAGES
 from ops.tensor.spec import Array, Shape
 from tests.helpers.graphs.layered_networks import layered_graphs
-from tests.helpers.graphs.pass_checks import check_near
+from tests.helpers.graphs.pass_checks import check_near, count, difference
 from tests.helpers.graphs.unplanned_run import random_feeds, run_unplanned
 from tests.helpers.torch.torch_networks import disturb, exported, mobilenet_v2, resnet
-
-
-def count(graph: Graph) -> Counter[str]:
-    """Returns how many operators each schema has."""
-    return Counter(op.schema.name for op in graph.operators)
-
-
-def difference(actual: Array, wanted: Array) -> float:
-    """Returns the largest difference, relative to the largest element."""
-    return float(np.abs(actual - wanted).max() / np.abs(wanted).max())
 
 
 def _check(graph: Graph) -> Graph:

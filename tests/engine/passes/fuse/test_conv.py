@@ -7,15 +7,14 @@ from hypothesis import given, settings
 import engine
 import ops
 from engine import Graph
-from engine.passes import optimise, verify
+from engine.passes import optimise
 from engine.passes.fold.batch_norm import FOLD_BATCH_NORM
 from engine.passes.fuse.conv import FUSE_CONV
 from engine.system.threads import limit_threads
 from engine.zoo import NETWORKS
 from ops.convolution.packed_door import has_avx512
-from tests.engine.passes.fold.test_batch_norm import count, difference
 from tests.helpers.graphs.layered_networks import layered_graphs
-from tests.helpers.graphs.pass_checks import check_near
+from tests.helpers.graphs.pass_checks import check_near, check_pass, count, difference, schema_names
 from tests.helpers.graphs.unplanned_run import EVERY_MODE, random_feeds, run_modes, run_unplanned
 
 needs_avx512 = pytest.mark.skipif(
@@ -32,11 +31,8 @@ def _check_modes(graph: Graph) -> None:
 @settings(max_examples=120)
 @given(layered_graphs())
 def test_fuse_conv_keeps_outputs_and_is_idempotent(graph: Graph) -> None:
-    fused = FUSE_CONV(graph)
-    verify(graph, fused)
-    feeds = random_feeds(graph)
+    fused, feeds = check_pass(graph, FUSE_CONV), random_feeds(graph)
     check_near(engine.compile(fused).run(feeds), engine.compile(graph).run(feeds))
-    assert FUSE_CONV(fused) is fused
 
 
 @settings(max_examples=60)
@@ -79,7 +75,7 @@ def test_fuse_conv_text_of_a_residual_block() -> None:
 @needs_avx512
 def test_a_residual_addition_writes_into_the_operand_that_dies() -> None:
     graph = optimise(_block())
-    assert [op.schema.name for op in graph.operators] == ["relu", "fused_conv", "fused_conv"]
+    assert schema_names(graph) == ["relu", "fused_conv", "fused_conv"]
     plan = engine.make_plan(graph)
     image, parts = 32 * 14 * 14 * 4, engine.make_plan(_block())
     assert parts.report().arena_without_workspace == 3 * image
@@ -94,7 +90,7 @@ def test_the_later_of_two_convolutions_takes_the_addition() -> None:
     first, second = ops.conv(x, w), ops.conv(x, 2 * w)
     graph.output(first + second, "y")
     fused = FUSE_CONV(graph)
-    assert [op.schema.name for op in fused.operators] == ["conv", "fused_conv"]
+    assert schema_names(fused) == ["conv", "fused_conv"]
     assert fused.operators[1].inputs[3] is fused.operators[0].outputs[0]
 
 

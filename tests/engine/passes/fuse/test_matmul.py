@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 import engine
 import ops
 from engine import Graph, Var
-from engine.passes import optimise, verify
+from engine.passes import optimise
 from engine.passes.fuse.matmul import FUSE_MATMUL
 from engine.system.threads import limit_threads
 from engine.zoo.encoder import EncoderSize, encoder
-from tests.engine.passes.fold.test_batch_norm import count
 from tests.helpers.graphs.layered_networks import layered_graphs
-from tests.helpers.graphs.pass_checks import check_near
+from tests.helpers.graphs.pass_checks import check_near, check_pass, count, schema_names
 from tests.helpers.graphs.unplanned_run import EVERY_MODE, random_feeds, run_modes, run_unplanned
 
 Choose = Callable[[int], int]
@@ -81,11 +80,8 @@ def _graphs(draw: st.DrawFn) -> Graph:
 @settings(max_examples=120)
 @given(st.one_of(_graphs(), layered_graphs()))
 def test_fuse_matmul_keeps_outputs_and_is_idempotent(graph: Graph) -> None:
-    fused = FUSE_MATMUL(graph)
-    verify(graph, fused)
-    feeds = random_feeds(graph)
+    fused, feeds = check_pass(graph, FUSE_MATMUL), random_feeds(graph)
     check_near(engine.compile(fused).run(feeds), run_unplanned(graph, feeds))
-    assert FUSE_MATMUL(fused) is fused
 
 
 @settings(max_examples=40)
@@ -146,7 +142,7 @@ def test_the_later_of_two_products_takes_the_addition() -> None:
     first, second = x @ _weights(0, 8, 8), x @ _weights(1, 8, 8)
     graph.output(first + second, "y")
     fused = FUSE_MATMUL(graph)
-    assert [op.schema.name for op in fused.operators] == ["matmul", "fused_matmul"]
+    assert schema_names(fused) == ["matmul", "fused_matmul"]
     assert fused.operators[1].inputs[3] is fused.operators[0].outputs[0]
 
 

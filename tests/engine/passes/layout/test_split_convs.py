@@ -14,7 +14,7 @@ from engine.passes.layout.split_convs import SPLIT_CONVS, split_convs
 from engine.zoo import unet
 from ops.tensor.spec import Array
 from tests.helpers.graphs.image_networks import image_nets
-from tests.helpers.graphs.pass_checks import check_near
+from tests.helpers.graphs.pass_checks import check_near, schema_names
 from tests.helpers.graphs.unplanned_run import random_feeds, run_unplanned
 
 EVERY = split_convs(0)
@@ -50,16 +50,12 @@ def _joined(size: int, other: int = 8, added: bool = False, bias: bool = True) -
     return graph
 
 
-def _names(graph: Graph) -> list[str]:
-    return [op.schema.name for op in graph.operators]
-
-
 @pytest.mark.parametrize(("added", "bias"), [(False, True), (False, False), (True, True), (True, False)])
 def test_each_input_has_its_convolution_and_the_last_one_finishes(added: bool, bias: bool) -> None:
     graph = _joined(65, 4 if added else 8, added, bias)
     optimised = engine.optimise(graph, level=3)
     first, second = [op for op in optimised.operators if op.schema.name == "nhwc_conv"][-2:]
-    assert "concat" not in _names(optimised)
+    assert "concat" not in schema_names(optimised)
     assert [op.inputs[0].shape[-1] for op in (first, second)] == [8, 8]
     assert [op.attrs["activation"] for op in (first, second)] == ["none", "clip"]
     assert second.inputs[3] is first.outputs[0]
@@ -69,7 +65,7 @@ def test_each_input_has_its_convolution_and_the_last_one_finishes(added: bool, b
 
 
 def test_the_first_part_conv_runs_before_the_last_input_is_computed() -> None:
-    names = _names(engine.optimise(_joined(65), level=3))
+    names = schema_names(engine.optimise(_joined(65), level=3))
     assert [name for name in names if name != "transpose"] == [
         *("nhwc_conv", "nhwc_max_pool", "nhwc_conv"),
         *("nhwc_conv", "tanh", "nhwc_conv"),
@@ -77,11 +73,11 @@ def test_the_first_part_conv_runs_before_the_last_input_is_computed() -> None:
 
 
 def test_split_convs_leaves_concatenations_that_can_be_nested() -> None:
-    assert "concat" in _names(engine.optimise(_joined(64), level=3))
+    assert "concat" in schema_names(engine.optimise(_joined(64), level=3))
 
 
 def test_split_convs_leaves_more_outputs_than_inputs_joined() -> None:
-    assert "concat" in _names(engine.optimise(_joined(65, other=20), level=3))
+    assert "concat" in schema_names(engine.optimise(_joined(65, other=20), level=3))
 
 
 def test_a_concatenation_that_others_read_stays() -> None:

@@ -1,6 +1,5 @@
 """Quantised networks on codes: within one quantum of the same network on real numbers, and of onnxruntime."""
 
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,14 +17,11 @@ from engine.passes import optimise, verify
 from engine.passes.quantised.quantise import QUANTISE
 from engine.zoo import NETWORKS
 from ops.tensor.spec import Array
+from tests.helpers.graphs.pass_checks import count
 from tests.helpers.graphs.unplanned_run import assert_same, random_feeds, run_modes, run_unplanned
 from tests.helpers.onnx.quantised_models import quantised_model, seeded
 
 Draw = Callable[..., Any]
-
-
-def names(graph: Graph) -> Counter[str]:
-    return Counter(op.schema.name for op in graph.operators)
 
 
 class Writer:
@@ -160,7 +156,7 @@ def check_quantum(graph: Graph, after: Graph, most: float = 1.0) -> None:
 def test_quantised_values_differ_by_one_at_most(graph: Graph) -> None:
     after = QUANTISE(graph)
     verify(graph, after)
-    fused = names(graph)["add"] and names(graph)["conv"]
+    fused = count(graph)["add"] and count(graph)["conv"]
     check_quantum(graph, after, 2.0 if fused else 1.0)
     assert QUANTISE(after) is after
 
@@ -173,7 +169,7 @@ def test_quantised_networks_run_in_every_mode(graph: Graph) -> None:
     np.testing.assert_allclose(
         engine.compile(after, backend="numpy").run(feeds)["y"], wanted["y"], rtol=1e-6, atol=1e-6
     )
-    fused = names(graph)["add"] and names(graph)["conv"]
+    fused = count(graph)["add"] and count(graph)["conv"]
     check_quantum(graph, after, 2.0 if fused else 1.0)
 
 
@@ -233,7 +229,7 @@ def check_onnxruntime(path: Path, share: float = 0.05) -> Graph:
 @pytest.mark.parametrize("make", [_residual, _mobile, _products])
 def test_networks_within_a_quantum_of_onnxruntime(make: Callable[[], Graph], kind: str, tmp_path: Path) -> None:
     after = check_onnxruntime(quantised_model(make(), tmp_path, kind))
-    assert not {"conv", "gemm", "matmul", "add", "max_pool", "global_average_pool"} & set(names(after))
+    assert not {"conv", "gemm", "matmul", "add", "max_pool", "global_average_pool"} & set(count(after))
 
 
 @pytest.mark.slow
@@ -245,7 +241,7 @@ def test_whole_quantised_networks_are_within_a_quantum(network: str, kind: str, 
 
 def test_a_residual_block_is_two_convolutions(tmp_path: Path) -> None:
     path = quantised_model(_residual(), tmp_path)
-    assert names(optimise(engine.load_onnx(path))) == {
+    assert count(optimise(engine.load_onnx(path))) == {
         "quantize_linear": 1,
         "transpose": 1,
         "nhwc_quantised_conv": 4,
@@ -262,7 +258,7 @@ def test_a_formula_of_codes_is_a_table() -> None:
     y = ops.quantize_linear(ops.tanh(x) * x, np.float32(0.02), np.int8(3))
     graph.output(ops.dequantize_linear(y, np.float32(0.02), np.int8(3)), "y")
     after = QUANTISE(graph)
-    assert names(after) == {"quantize_linear": 1, "look_up": 1, "dequantize_linear": 1}
+    assert count(after) == {"quantize_linear": 1, "look_up": 1, "dequantize_linear": 1}
     assert_same(run_unplanned(after, random_feeds(graph)), run_unplanned(graph, random_feeds(graph)))
 
 
@@ -296,7 +292,7 @@ def test_quantise_takes_a_bias_of_any_shape(shape: tuple[int, ...], columns: int
 
 
 def test_a_row_of_biases_is_computed_in_codes() -> None:
-    assert "gemm" not in names(QUANTISE(_gemm_with(seeded((1, 4), 3))))
+    assert "gemm" not in count(QUANTISE(_gemm_with(seeded((1, 4), 3))))
 
 
 def _scaled(scales: tuple[float, float, float], *, length: int = 8, bias: bool = True) -> Graph:
@@ -326,7 +322,7 @@ def test_scales_beyond_float32_are_no_codes(scales: tuple[float, float, float], 
 @pytest.mark.parametrize(("length", "taken"), [(66_311, True), (66_312, False), (70_000, False)])
 def test_sums_that_int32_cannot_hold_are_left_alone(length: int, taken: bool) -> None:
     graph = _scaled((0.01, 0.01, 1e3), length=length, bias=False)
-    assert ("matmul" not in names(QUANTISE(graph))) == taken
+    assert ("matmul" not in count(QUANTISE(graph))) == taken
     feeds = {"x": np.full((2, length), 3.0, np.float32)}
     assert engine.compile(optimise(graph)).run(feeds)["y"].min() > 0
 
@@ -348,7 +344,7 @@ def _two_tables(shape: tuple[int, ...], kind: str = "uint8", *, fetched: bool = 
 def test_consecutive_lookup_tables_are_one(shape: tuple[int, ...], kind: str) -> None:
     graph = _two_tables(shape, kind)
     after, feeds = optimise(graph), random_feeds(graph)
-    assert names(after) == {"quantize_linear": 1, "look_up": 1, "dequantize_linear": 1}
+    assert count(after) == {"quantize_linear": 1, "look_up": 1, "dequantize_linear": 1}
     for backend in ("numpy", "numba"):
         assert_same(engine.compile(after, backend=backend).run(feeds), run_unplanned(graph, feeds))
 
@@ -357,6 +353,6 @@ def test_consecutive_lookup_tables_are_one(shape: tuple[int, ...], kind: str) ->
 def test_quantised_values_that_are_fetched_stay_between_tables(shape: tuple[int, ...]) -> None:
     graph = _two_tables(shape, fetched=True)
     after, feeds = optimise(graph), random_feeds(graph)
-    assert names(after)["look_up"] == 2
+    assert count(after)["look_up"] == 2
     for backend in ("numpy", "numba"):
         assert_same(engine.compile(after, backend=backend).run(feeds), run_unplanned(graph, feeds))
