@@ -13,7 +13,7 @@ from ops.common.elementwise import flops_per_element, over_any_like_output, requ
 from ops.common.thunks import in_turn
 from ops.schema.backward import Backward, Tensor, Terms
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, unless
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.workspace import bytes_of, carve
 from ops.tensor.limits import constant
 from ops.tensor.spec import BOOL, FLOATS, INTEGERS, NUMBERS, SIGNED, Array, TensorSpec, broadcast_shapes
 from ops.vector.bytecode import Script
@@ -82,10 +82,6 @@ def _buffers(signature: Signature) -> tuple[TensorSpec, ...]:
     dtype = _working(signature)
     size = max(1, min(signature.y.size, BLOCK_BYTES // (2 * dtype.itemsize + 2)))
     return (TensorSpec((size,), dtype),) * 2 + (TensorSpec((size,), BOOL),) * 2
-
-
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(*_buffers(signature))
 
 
 def _mixed(call: Binding) -> Thunk:
@@ -178,7 +174,7 @@ POW = OpSchema(
     (
         vector_kernel(_encode, otherwise=_direct, unsupported=_not_known, pack=_keep_exponent),
         Kernel("numpy", _direct, pack=_keep_exponent, unsupported=_not_direct),
-        Kernel("blocks", _mixed, _workspace),
+        Kernel("blocks", _mixed, bytes_of(_buffers)),
     ),
     (2, 2),
     overwrites=over_any_like_output,

@@ -6,6 +6,7 @@ each byte, which turns int8 into uint8 that is 128 more.
 
 from ops.convolution.args import WINDOWS
 from ops.native.records import record
+from ops.windows.args import GEOMETRY
 
 CONV_ARGS = record(
     "x zeros panels starts factors added added_pitch y y_pitch itemsize flip groups channels depth: int64",
@@ -39,8 +40,5 @@ ADD_ARGS = record(
 """Sum of two tensors; zero points of a and b are those of uint8; zero, low and high are of y."""
 LOOK_UP_ARGS = record("x y table lines length x_hop y_hop: int64")
 """y = table[x] for lines of bytes."""
-MAX_POOL_ARGS = record(
-    "x x_pitch y y_pitch images channels flip: int64",
-    "sizes[3] outputs[3] kernel[3] strides[3] dilations[3] begins[3]: int64",
-)
+MAX_POOL_ARGS = record("x x_pitch y y_pitch images channels flip: int64", GEOMETRY)
 """Largest value of each window; pitches: from pixel to pixel."""

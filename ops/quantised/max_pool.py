@@ -11,7 +11,7 @@ from ops.quantised.nhwc_tiled import has_vnni
 from ops.quantised.params import BYTES
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless
-from ops.windows.args import spatial
+from ops.windows.args import geometry
 from ops.windows.pixels import dense_pixels, pitch
 
 
@@ -25,7 +25,6 @@ _unsupported = unless(
 
 
 def _bind(call: Binding) -> Thunk:
-    w = windows(call.x.shape[1:-1], call.attrs["kernel_shape"], call.attrs)
     return native_call(
         address("ops.quantised.max_pool_code", "largest"),
         MAX_POOL_ARGS,
@@ -36,12 +35,7 @@ def _bind(call: Binding) -> Thunk:
         images=call.x.shape[0],
         channels=call.x.shape[-1],
         flip=flip_of(np.dtype(call.x.dtype)),
-        sizes=spatial(w.sizes, 1),
-        outputs=spatial(w.outputs, 1),
-        kernel=spatial(w.kernel, 1),
-        strides=spatial(w.strides, 1),
-        dilations=spatial(w.dilations, 1),
-        begins=spatial(w.begins, 0),
+        **geometry(windows(call.x.shape[1:-1], call.attrs["kernel_shape"], call.attrs)),
     )
 
 

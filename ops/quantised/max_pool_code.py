@@ -1,14 +1,14 @@
 """Maximum pooling of channels-last bytes, compiled. Imports numba: loaded by ops.native.door."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
 
 from ops.native.emit.builder import BYTE, WORD, Value, advance, constant, load, loop, splat, store
 from ops.native.intrinsics import intrinsic_of
-from ops.native.memory import jitable, record_at, share
+from ops.native.memory import record_at, share
 from ops.quantised.args import MAX_POOL_ARGS
+from ops.windows.clip_code import taps_inside
 
 LANES = 64
 _BYTES = ir.VectorType(BYTE, LANES)
@@ -34,16 +34,6 @@ def _emit(b: Value, *words: Value) -> None:
 _window = intrinsic_of(_emit)
 
 
-@jitable
-def _taps(args: Any, axis: int, output: int) -> tuple[int, int]:
-    """Returns the first element that a window reads along an axis, and how many it reads."""
-    start = output * args.strides[axis] - args.begins[axis]
-    dilation, count = args.dilations[axis], args.kernel[axis]
-    first = min(max(-(start // dilation), 0), count)
-    last = max(first, min(count, (args.sizes[axis] - 1 - start) // dilation + 1))
-    return start + first * dilation, last - first
-
-
 def largest(address: int, part: int, parts: int) -> None:
     """Writes the largest value of each window; the arguments are a MAX_POOL_ARGS record."""
     args = record_at(address, MAX_POOL_ARGS)
@@ -54,12 +44,12 @@ def largest(address: int, part: int, parts: int) -> None:
     first, last = share(args.images * depth * height, part, parts)
     for line in range(first, last):
         n, z, v = line // (depth * height), line // height % depth, line % height
-        iz, nz = _taps(args, 0, z)
-        iv, nv = _taps(args, 1, v)
+        iz, z0, z1 = taps_inside(args, 0, z)
+        iv, v0, v1 = taps_inside(args, 1, v)
         base = args.x + n * args.sizes[0] * hops[0] + iz * hops[0] + iv * hops[1]
         for u in range(width):
-            iu, nu = _taps(args, 2, u)
+            iu, u0, u1 = taps_inside(args, 2, u)
             y = args.y + (line * width + u) * args.y_pitch
             for c in range(0, args.channels, LANES):
                 x, lanes = base + iu * args.x_pitch + c, args.channels - c
-                _window((x, y + c, lanes, args.flip, nz, nv, nu, steps[0], steps[1], steps[2]))
+                _window((x, y + c, lanes, args.flip, z1 - z0, v1 - v0, u1 - u0, steps[0], steps[1], steps[2]))

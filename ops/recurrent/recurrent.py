@@ -19,8 +19,7 @@ _LSTM = Family(4, ("sigmoid", "tanh", "tanh"), _PLAIN | {"initial_c", "peepholes
 def _cost(signature: Signature) -> Cost:
     """Counts two operations a weight, time step and sequence; activations are not counted."""
     x, w, r = signature.inputs[:3]
-    touched = sum(s.nbytes for s in signature.inputs + signature.outputs)
-    return Cost(2 * math.prod(x.shape[:2]) * (w.size + r.size), touched)
+    return Cost(2 * math.prod(x.shape[:2]) * (w.size + r.size), signature.nbytes)
 
 
 def _schema(name: str, family: Family, step: Step, own: tuple[Attribute, ...], summary: str) -> OpSchema:

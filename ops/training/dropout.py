@@ -25,7 +25,7 @@ from ops.schema.schema import (
     all_contiguous,
     overwrites_first,
 )
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.workspace import bytes_of, carve, dense_bytes
 from ops.tensor.errors import AttributeValueError, DtypeError, ShapeError
 from ops.tensor.limits import constant
 from ops.tensor.spec import BOOL, TensorSpec
@@ -88,10 +88,6 @@ def _passes_specs(signature: Signature) -> tuple[TensorSpec, ...]:
     return words, TensorSpec((words.size,), BOOL), *philox_specs(words.shape), _DRAWN.with_shape((1,))
 
 
-def _passes_workspace(signature: Signature) -> int:
-    return dense_bytes(*_passes_specs(signature))
-
-
 def _cost(signature: Signature) -> Cost:
     return Cost(30 * signature.x.size, signature.x.nbytes + signature.y.nbytes)
 
@@ -107,7 +103,7 @@ DROPOUT = OpSchema(
     infer=_infer,
     kernels=(
         Kernel("philox", _bind, _workspace, contiguous=all_contiguous, backend=NUMBA),
-        Kernel("passes", _bind_passes, _passes_workspace, contiguous=all_contiguous),
+        Kernel("passes", _bind_passes, bytes_of(_passes_specs), contiguous=all_contiguous),
     ),
     arity=(2, 2),
     attributes=(Attribute("rate", number, 0.5), Attribute("seed", integer, 0)),

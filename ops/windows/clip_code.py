@@ -9,10 +9,10 @@ Clip = tuple[int, int, int, int]
 
 
 @jitable
-def clip(args: Any, axis: int, output: int) -> Clip:
-    """Returns the first element of x inside a window, its taps [first, last) there, and how many count in a mean.
+def taps_inside(args: Any, axis: int, output: int) -> tuple[int, int, int]:
+    """Returns the first element of x inside a window, and its taps [first, last) there.
 
-    `args` is a record with the kind and the fields of GEOMETRY; `output` is the number of the window along the axis.
+    `args` is a record with the fields of GEOMETRY; `output` is the number of the window along the axis.
 
         x                 .  .  0  1  2  3  4  5      2 of padding
         window 0          t0 t1 t2 t3                 first element 0, taps [2, 4)
@@ -21,7 +21,15 @@ def clip(args: Any, axis: int, output: int) -> Clip:
     start = output * args.strides[axis] - args.begins[axis]
     first = min(max(-(start // dilation), 0), kernel)
     last = max(first, min(kernel, (size - 1 - start) // dilation + 1))
+    return start + first * dilation, first, last
+
+
+@jitable
+def clip(args: Any, axis: int, output: int) -> Clip:
+    """Returns what `taps_inside` returns, and how many taps count in a mean; the record has a kind, too."""
+    element, first, last = taps_inside(args, axis, output)
     counted = last - first
     if args.kind == AVERAGE_PADDED:
-        counted = min(kernel, max((size + args.ends[axis] - 1 - start) // dilation + 1, 0))
-    return start + first * dilation, first, last, counted
+        start, behind = output * args.strides[axis] - args.begins[axis], args.sizes[axis] + args.ends[axis]
+        counted = min(args.kernel[axis], max((behind - 1 - start) // args.dilations[axis] + 1, 0))
+    return element, first, last, counted
