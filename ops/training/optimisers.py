@@ -27,7 +27,7 @@ from ops.schema.schema import (
     all_contiguous,
     zero_gradient,
 )
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.workspace import bytes_of, carve
 from ops.tensor.errors import ShapeError
 from ops.tensor.limits import constant
 from ops.tensor.spec import Array, TensorSpec
@@ -148,10 +148,6 @@ def _numbers(signature: Signature) -> int:
     return 1 if scalars == 1 else 3
 
 
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(*_temporaries(signature))
-
-
 def _kernel(passes: Passes, compute: Callable[[Binding, Sequence[Array]], Iterator[Thunk]]) -> Kernel:
     def bind(call: Binding) -> Thunk:
         one, two, wide, narrow = carve(call.workspace, *_temporaries(call.signature))
@@ -166,7 +162,7 @@ def _kernel(passes: Passes, compute: Callable[[Binding, Sequence[Array]], Iterat
             steps.extend(passes(_Block((parameter, *held), gradient, new, numbers, a, b, call.attrs)))
         return in_turn(*steps)
 
-    return Kernel("blocks", bind, _workspace, contiguous=all_contiguous)
+    return Kernel("blocks", bind, bytes_of(_temporaries), contiguous=all_contiguous)
 
 
 def _infer(state: int, scalars: int) -> Callable[[Specs, Attrs], Specs]:
