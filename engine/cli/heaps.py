@@ -15,7 +15,7 @@ from engine.cli.options.common import add_json, add_model, add_planning, add_run
 from engine.cli.options.compile import compile_subject
 from engine.cli.options.models import load_graph, load_subject
 from engine.graph.graph import Graph
-from engine.text.tables import in_columns
+from engine.text.tables import in_columns, joined
 from engine.trace.buffers import buffers_of
 from engine.trace.to_problem import heap_events
 
@@ -136,4 +136,4 @@ def _text(requests: _Requests, rows: list[_Row]) -> str:
         table.append((r.heap, *numbers))
     head = f"{requests.model}: one arena, or reference counting on a heap; peaks of one run"
     notes = [f"out of memory: {r.note}" for r in rows if r.note]
-    return "".join(f"{line}\n" for line in (head, *in_columns(table, set(range(1, 7))), *notes))
+    return joined((head, *in_columns(table, set(range(1, 7))), *notes))

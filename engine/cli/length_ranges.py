@@ -12,7 +12,7 @@ from engine.execution_plan import ExecutionPlan, execution_plan
 from engine.graph.graph import Graph
 from engine.stages.length_ranges import LengthRangeCosts, LengthRangePlanner
 from engine.stages.run import StagedExecutor
-from engine.text.tables import in_columns
+from engine.text.tables import in_columns, joined
 
 
 @frozen(eq=False)
@@ -41,7 +41,7 @@ class LengthRangePlan:
         lines = [head, *in_columns(rows, set(range(len(names) + 2)))]
         if self.costs.left_out:
             lines.append(f"left out, as the graph does not allow them: {self.costs.left_out} choice(s) of lengths")
-        return "".join(f"{line}\n" for line in lines)
+        return joined(lines)
 
 
 def plan_length_ranges(graph: Graph, arguments: Namespace) -> LengthRangePlan:

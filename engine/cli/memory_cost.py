@@ -13,7 +13,7 @@ from attrs import asdict, frozen
 from allocator.progress import each
 from engine.api import make_plan
 from engine.graph.graph import Graph
-from engine.text.tables import in_columns
+from engine.text.tables import in_columns, joined
 from engine.text.units import format_bytes
 
 TRAINING, FORWARD = "training", "forward only"
@@ -76,7 +76,7 @@ def table(rows: Sequence[MemoryCost]) -> str:
     """Returns a line for each network and mode."""
     head = [name for name, _ in _COLUMNS]
     lines = in_columns([head, *([tell(row) for _, tell in _COLUMNS] for row in rows)], {1, *range(3, len(head))})
-    return "".join(f"{line}\n" for line in (*lines, *_NOTES))
+    return joined((*lines, *_NOTES))
 
 
 def _internal(name: str) -> tuple[str, Callable[[MemoryCost], str]]:

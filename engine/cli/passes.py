@@ -11,7 +11,7 @@ from engine.cli.comparison import interleaved
 from engine.cli.oracle import TOLERANCE, largest_difference
 from engine.graph.graph import Graph
 from engine.passes.pipeline import applied_passes
-from engine.text.tables import in_columns
+from engine.text.tables import in_columns, joined
 from ops.tensor.spec import Array
 
 AS_GIVEN = "as given"
@@ -61,7 +61,7 @@ class PassComparison:
         )
         rows = [_HEAD, *map(_cells, self.rows)]
         notes = [] if self.outputs_equal else ["the outputs DIFFER by more than passes may change them"]
-        return "".join(f"{line}\n" for line in (head, *in_columns(rows, set(range(1, 7))), *notes))
+        return joined((head, *in_columns(rows, set(range(1, 7))), *notes))
 
 
 def compare_passes(

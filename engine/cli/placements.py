@@ -12,7 +12,7 @@ from allocator.progress import each
 from engine.api import make_plan
 from engine.execution_plan import ExecutionPlan
 from engine.graph.graph import Graph
-from engine.text.tables import in_columns
+from engine.text.tables import in_columns, joined
 from engine.text.units import format_bytes
 from engine.trace.buffers import buffers_of
 
@@ -87,7 +87,7 @@ def table(rows: Sequence[Placements]) -> str:
     """Returns a line for each network and batch."""
     head = [name for name, _ in _COLUMNS]
     lines = in_columns([head, *([tell(row) for _, tell in _COLUMNS] for row in rows)], set(range(1, len(head))))
-    return "".join(f"{line}\n" for line in (*lines, *_NOTES))
+    return joined((*lines, *_NOTES))
 
 
 def _reserved(plan: ExecutionPlan) -> dict[str, int]:

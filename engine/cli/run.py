@@ -17,7 +17,7 @@ from engine.cli.options.files import write_arrays
 from engine.cli.options.models import Subject, load_subject
 from engine.cli.options.passes import add_optimise
 from engine.system.threads import limit_threads
-from engine.text.tables import in_columns
+from engine.text.tables import in_columns, joined
 from ops.tensor.spec import Array
 
 NAME, HELP = "run", "run a model on given or random inputs"
@@ -102,4 +102,4 @@ def _table(outputs: Mapping[str, Array]) -> str:
     for row in _statistics(outputs):
         numbers = ("-" if row[key] is None else f"{row[key]:.6g}" for key in _STATISTICS)
         rows.append((row["name"], "x".join(map(str, row["shape"])) or "scalar", row["dtype"], *numbers))
-    return "".join(f"{line}\n" for line in in_columns(rows))
+    return joined(in_columns(rows))

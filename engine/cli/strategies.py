@@ -10,7 +10,7 @@ from allocator.errors import UnsupportedProblemError
 from allocator.problem import Plan, Problem
 from allocator.progress import each
 from allocator.solvers import STRATEGIES, solve
-from engine.text.tables import in_columns
+from engine.text.tables import in_columns, joined
 
 
 @frozen(eq=False)
@@ -74,8 +74,7 @@ def ratio(plan: Plan) -> float:
 
 def table(comparison: StrategyComparison) -> str:
     """Returns a line for each strategy."""
-    lines = in_columns(list(_rows(comparison)), right={1, 2, 3})
-    return "\n".join((*lines, ""))
+    return joined(in_columns(list(_rows(comparison)), right={1, 2, 3}))
 
 
 def to_json(comparison: StrategyComparison) -> Sequence[Mapping[str, Any]]:

@@ -17,7 +17,7 @@ from engine.graph.graph import Graph
 from engine.report.parallelism import parallelism, predicted_seconds
 from engine.system.threads import cpus, limit_threads
 from engine.system.timing import Timing
-from engine.text.tables import in_columns
+from engine.text.tables import in_columns, joined
 from ops.tensor.spec import Array
 
 SEQUENCE = "sequence"
@@ -73,7 +73,7 @@ class TradeOff:
             "at once, by cost: calls that can run at once on average, by their number and by their estimated cost",
             "predicted, measured: speed-up against the sequence, whose kernels may use all threads in BLAS",
         )
-        return "".join(f"{line}\n" for line in (head, *in_columns(rows, set(range(1, 8))), *notes))
+        return joined((head, *in_columns(rows, set(range(1, 8))), *notes))
 
 
 def compare_policies(

@@ -9,11 +9,12 @@ from attrs import asdict, frozen
 from engine.explain.accesses import Accesses, accesses_of
 from engine.explain.overwrites import Forward, forwards_of
 from engine.explain.peak import HELD, AliveTensor, alive_at
-from engine.explain.sentences import check_name, operator, shape, shown, why_alive, why_not
+from engine.explain.sentences import check_name, operator, outcome, shape, shown, why_alive
 from engine.lower.calls import Alias, Call, Storage
 from engine.lower.kernel_choice import PassedOver, passed_over
 from engine.planning.placed import PlacedPlan
 from engine.report.peak import peak_of
+from engine.text.tables import joined
 from engine.text.units import counted, format_bytes
 
 FEED, FETCH = "feed", "fetch"
@@ -70,7 +71,7 @@ class OperatorStory:
 
     def text(self, most: int = 10) -> str:
         """Returns the explanation as lines of text, with the `most` largest tensors that are alive."""
-        return "\n".join(_lines(self, most)) + "\n"
+        return joined(_lines(self, most))
 
     def __str__(self) -> str:
         return self.text()
@@ -167,17 +168,13 @@ def _lines(story: OperatorStory, most: int) -> Iterator[str]:
     if story.workspace_bytes:
         yield f"  needs {format_bytes(story.workspace_bytes)} of workspace while it runs"
     for forward in story.forwards:
-        yield f"  may write {shown(forward.output)} over {shown(forward.input)}: {_came_of(forward)}"
+        yield f"  may write {shown(forward.output)} over {shown(forward.input)}: {outcome(forward, 'does')}"
     yield from _waiting(story, most)
 
 
 def _operand(each: OperandTensor) -> str:
     whose = {Storage.CONSTANT.value: ", a constant", Storage.CALLER.value: ", the caller's array"}.get(each.storage, "")
     return f"{shown(each.tensor)}, {shape(each.shape, each.dtype)}, {format_bytes(each.bytes)}{whose}"
-
-
-def _came_of(forward: Forward) -> str:
-    return "it does" if forward.is_taken else f"it does not, as {why_not(forward)}"
 
 
 def _waiting(story: OperatorStory, most: int) -> Iterator[str]:

@@ -177,6 +177,11 @@ def why_not(forward: Forward) -> str:
     return f"the operator reads the same bytes in another place too{f', as {names}' if names else ''}"
 
 
+def outcome(forward: Forward, verb: str) -> str:
+    """Returns whether an overwrite that an operator allows is taken, and why not: "it is", "it does not, as ..."."""
+    return f"it {verb}" if forward.is_taken else f"it {verb} not, as {why_not(forward)}"
+
+
 def _used_later(uses: Sequence[Use]) -> str:
     """Returns how bytes are used later: by operators, or only at the end."""
     if not all(u.is_fetched or u.is_handed_over for u in uses):

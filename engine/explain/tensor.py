@@ -8,10 +8,11 @@ from attrs import asdict, frozen
 
 from engine.explain.accesses import LATER_STAGES, Accesses, Use, accesses_of
 from engine.explain.overwrites import Forward, forwards_of
-from engine.explain.sentences import check_name, operator, readers, shape, shown, ticks, why_not
+from engine.explain.sentences import check_name, operator, outcome, readers, shape, shown, ticks
 from engine.lower.calls import Instruction, Role, Storage, Value
 from engine.planning.placed import PlacedPlan
 from engine.report.peak import peak_chunks
+from engine.text.tables import joined
 from engine.text.units import format_bytes
 
 NOWHERE = -1
@@ -84,7 +85,7 @@ class TensorStory:
 
     def text(self, most: int = 10) -> str:
         """Returns the explanation as lines of text, with at most `most` readers."""
-        return "\n".join(_lines(self, most)) + "\n"
+        return joined(_lines(self, most))
 
     def __str__(self) -> str:
         return self.text()
@@ -101,7 +102,7 @@ def _lines(story: TensorStory, most: int) -> Iterator[str]:
     yield from _life(story, most)
     if story.storage == Storage.ARENA.value:
         yield from _peak_lines(story)
-    yield from (f"  May be written over {shown(f.input)}: {_came_of(f)}." for f in story.forwards)
+    yield from (f"  May be written over {shown(f.input)}: {outcome(f, 'is')}." for f in story.forwards)
 
 
 def _place(story: TensorStory) -> Iterator[str]:
@@ -157,10 +158,6 @@ def _peak_lines(story: TensorStory) -> Iterator[str]:
         yield f"  It is not alive at the peak, tick {story.peak_tick}; {shown(story.heir)}, in its bytes, is."
     else:
         yield f"  It is not alive at the peak, tick {story.peak_tick}."
-
-
-def _came_of(forward: Forward) -> str:
-    return "it is" if forward.is_taken else f"it is not, as {why_not(forward)}"
 
 
 def explain_tensor(plan: PlacedPlan, name: str) -> TensorStory:

@@ -30,18 +30,7 @@ Versions = tuple[tuple[int, Converter | None], ...]
 None stands for a version that has the operator no longer.
 """
 
-FAMILIES = (
-    constant,
-    control,
-    elementwise,
-    index,
-    nn,
-    quantised,
-    recurrent,
-    reduce,
-    resize,
-    shape,
-)
+FAMILIES = (constant, control, elementwise, index, nn, quantised, recurrent, reduce, resize, shape)
 CONVERTERS: Mapping[str, Versions] = MappingProxyType({k: v for f in FAMILIES for k, v in f.CONVERTERS.items()})
 """The operators of the default domain by name."""
 

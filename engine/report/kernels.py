@@ -8,7 +8,7 @@ from engine.lower.calls import Call
 from engine.lower.costs import call_cost
 from engine.lower.kernel_choice import why_not_text
 from engine.planning.placed import PlacedPlan
-from engine.text.tables import in_columns
+from engine.text.tables import in_columns, joined
 from engine.text.units import counted
 
 
@@ -67,4 +67,4 @@ def kernel_table(plan: PlacedPlan) -> str:
     for use, call in zip(kernel_uses(plan), plan.lowered.calls, strict=True):
         why = why_not_text(plan.lowered, call)
         rows.append((use.operator, use.kind, use.backend, use.kernel, str(use.workspace_bytes), why))
-    return "".join(f"{line}\n" for line in in_columns(rows))
+    return joined(in_columns(rows))

@@ -21,7 +21,7 @@ from engine.report.parallelism import parallelism
 from engine.report.peak import PeakTensor, peak_of
 from engine.report.savings import Savings, nested_bytes, savings
 from engine.text.errors import BudgetError
-from engine.text.tables import in_columns
+from engine.text.tables import in_columns, joined
 from engine.text.units import agreed, counted, format_bytes
 
 LEAN_NODES = 4
@@ -92,7 +92,7 @@ class Report:
         if rest > 0:
             left = sum(t.bytes for t in self.peak_tensors[most:])
             lines.append(f"  ... and {rest} smaller ones, {format_bytes(left)}")
-        return "\n".join(lines) + "\n"
+        return joined(lines)
 
     def __str__(self) -> str:
         return self.text()

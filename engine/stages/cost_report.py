@@ -10,7 +10,7 @@ from engine.stages.cache import CacheStatistics
 from engine.stages.partial_graph import whole_graph
 from engine.stages.run import StagedExecutor
 from engine.stages.stage import Stage
-from engine.text.tables import in_columns
+from engine.text.tables import in_columns, joined
 from engine.text.units import format_bytes
 
 
@@ -65,7 +65,7 @@ class StageReport:
             f"({self.loss:+.1%}; its lower bound: {format_bytes(self.known_bound)})",
             f"plans kept {cache.plans} of {cache.size}; {cache.hits} asked for were there, {cache.misses} were made",
         ]
-        return "\n".join(lines) + "\n"
+        return joined(lines)
 
     def __str__(self) -> str:
         return self.text()

@@ -11,7 +11,7 @@ from allocator.bounds import refcount_peak
 from engine.cli.measure.processes import MODES, in_turn
 from engine.planning.placed import PlacedPlan
 from engine.system.process_memory import PAGE, whole_pages
-from engine.text.tables import in_columns
+from engine.text.tables import in_columns, joined
 from engine.text.units import format_bytes
 
 TOLERANCE = 0.05
@@ -92,7 +92,7 @@ class Measured:
         reasons = [_off(name, mode) for name, mode in modes.items() if mode.reason]
         dash = [_DASH] if any(_UNKNOWN in row[1:] for row in rows) else []
         floor = f"noise floor {format_bytes(self.noise_bytes)}; pages of {format_bytes(self.page_bytes)}"
-        return "".join(f"{line}\n" for line in (head, *in_columns(rows, {1, 2}), floor, *dash, *reasons))
+        return joined((head, *in_columns(rows, {1, 2}), floor, *dash, *reasons))
 
 
 def measure_plan(plan: PlacedPlan, arguments: Namespace, runs: int, pairs: int) -> Measured:
