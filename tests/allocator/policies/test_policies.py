@@ -28,8 +28,8 @@ solve = partial(solvers.solve, strategy="greedy_by_size")
 
 
 @frozen(eq=False)
-class Found:
-    """What a policy makes of a program."""
+class PlannedProgram:
+    """A program planned under a policy."""
 
     program: Program
     edges: list[Edge]
@@ -61,7 +61,7 @@ def dependences(program: Program, edges: list[Edge]) -> Dependences:
 
 def run(
     name: str, program: Program, *, views: bool = True, overwrite: bool = True, layout: tuple[int, int] = (1, 0)
-) -> Found:
+) -> PlannedProgram:
     """Runs a policy as the engine does. `layout`: alignment and padding."""
     program = by_levels(program) if name == "levels" else program
     edges = data_edges(program, views=views or name == "levels")
@@ -73,7 +73,7 @@ def run(
     chunks = derive(program, overwrite=overwrite, permit=permit)
     problem = to_problem(chunks, *layout)
     plan = asked.place(problem, touched, solve)
-    return Found(program, edges, asked, touched, chunks, problem, plan, asked.waits(problem, touched, plan))
+    return PlannedProgram(program, edges, asked, touched, chunks, problem, plan, asked.waits(problem, touched, plan))
 
 
 LAYOUTS = st.sampled_from([(1, 0), (4, 0), (1, 3), (4, 3)])

@@ -1,4 +1,4 @@
-"""Elementwise functions and reductions on vars, through a graph that only evaluates."""
+"""Elementwise functions and reductions, on a graph that computes each operator at once."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Functions on vars that look at, move and multiply elements, against numpy; run at once on a graph that evaluates."""
+"""Functions that view, move and multiply elements, against numpy, on a graph that computes at once."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +25,7 @@ def same(got: EagerVar, wanted: Any) -> None:
 
 @st.composite
 def keys(draw: st.DrawFn, shape: tuple[int, ...]) -> tuple[Key, ...]:
-    """Anything numpy takes for this shape out of integers, slices, an ellipsis and new axes."""
+    """Draws any key that numpy takes for this shape: integers, slices, an ellipsis and new axes."""
     bounds = st.none() | st.integers(-6, 6)
     steps = st.none() | st.sampled_from([-2, -1, 1, 2])
     key: list[Key] = []
