@@ -39,12 +39,6 @@ def floors(graph: StepGraph, before: Matrix) -> Column:
 
     These are the bytes that it reads and writes, without those that it may write over its inputs; and what something
     before it wrote that something behind it reads.
-
-    These are the bytes that it reads and writes, without those that it may write over its inputs; and what something
-    before it wrote that something behind it reads.
-
-    What it reads and writes, without what it may write over its inputs; and what something before it wrote that
-    something behind it reads.
     """
     total = np.zeros(len(graph), np.int64)
     later = _needed_later(graph, before)

@@ -6,11 +6,7 @@ from allocator.ordering.step_graph import StepGraph
 def depth_first(graph: StepGraph) -> tuple[int, ...]:
     """Returns a postorder from the writers of what is kept, then from other nodes that nothing waits for.
 
-    Starts stand in the given order.
-
-    Starts stand in the given order.
-
-    Of what a node waits for, what was added first is done first.
+    Starts stand in the given order. Of what a node waits for, what was added first is done first.
     """
     before, writes = graph.before.lists(), graph.writes.lists()
     ends = [node for node, chunks in enumerate(writes) if any(graph.kept[c] for c in chunks)]

@@ -8,9 +8,8 @@ from itertools import chain
 
 from attrs import define, field
 
-from engine.check.pieces import Piece, cut, cut_all
+from engine.check.pieces import Piece, Run, cut, cut_all, runs_of
 from engine.check.plans import PlanLike
-from engine.check.runs import Run, runs_of
 from engine.check.spans import Span
 from engine.text.errors import DataFlowError
 from ops.schema.schema import Kernel

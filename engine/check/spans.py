@@ -7,8 +7,8 @@ from typing import Generic, TypeVar
 from attrs import frozen
 
 from engine.check.byte_map import ByteMap
+from engine.check.pieces import Run, runs_of
 from engine.check.plans import PlaceLike, PlanLike
-from engine.check.runs import Run, runs_of
 from engine.lower.calls import Storage
 from ops.tensor.layout import Layout
 

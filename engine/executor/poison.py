@@ -13,7 +13,7 @@ from itertools import product
 
 import numpy as np
 
-from engine.check.runs import Run, runs_of
+from engine.check.pieces import Run, runs_of
 from engine.executor.binding import bind_call, kernel_state, run_call
 from engine.executor.programs import as_program
 from engine.executor.static import StaticExecutor

@@ -12,8 +12,7 @@ from engine.explain.overwrites import TAKEN, Forward, forwards_into, measured
 from engine.explain.peak import AliveTensor, ArenaPart, OtherPeak, alive_at, other_peak, parts
 from engine.explain.sentences import operator, saved, shape, shown, why_alive, why_not
 from engine.lower.calls import NotNested
-from engine.planning.placed import PlacedPlan
-from engine.planning.recomputed import Recomputed
+from engine.planning.placed import PlacedPlan, Recomputed
 from engine.report.peak import peak_chunks
 from engine.report.report import Report, report
 from engine.text.tables import in_columns

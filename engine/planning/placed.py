@@ -3,18 +3,19 @@
 from collections.abc import Mapping
 from itertools import chain
 
-from attrs import frozen
+from attrs import field, frozen
 
 from allocator.derive.chunks import Chunks
 from allocator.problem import Plan, Problem
 from allocator.steps import Program
 from engine.graph.deferred import Deferred, Entry
+from engine.graph.graph import Graph
 from engine.lower.calls import Lowered, Storage, Value, unread_inputs
 from engine.lower.order import Ordering
 from engine.lower.schedule import Schedule
 from engine.planning.options import DEFAULTS, Options
-from engine.planning.recomputed import Recomputed
 from engine.system.arrays import address
+from engine.text.units import agreed
 from ops.schema.body import bodies
 from ops.tensor.layout import Layout
 
@@ -29,6 +30,30 @@ class Place:
     storage: Storage
     owner: int
     layout: Layout
+
+
+@frozen
+class Recomputed:
+    """What runs again. `operators` has the names of those that run once more; `flops` estimates the operations that
+    this adds to a run, and `share` is their part of all other operations. `plain_bytes`: the arena without it.
+
+    `before` is the graph in which every operator runs once; `sequence` has the names, in that graph, of all that runs.
+    """
+
+    operators: tuple[str, ...]
+    flops: int
+    share: float
+    plain_bytes: int
+    before: Graph = field(repr=False)
+    sequence: tuple[str, ...] = field(repr=False)
+
+    @property
+    def text(self) -> str:
+        """What the budget costs, in words; another order alone may be enough to meet it."""
+        if not self.operators:
+            return "in another order, nothing runs again"
+        again = agreed(len(self.operators), "operator", "runs again", "run again")
+        return f"{again}, {self.share:.1%} more operations"
 
 
 @frozen(eq=False)

@@ -4,15 +4,18 @@ from attrs import frozen
 
 from allocator.progress import each
 from allocator.recompute.search import as_it_is, cheapest, smallest
-from allocator.recompute.work import RecomputeProblem
+from allocator.recompute.work import RecomputeProblem, work_of
+from allocator.steps import only_required
 from engine.graph.graph import Graph
-from engine.lower.calls import Lowered
+from engine.lower.calls import Call, Instruction, Lowered, arena_ids
+from engine.lower.costs import call_cost
 from engine.lower.order import in_order
+from engine.lower.steps import to_program
 from engine.planning.options import Options
 from engine.planning.placed import PlacedPlan
 from engine.planning.planner import lower_graph
 from engine.remat.trial import Trial, trial_of
-from engine.remat.work import work_in
+from ops.schema.body import bodies
 
 ROUNDS = 8
 """Schedules that are tried, at most: each aims lower by the bytes that the one before had too many."""
@@ -28,7 +31,7 @@ def plan_recomputed(graph: Graph, options: Options, budget: int, plain: PlacedPl
     if options.parallel or not options.reuse:
         return plain
     lowered = _in_order_of(lower_graph(graph, options), plain.lowered)
-    work = work_in(lowered, overwrite=options.overwrite, alignment=options.alignment)
+    work = _work_in(lowered, overwrite=options.overwrite, alignment=options.alignment)
     return _Planning(lowered, work, options, plain).within_or_smallest(budget)
 
 
@@ -87,3 +90,20 @@ def _in_order_of(lowered: Lowered, other: Lowered) -> Lowered:
         return lowered
     ticks = [c.tick for c in sorted(lowered.calls, key=lambda call: place[call.name])]
     return lowered if ticks == sorted(ticks) else in_order(lowered, ticks)
+
+
+def _work_in(lowered: Lowered, *, overwrite: bool = True, alignment: int = 1) -> RecomputeProblem:
+    """Returns the work of calls in their order, before anything is nested: step i is what runs in tick i.
+
+    What has a body inside, and a copy that no view asked for, is done once.
+    """
+    program = to_program(lowered, arena_ids(lowered))
+    cost = [0, *(call_cost(s) if isinstance(s, Call) else 0 for s in lowered.instructions), 0]
+    once = [s.tick for s in lowered.instructions if _runs_once(lowered, s)]
+    return work_of(program if overwrite else only_required(program), cost, once, alignment)
+
+
+def _runs_once(lowered: Lowered, instruction: Instruction) -> bool:
+    if not instruction.operators:
+        return not lowered.values[instruction.inputs[0]].is_view
+    return any(bodies(op.schema, op.attrs) for op in instruction.operators)

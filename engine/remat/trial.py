@@ -10,9 +10,8 @@ from engine.lower.calls import Lowered
 from engine.lower.costs import graph_cost
 from engine.lower.order import GIVEN
 from engine.planning.options import Options
-from engine.planning.placed import PlacedPlan
+from engine.planning.placed import PlacedPlan, Recomputed
 from engine.planning.planner import least_bytes, lower_graph, nestings, plan_lowered
-from engine.planning.recomputed import Recomputed
 from engine.remat.check import check_again
 from engine.remat.writing import write_again
 

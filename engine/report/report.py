@@ -13,8 +13,7 @@ from allocator.solvers.base import arena_bytes
 from engine.lower.calls import Role, Value
 from engine.lower.costs import graph_cost
 from engine.lower.order import Ordering
-from engine.planning.placed import PlacedPlan
-from engine.planning.recomputed import Recomputed
+from engine.planning.placed import PlacedPlan, Recomputed
 from engine.report.kernels import BackendShare, KernelUse, backend_shares, kernel_uses, shares_text
 from engine.report.layout_copies import Conversion, conversions
 from engine.report.parallelism import parallelism

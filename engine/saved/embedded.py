@@ -19,7 +19,7 @@ class EmbeddedPlan:
     """A saved plan. `options` are those of `SHAPING`; `order` has the ticks of calls that are not in the given order.
 
     Where operators run again, `again` has the names of all that runs, and the arena bytes without that (see
-    `engine.planning.recomputed`). Row i of `offsets` has the name of the value of chunk i, and its first byte. `memory`
+    `engine.planning.placed`). Row i of `offsets` has the name of the value of chunk i, and its first byte. `memory`
     is the digest of the problem. `source` says where the plan was read. If `required`, no other plan is made in its
     place. Sizes are bytes.
     """
