@@ -81,7 +81,7 @@ from ops.training.optimisers import OPS as OPTIMISE
 
 
 def index(*families: Iterable[OpSchema]) -> Mapping[str, OpSchema]:
-    """All schemas by name. Raises DuplicateOperatorError."""
+    """Returns all schemas by name. Raises DuplicateOperatorError."""
     schemas: dict[str, OpSchema] = {}
     for family in families:
         for schema in family:
@@ -170,7 +170,7 @@ REGISTRY = index(
 
 
 def find(name: str) -> OpSchema:
-    """The schema of that name. Raises UnknownOperatorError."""
+    """Returns the schema of that name. Raises UnknownOperatorError."""
     if name not in REGISTRY:
         raise UnknownOperatorError(f"no operator is named {name!r}")
     return REGISTRY[name]

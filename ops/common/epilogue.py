@@ -39,13 +39,13 @@ def limits(attrs: Attrs) -> tuple[float, ...]:
 
 
 def hold(y: Array, attrs: Attrs) -> Iterator[Thunk]:
-    """Steps that hold y between the bounds of the activation, where it has any."""
+    """Yields steps that hold y between the bounds of the activation, where it has any."""
     if attrs["activation"] == CLIP:
         yield partial(y.clip, constant(attrs["low"], y.dtype), constant(attrs["high"], y.dtype), y)
 
 
 def finish(sums: Array, y: Array, bias: Array | None, residual: Array | None, attrs: Attrs) -> Iterator[Thunk]:
-    """Steps that write y out of `sums`, which they use up; `y` may be the very residual."""
+    """Yields steps that write y out of `sums`, which they use up; `y` may be the very residual."""
     if bias is not None:
         yield partial(np.add, sums, bias, sums)
     if residual is not None:

@@ -44,7 +44,7 @@ def fold_cost(signature: Signature) -> Cost:
 
 
 def fold_scratch(signature: Signature, dtype: np.dtype[Any]) -> tuple[TensorSpec, TensorSpec]:
-    """Specs of the two temporaries of a fold in `dtype`: a block of the input, and what it folds to."""
+    """Returns the specs of the two temporaries of a fold in `dtype`: a block of the input, and its result."""
     size = max(1, min(signature.x.size, BLOCK_BYTES // 2 // dtype.itemsize))
     return TensorSpec((size,), dtype), TensorSpec((min(size, signature.y.size),), dtype)
 

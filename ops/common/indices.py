@@ -93,7 +93,7 @@ def position_bytes(shape: Shape) -> int:
 
 
 def along_axis(indices: Array, shape: Shape, axis: int, scratch: PositionScratch) -> Thunk:
-    """flat[i] = position in a dense tensor of `shape` of element i of `indices`, which replaces coordinate `axis`."""
+    """Computes flat[i] = position in a dense tensor of `shape` of element i of `indices`, its index along `axis`."""
     strides = element_strides(shape)
     others = tuple(0 if i == axis else s for i, s in enumerate(strides))
     return in_turn(
@@ -105,7 +105,7 @@ def along_axis(indices: Array, shape: Shape, axis: int, scratch: PositionScratch
 
 
 def rows(indices: Array, shape: Shape, batch_dims: int, scratch: PositionScratch) -> Thunk:
-    """flat[i] = row in a dense tensor of `shape`, batch dimensions first, that the tuple indices[i, :] names."""
+    """Computes flat[i] = row in a dense tensor of `shape`, batch axes first, that the tuple indices[i, :] names."""
     flat, term, strides = scratch.flat, scratch.term, element_strides(shape)
     thunks: list[Thunk] = [partial(flat.fill, 0)]
     for k, dim in enumerate(shape[batch_dims:]):

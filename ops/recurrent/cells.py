@@ -44,7 +44,7 @@ class Cell:
         return gates[:, first * self.hidden : (first + count) * self.hidden]
 
     def apply(self, which: int, x: Array) -> Iterator[Thunk]:
-        """Clips, then the activation of that number, in place."""
+        """Clips, and applies the activation of that number, in place."""
         limit = self.attrs["clip"]
         if limit is not None:
             yield from clipped(x, -limit, limit)

@@ -22,7 +22,7 @@ class Attribute:
     default: object = REQUIRED
 
     def read(self, value: object) -> object:
-        """The checked value. Raises AttributeValueError."""
+        """Returns the checked value. Raises AttributeValueError."""
         try:
             return self.convert(value)
         except (TypeError, ValueError, DtypeError) as error:
@@ -30,41 +30,41 @@ class Attribute:
 
 
 def integer(value: Any) -> int:
-    """A plain int; no bool, no float."""
+    """Returns a plain int; takes no bool, no float."""
     if isinstance(value, (bool, np.bool_)):
         raise TypeError("an integer is wanted")
     return int(value.__index__())
 
 
 def integers(value: Iterable[Any]) -> tuple[int, ...]:
-    """A tuple of plain ints."""
+    """Returns a tuple of plain ints."""
     return tuple(integer(v) for v in value)
 
 
 def number(value: Any) -> float:
-    """A float."""
+    """Returns a float."""
     return float(value)
 
 
 def numbers(value: Iterable[Any]) -> tuple[float, ...]:
-    """A tuple of floats."""
+    """Returns a tuple of floats."""
     return tuple(float(v) for v in value)
 
 
 def flag(value: Any) -> bool:
-    """A bool; 0 and 1 count."""
+    """Returns a bool; takes 0 and 1, too."""
     if value not in (0, 1, False, True):
         raise ValueError("true or false is wanted")
     return bool(value)
 
 
 def element_type(value: Any) -> np.dtype[Any]:
-    """A supported numpy dtype."""
+    """Returns a supported numpy dtype."""
     return as_dtype(value)
 
 
 def one_of(*choices: str) -> Callable[[Any], str]:
-    """One of the given words."""
+    """Returns a converter that takes one of these words."""
 
     def read(value: Any) -> str:
         if value not in choices:
@@ -75,7 +75,7 @@ def one_of(*choices: str) -> Callable[[Any], str]:
 
 
 def optional(convert: Callable[[Any], object]) -> Callable[[Any], object]:
-    """None, or what `convert` takes."""
+    """Returns a converter that takes None, or what `convert` takes."""
 
     def read(value: Any) -> object:
         return None if value is None else convert(value)

@@ -21,7 +21,7 @@ Terms = tuple[Term, ...]
 
 
 class Backward(Protocol):
-    """One use of an operator, seen from behind."""
+    """One use of an operator in the backward pass."""
 
     signature: Signature
     inputs: tuple[Tensor, ...]
@@ -46,13 +46,13 @@ class Backward(Protocol):
         """The gradient of the first output; zeros where nothing reads it."""
 
     def grad(self, output: int) -> Tensor:
-        """The gradient of an output; zeros where nothing reads it."""
+        """Returns the gradient of an output; zeros where nothing reads it."""
 
     def wants(self, position: int) -> bool:
-        """Whether the gradient of that input is wanted."""
+        """Returns whether the gradient of that input is wanted."""
 
     def known(self, position: int) -> Array | None:
-        """The data of an input that is a constant."""
+        """Returns the data of an input that is a constant, else None."""
 
     def terms(self, *makers: Callable[[], Tensor] | None) -> Terms:
         """Calls the makers of those inputs whose gradient is wanted; inputs without a maker get none."""
@@ -61,61 +61,61 @@ class Backward(Protocol):
         """Adds an operator; arrays and numbers become constants. Returns its outputs."""
 
     def apply1(self, schema: OpSchema, *operands: Tensor, **attrs: Any) -> Tensor:
-        """The same for operators of one output."""
+        """Adds an operator of one output; returns the output."""
 
     def constant(self, value: Array | float, like: TensorSpec) -> Tensor:
-        """A constant; a number takes the dtype of `like` and has no dimensions."""
+        """Adds a constant; a number takes the dtype of `like` and has no dimensions."""
 
     def zeros(self, spec: TensorSpec) -> Tensor:
-        """Zeros that need the bytes of one."""
+        """Returns zeros, views of one element."""
 
     def sum(self, x: Tensor, axes: Sequence[int] | None = None, keepdims: bool = True) -> Tensor:
-        """The sum over axes (over all where none are given)."""
+        """Returns the sum over axes (over all where they are None)."""
 
     def sum_to(self, x: Tensor, shape: Sequence[int]) -> Tensor:
-        """Summed over what broadcasting from `shape` had added."""
+        """Sums over the dimensions that broadcasting from `shape` has added or grown."""
 
     def reshape(self, x: Tensor, shape: Sequence[int]) -> Tensor:
-        """The elements in C order."""
+        """Returns the elements in C order."""
 
     def transpose(self, x: Tensor, perm: Sequence[int]) -> Tensor:
-        """The axes in the order `perm`."""
+        """Returns the axes in the order `perm`."""
 
     def expand(self, x: Tensor, shape: Sequence[int]) -> Tensor:
-        """Broadcast to `shape`."""
+        """Broadcasts to `shape`."""
 
     def slice(self, x: Tensor, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int]) -> Tensor:
-        """The elements starts:ends along each of `axes`."""
+        """Returns the elements starts:ends along each of `axes`."""
 
     def pad(self, x: Tensor, before: Sequence[int], after: Sequence[int]) -> Tensor:
-        """Zeros around x, so many before and after along each axis."""
+        """Adds zeros around x, so many before and after along each axis."""
 
     def concat(self, xs: Sequence[Tensor], axis: int) -> Tensor:
-        """One behind the other."""
+        """Joins vars along `axis`."""
 
     def cast(self, x: Tensor, dtype: np.dtype[Any]) -> Tensor:
-        """x in another dtype."""
+        """Returns x in another dtype."""
 
     def matmul(self, a: Tensor, b: Tensor) -> Tensor:
-        """Matrix products of the last two axes, as numpy's."""
+        """Returns matrix products of the last two axes, as numpy's."""
 
     def where(self, condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
-        """a where the condition holds, else b."""
+        """Returns a where the condition holds, else b."""
 
     def equal(self, a: Tensor, b: Tensor) -> Tensor:
-        """Whether a is b, element by element."""
+        """Returns whether a is b, element by element."""
 
     def exp(self, x: Tensor) -> Tensor:
-        """e to the power of x."""
+        """Returns e to the power of x."""
 
     def log(self, x: Tensor) -> Tensor:
-        """Natural logarithm."""
+        """Returns the natural logarithm."""
 
     def sqrt(self, x: Tensor) -> Tensor:
-        """Square root."""
+        """Returns the square root."""
 
     def abs(self, x: Tensor) -> Tensor:
-        """|x|"""
+        """Returns |x|."""
 
     def sign(self, x: Tensor) -> Tensor:
-        """-1, 0 or 1."""
+        """Returns -1, 0 or 1."""

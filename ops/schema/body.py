@@ -38,7 +38,7 @@ class Body(Protocol):
         """Work of one run."""
 
     def bind(self, inputs: tuple[Array, ...], outputs: tuple[Array, ...], workspace: Array) -> Thunk:
-        """The run from these arrays into those, all dense; no output shares bytes with anything else."""
+        """Returns the run from these arrays into those, all dense; no output shares bytes with anything else."""
 
 
 def _body(value: Any) -> Body:

@@ -102,12 +102,12 @@ Thunk = Callable[[], object]
 
 
 def no_workspace(_: Signature) -> int:
-    """For kernels that need nothing but their inputs and outputs."""
+    """Returns 0, for kernels that need nothing but their inputs and outputs."""
     return 0
 
 
 def no_packing(_: Signature, __: Mapping[int, Array]) -> tuple[Array, ...]:
-    """For kernels that read constants as they are."""
+    """Packs nothing, for kernels that read constants as they are."""
     return ()
 
 
@@ -126,27 +126,27 @@ def unless(accepts: Callable[[Signature], bool], reason: str) -> Callable[[Signa
 
 
 def no_overwrites(_: Signature) -> tuple[Overwrite, ...]:
-    """For operators whose outputs never take their inputs' bytes."""
+    """Permits no overwrite, for operators whose outputs never take their inputs' bytes."""
     return ()
 
 
 def overwrites_first(_: Signature) -> tuple[Overwrite, ...]:
-    """For operators whose first output may take the bytes of their first input from the first one on."""
+    """Permits the first output to take the bytes of the first input, from the first byte on."""
     return (Overwrite(0, 0),)
 
 
 def overwrites_either(_: Signature) -> tuple[Overwrite, ...]:
-    """For operators whose first output may take the bytes of the first input, or of the second."""
+    """Permits the first output to take the bytes of the first input, or of the second."""
     return (Overwrite(0, 0), Overwrite(0, 1))
 
 
 def no_views(_: Layout, signature: Signature) -> tuple[Layout | None, ...]:
-    """For operators whose outputs have bytes of their own."""
+    """Declares no view, for operators whose outputs have bytes of their own."""
     return (None,) * len(signature.outputs)
 
 
 def no_places(_: Layout, signature: Signature) -> tuple[Layout | None, ...]:
-    """For operators that compute their first output, or whose inputs need not lie in it."""
+    """Declares no place, for operators that compute their first output, or whose inputs need not lie in it."""
     return (None,) * len(signature.inputs)
 
 
@@ -166,37 +166,37 @@ Stripes = tuple[Stripe, ...]
 
 
 def one_stripe(signature: Signature, _: int) -> Stripes:
-    """For operators that are not cut."""
+    """Declares one stripe, for operators that are not cut."""
     return (Stripe(((),) * len(signature.inputs), (), signature.attrs),)
 
 
 def no_contiguity(_: Signature) -> tuple[int, ...]:
-    """For kernels that read any strides."""
+    """Declares no input as dense, for kernels that read any strides."""
     return ()
 
 
 def every_input_read(_: Signature) -> tuple[int, ...]:
-    """For kernels that read all of their inputs."""
+    """Declares all inputs as read after packing."""
     return ()
 
 
 def first_weights(_: Signature) -> tuple[int, ...]:
-    """For kernels that read nothing of input 1 but what they packed of it."""
+    """Declares input 1 as unread after packing: the kernel reads only what it packed of it."""
     return (1,)
 
 
 def any_strides(_: Layout) -> bool:
-    """For kernels that read inputs however they lie."""
+    """Accepts every layout."""
     return True
 
 
 def dense_only(layout: Layout) -> bool:
-    """For kernels that write dense outputs."""
+    """Accepts dense layouts only."""
     return layout.is_dense
 
 
 def all_contiguous(signature: Signature) -> tuple[int, ...]:
-    """For kernels that read dense inputs only."""
+    """Declares all inputs as dense."""
     return tuple(range(len(signature.inputs)))
 
 
@@ -241,26 +241,26 @@ class Kernel:
         return not self.unsupported(signature)
 
     def accepts(self, signature: Signature, position: int, layout: Layout) -> bool:
-        """Whether the kernel reads that input where it lies; if not, it is given a dense copy."""
+        """Returns whether the kernel reads that input where it lies; if not, it is given a dense copy."""
         return layout.is_dense or (position not in self.contiguous(signature) and self.reads(layout))
 
 
 GradientRule = Callable[[Any], tuple[Any, ...]]
-"""Of a `Backward` (ops/schema/backward.py): the gradient of each input, None where it is not wanted or always zero."""
+"""Maps a `Backward` (ops/schema/backward.py) to the gradient of each input; None where unwanted or always zero."""
 
 
 def no_gradient(_: Any) -> tuple[Any, ...]:
-    """For operators that cannot be differentiated, or whose rule nobody has written. Raises GradientError."""
+    """Raises GradientError, for operators that cannot be differentiated, or that have no rule."""
     raise GradientError("has no rule for its gradient")
 
 
 def zero_gradient(backward: Any) -> tuple[Any, ...]:
-    """For operators that are constant almost everywhere: no gradient flows through them."""
+    """Returns no gradient, for operators that are constant almost everywhere."""
     return (None,) * len(backward.inputs)
 
 
 def elementwise_cost(signature: Signature) -> Cost:
-    """One operation an output element; every operand is touched once."""
+    """Counts one operation an output element; every operand is touched once."""
     return Cost(sum(s.size for s in signature.outputs), signature.nbytes)
 
 
@@ -308,7 +308,7 @@ class OpSchema:
             raise self._named(error, specs) from error
 
     def infer_again(self, inputs: Specs, attrs: Attrs, constants: frozenset[int] = frozenset()) -> Signature:
-        """What `sign` gives for as many inputs of other shapes: `attrs` are all there, and as `sign` left them.
+        """Returns the signature of inputs of other shapes; `attrs` are complete, as `sign` leaves them.
 
         For one operator in many sizes: nothing that shapes do not decide is looked at again. Raises OpError as `sign`.
         """
@@ -318,7 +318,7 @@ class OpSchema:
             raise self._named(error, inputs) from error
 
     def forwards(self, signature: Signature) -> tuple[Overwrite, ...]:
-        """The overwrites that are declared. Raises SchemaError for one of an input or output that is not there."""
+        """Returns the declared overwrites. Raises SchemaError for one of an input or output that does not exist."""
         overwrites = self.overwrites(signature)
         for forward in overwrites:
             exists = forward.output in range(len(signature.outputs)) and forward.input in range(len(signature.inputs))
@@ -327,7 +327,7 @@ class OpSchema:
         return overwrites
 
     def kernel(self, signature: Signature, backends: Sequence[str] = PLAIN) -> Kernel:
-        """The first kernel that takes the signature, of the first of the back-ends that has one.
+        """Returns the first kernel that takes the signature, of the first of the back-ends that has one.
 
         Raises ShapeError where none does.
         """
@@ -347,7 +347,7 @@ class OpSchema:
         return tuple((k, k.unsupported(signature)) for k in asked[: asked.index(chosen)])
 
     def _named(self, error: OpError, inputs: Specs) -> OpError:
-        """The same error with the operator in front."""
+        """Returns the same error with the operator in front."""
         return type(error)(f"{self.name}({', '.join(map(str, inputs))}): {error}")
 
     def _check_arity(self, inputs: Specs) -> None:

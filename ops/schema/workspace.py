@@ -31,7 +31,7 @@ def bytes_of(temporaries: Callable[[_Signature], Iterable[TensorSpec]]) -> Calla
 
 
 def carve(workspace: Array, *specs: TensorSpec) -> tuple[Array, ...]:
-    """Dense arrays of these specs, in this order, inside the workspace."""
+    """Returns dense arrays of these specs, in this order, inside the workspace."""
     arrays, start = [], 0
     for spec in specs:
         arrays.append(workspace[start : start + spec.nbytes].view(spec.dtype).reshape(spec.shape))

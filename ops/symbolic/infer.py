@@ -150,7 +150,7 @@ def formula(lengths: Mapping[int, int], dims: Sequence[Dim], name: str) -> Dim |
 
 
 def _linear(lengths: Mapping[int, int], dim: Dim) -> Dim | str:
-    """(p d + r) // q; p and q follow from the two greatest samples: multiples of 64, so that nothing is rounded."""
+    """Returns (p d + r) // q; p and q follow from the two greatest samples, multiples of 64: nothing is rounded."""
     points = sorted((dim.samples[j], n) for j, n in lengths.items())
     (low, at_low), (high, at_high) = points[-2:]
     if high == low or at_high <= at_low:

@@ -53,7 +53,7 @@ class Parametric:
         raise NotImplementedError
 
     def numbered(self, number: "Callable[[Dim], int]") -> Any:
-        """The same with numbers."""
+        """Returns a copy with numbers."""
         raise NotImplementedError
 
 

@@ -143,7 +143,7 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
 
 
 def _numbers(signature: Signature) -> int:
-    """How many numbers are computed before any block: the rate alone, or what Adam makes of it and of the step."""
+    """Returns the number of scalars that are computed before any block: the rate alone, or three for Adam."""
     scalars = len(signature.inputs) - len(signature.outputs) - 1
     return 1 if scalars == 1 else 3
 

@@ -24,7 +24,7 @@ def philox_specs(words: Shape) -> tuple[TensorSpec, ...]:
 
 
 def philox_steps(first: int, seed: int, temporaries: tuple[Array, ...]) -> Iterator[Thunk]:
-    """Steps that draw the words of blocks of counters, from block number `first` on.
+    """Returns steps that draw the words of blocks of counters, from block number `first` on.
 
     `temporaries` are the words (blocks, 4, counters), a mask that is not read here, those of `philox_specs`, and one
     number, the step.
