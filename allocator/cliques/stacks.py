@@ -36,9 +36,6 @@ def bytes_in_stacks(clique: Clique, feasible: FeasibleOffsets, proved: int) -> i
 
     Where some quick order needs no more than `proved`, nothing is left to prove. Where there are tails, capacities
     between `proved` and that of the quick order are tried.
-
-    Where a quick look finds an order that needs no more, nothing is to be proved. Where there are tails, capacities
-    between what is known and what the quick look needs are tried.
     """
     rows = np.flatnonzero(clique.pinned == FREE).tolist()
     if not 0 < len(rows) <= _MOST_CHUNKS:

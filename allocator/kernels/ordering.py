@@ -316,7 +316,7 @@ def sweep(
 
 
 def expand(part: OrderPart, board: OrderState, table: StateTable, number: int, ceiling: int, heads: Ints) -> None:
-    """Visits all states that a node and a run lead to from one. They go to the heap, or to `heads` where there are any.
+    """Visits all states that a node and a run lead to from one.
 
     They go to the heap, or to `heads` where there are any.
     """

@@ -262,8 +262,6 @@ def settle(s: SkylineSearch) -> None:
     """Propagates what rose to the bodies that wait, then checks all cliques.
 
     Bodies that wait for each other could raise each other for long; the rounds are limited, which is sound.
-
-    Those that wait for each other could raise each other for long: after some rounds it ends, which is sound.
     """
     cursor = s.cursor
     rounds = ROUNDS

@@ -1,4 +1,4 @@
-"""Reads graphs inside ONNX nodes into bodies, for the converters of If, Loop and Scan. Step 6 of the walk.
+"""Reads graphs inside ONNX nodes into bodies, for the converters of If, Loop and Scan.
 
 Vars of the graphs around a body become captured inputs of it; constants stay constants.
 """

@@ -1,4 +1,4 @@
-"""Builds the graph, step 7 of the walk. A value is a var of the graph, or an array where everything is constant."""
+"""Builds the graph. A value is a var of the graph, or an array where everything is constant."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final

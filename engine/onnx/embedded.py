@@ -12,6 +12,7 @@ from attrs import frozen
 
 from allocator.io.instance import shown
 from allocator.solvers import STRATEGIES
+from engine.planning.options import DEFAULTS
 from engine.saved.embedded import FILE_KEYS, EmbeddedPlan
 from engine.saved.fingerprint import Identity, digest_of
 from engine.text.errors import PlanRefusedError
@@ -56,12 +57,11 @@ def plan_of(texts: Mapping[str, str], source: str, required: bool) -> EmbeddedPl
         raise read.fault("digest", "is not that of the calls and of their order")
     sums = {name: read.string("calls", name, calls[name]) for name in _DIGESTS}
     memory = sums.pop("memory")
-    options = read.object("options", read.json("options"), tuple(FILE_KEYS.values()))
     feeds, fetches = (read.pairs("calls", calls[name], read.string) for name in ("inputs", "outputs"))
     return EmbeddedPlan(
         identity=Identity(feeds, fetches, **sums),
         memory=memory,
-        options=tuple((name, _as_tuple(options[key])) for name, key in FILE_KEYS.items()),
+        options=read.options("options"),
         arena_bytes=arena_bytes,
         lower_bound=read.size("lower_bound"),
         strategy=read.strategy("strategy"),
@@ -114,6 +114,13 @@ class _Reader:
         if not isinstance(value, dict) or value.keys() != set(names):
             raise self.fault(key, f"is no object of {', '.join(names)}")
         return value
+
+    def options(self, key: str) -> tuple[tuple[str, Any], ...]:
+        """Returns the options of the plan; one that a file of an older version does not have has its default."""
+        stored = self.json(key)
+        if not isinstance(stored, dict) or not stored.keys() <= set(FILE_KEYS.values()):
+            raise self.fault(key, f"is no object of {', '.join(FILE_KEYS.values())}")
+        return tuple((n, _as_tuple(stored.get(k, getattr(DEFAULTS, n)))) for n, k in FILE_KEYS.items())
 
     def strategy(self, key: str) -> str:
         strategy = self.text(key)

@@ -1,7 +1,4 @@
-"""Data of tensors in files beside the model, or in the file of the model. The files are mapped, not read.
-
-Step 2 of the walk.
-"""
+"""Data of tensors in files beside the model, or in the file of the model. The files are mapped, not read."""
 
 import mmap
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Reads an ONNX file into a message, and checks what can be wrong with a file. Step 2 of the walk."""
+"""Reads an ONNX file into a message, and checks what can be wrong with a file."""
 
 from collections.abc import Iterator
 from pathlib import Path

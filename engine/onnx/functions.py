@@ -1,4 +1,4 @@
-"""Operators that other operators define: functions of the model, and those of onnx itself. Step 3 of the walk."""
+"""Operators that other operators define: functions of the model, and those of onnx itself."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

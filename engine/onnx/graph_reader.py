@@ -1,4 +1,4 @@
-"""Walks over the initializers and nodes of an ONNX graph, and converts them one by one. Step 5 of the walk.
+"""Walks over the initializers and nodes of an ONNX graph, and converts them one by one.
 
 A node is converted by the converter of its operator (`table`), or replaced by the body of its function (`functions`).
 """

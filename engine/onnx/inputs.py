@@ -1,4 +1,4 @@
-"""Inputs of an ONNX graph: which are fed, of which shapes, and which are fixed. Step 4 of the walk."""
+"""Inputs of an ONNX graph: which are fed, of which shapes, and which are fixed."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Reads an ONNX model into a graph: the public function, and the order of all steps. Step 1 of the walk."""
+"""Reads an ONNX model into a graph: the public function, and the order of all steps."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

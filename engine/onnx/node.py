@@ -1,4 +1,4 @@
-"""One ONNX node with the values of its inputs: the argument of a converter. Step 6 of the walk."""
+"""One ONNX node with the values of its inputs: the argument of a converter."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

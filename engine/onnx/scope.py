@@ -1,4 +1,4 @@
-"""Scopes of names while a model is read, and the order of the nodes in one. Step 5 of the walk.
+"""Scopes of names while a model is read, and the order of the nodes in one.
 
 The main graph, each branch inside it, and each body of a function have a scope.
 """

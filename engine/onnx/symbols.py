@@ -1,4 +1,4 @@
-"""Dimensions of a graph for those that an ONNX model leaves open. Step 4 of the walk, for `inputs`."""
+"""Dimensions of a graph for those that an ONNX model leaves open."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,4 @@
-"""The table of ONNX operators by converter and version of the operator set, and a check that a model needs no others.
-
-Step 3 of the walk.
-"""
+"""The table of ONNX operators by converter and operator set, and a check that a model needs no others."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType

@@ -1,4 +1,4 @@
-"""ONNX tensors as numpy arrays: element types, shapes, and data in files. Step 5 of the walk."""
+"""ONNX tensors as numpy arrays: element types, shapes, and data in files."""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Cuts large weights out of an ONNX message before protobuf copies them; they stay where they are in the file.
 
-Step 2 of the walk.
-
 In protobuf's wire format (https://protobuf.dev/programming-guides/encoding) a message is a row of fields; each begins
 with a number, 8 times the field's own plus what follows: 0 a varint, 1 eight bytes, 2 a length and so many bytes, 5
 four bytes. The numbers of ONNX's fields are those of onnx.proto: a model has a graph (7), a graph initializers (5), and

@@ -35,10 +35,11 @@ CALLS, SEARCH, LIMITS, AT_ONCE = "calls", "search", "limits", "at once"
 class About:
     """What other modules derive from an option of planning.
 
-    `help` is the help text of its flag; an option without one has no flag. The flag of a bool switches it off
-    (`--no-views`), and so its help text says. `least` is the least value of an integer. Where `decides_problem`, the
-    option decides which chunks there are and how large they are, so a saved plan keeps it, under `file_key` where that
-    is not its name. `saving` says what the default value does to save memory; "" where it saves none.
+    `help` is the help text of its flag; an option without one has no flag. The flag of a bool that is True by default
+    switches it off (`--no-views`), and so its help text says. `least` is the least value of an integer. Where
+    `decides_problem`, the option decides which chunks there are and how large they are, so a saved plan keeps it, under
+    `file_key` where that is not its name. `saving` says what the default value does to save memory; "" where it saves
+    none.
     """
 
     help: str = ""
@@ -216,8 +217,8 @@ def about(name: str) -> About:
 
 
 def flag(name: str) -> str:
-    """Returns the flag of an option on the command line; that of a bool switches it off."""
-    return f"--no-{name}" if FIELDS[name].type is bool else f"--{name}"
+    """Returns the flag of an option on the command line; that of a bool whose default is True switches it off."""
+    return f"--no-{name}" if FIELDS[name].default is True else f"--{name}"
 
 
 def _check_integer(name: str, value: object, least: int, most: int) -> None:

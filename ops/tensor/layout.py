@@ -139,10 +139,6 @@ def _dense_runs(layout: Layout) -> list[tuple[int, int]]:
     return runs
 
 
-CACHE_LINE = 64
-"""Bytes of a line of the processor's cache: kernels read whole lines, so that arrays begin at a line."""
-
-
 @lru_cache(maxsize=4096)
 def _dense(shape: Shape, itemsize: int) -> Layout:
     return Layout(0, shape, dense_strides(shape, itemsize), itemsize)

@@ -23,7 +23,7 @@ INTEGERS = SIGNED | UNSIGNED
 NUMBERS = FLOATS | INTEGERS
 BOOL = np.dtype("bool")
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
-"""float32 without its last 16 bits. Tensors are stored in it; what computes with them is `ops.stored`."""
+"""float32 without its last 16 bits. Tensors are stored in it; what computes with them is in `ops/half/`."""
 HALVES = frozenset((np.dtype("float16"), BFLOAT16))
 DTYPES = NUMBERS | {BOOL, BFLOAT16}
 

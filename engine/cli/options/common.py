@@ -150,7 +150,7 @@ def add_json(parser: ArgumentParser) -> None:
 def plan_options(arguments: Namespace) -> PlanOptions:
     """Returns the planner's options that the command line gives."""
     values = {name: getattr(arguments, _dest(name)) for name in _flagged()}
-    return cast(PlanOptions, {name: not v if FIELDS[name].type is bool else v for name, v in values.items()})
+    return cast(PlanOptions, {name: not v if FIELDS[name].default is True else v for name, v in values.items()})
 
 
 def defaults(adders: Collection[AddOptions], file: Path) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Files for speedscope, by the rules of its schema: stacks of the peak, and operators of each thread in turn.
 
-What speedscope itself says of them is tested in test_engine_exporters_speedscope_opened.py.
+What speedscope itself says of them is tested in test_speedscope_in_browser.py.
 """
 
 import json

@@ -47,7 +47,7 @@ def test_a_command_line_without_options_gives_the_defaults() -> None:
 @pytest.mark.parametrize("name", [name for name in FIELDS if about(name).help])
 def test_a_flag_sets_its_option_and_no_other(name: str) -> None:
     is_switch = FIELDS[name].type is bool
-    change: dict[str, Any] = {name: False if is_switch else OTHER_VALUES[name]}
+    change: dict[str, Any] = {name: not FIELDS[name].default if is_switch else OTHER_VALUES[name]}
     words = [flag(name)] if is_switch else [flag(name), str(change[name])]
     assert Options(**plan_options(parser().parse_args(["m.onnx", *words]))) == evolve(DEFAULTS, **change)
 

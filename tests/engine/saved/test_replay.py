@@ -136,7 +136,7 @@ def test_a_missing_text_is_named(key: str) -> None:
         ("offsets", "[" * 100_000, "is no JSON that a plan could be in"),
         ("arena_bytes", "true", "it: 'True' is no integer in [0, 4611686018427387904)"),
         ("arena_bytes", "9" * 5000, "is no JSON that a plan could be in"),
-        ("options", '{"alignment":64}', "is no object of alignment, padding, views"),
+        ("options", '{"alignment":64,"colour":1}', "is no object of alignment, padding, views"),
         ("order", "[1]", "'pkg.arenaplan.digest' is not that of the calls and of their order"),
         ("strategy", "tomorrow", "metadata 'pkg.arenaplan.strategy' is 'tomorrow', which is no strategy"),
         ("strategy", "zzz\x1b[31m" + "z" * 10_000, "metadata 'pkg.arenaplan.strategy' is 'zzz\\x1b[31mzzzz"),
@@ -147,6 +147,16 @@ def test_replay_tells_the_place_of_a_fault(key: str, text: str, place: str) -> N
     with pytest.raises(PlanRefusedError) as caught:
         plan_of(texts(chain()) | {PREFIX + key: text}, "it", False)
     assert place in str(caught.value) and str(caught.value).isprintable() and len(str(caught.value)) < 200
+
+
+def test_a_saved_plan_without_an_option_has_its_default() -> None:
+    graph = chain()
+    stored = texts_of(embed(engine.make_plan(graph, alignment=16)))
+    options = json.loads(stored[PREFIX + "options"])
+    del options["padding"]
+    older = plan_of(stored | {PREFIX + "options": json.dumps(options)}, "it", False)
+    assert older.options == plan_of(stored, "it", False).options
+    assert follow(graph, older, Options(alignment=16)).arena_bytes == older.arena_bytes
 
 
 def with_offsets(embedded: EmbeddedPlan, offsets: list[int]) -> EmbeddedPlan:
