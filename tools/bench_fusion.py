@@ -78,7 +78,7 @@ def _normalizations(graph: Graph) -> int:
 
 
 def text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """A line for each graph of each network."""
+    """Returns the table: a line for each graph of each network, then how far the outputs differ."""
     head = ["network", "graph", "operators", "arena, bytes", "median, ms", "least, ms", "change (median)", "Glow's"]
     body = [_line(row, key) for row in rows for key in ("built", "folded", "fused")]
     notes = (

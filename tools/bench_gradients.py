@@ -28,7 +28,7 @@ _REPEAT = 30
 
 
 def bind(name: str, arrays: list[Array], attrs: dict[str, Any]) -> Thunk:
-    """The kernel of an operator, bound to new outputs."""
+    """Returns the kernel of an operator, bound to these arrays and to new outputs."""
     schema = find(name)
     signature = schema.sign([spec_of(a) for a in arrays], attrs)
     kernel = schema.kernel(signature)
@@ -93,7 +93,7 @@ def movement() -> list[Case]:
 
 
 def measure(case: Case) -> dict[str, Any]:
-    """Least milliseconds of both, in turn."""
+    """Times both implementations in turn. Returns the least milliseconds of each."""
     name, arrays, attrs, theirs = case
     ours, tensors = bind(name, arrays, attrs), [torch.from_numpy(a) for a in arrays]
     times: tuple[list[float], list[float]] = ([], [])

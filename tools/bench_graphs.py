@@ -51,19 +51,19 @@ class Row:
 
 
 def network(name: str) -> Graph:
-    """The encoder is narrow: widths do not matter to the planner."""
+    """Returns the graph of a network. The encoder is narrow: widths do not matter to the planner."""
     return encoder(EncoderSize(layers=12, width=48)) if name == "encoder" else load_onnx(light_model(name))
 
 
 def sign_again(graph: Graph) -> None:
-    """What binding other shapes does for each operator."""
+    """Infers the outputs of each operator again, as is done when other shapes are bound."""
     for operator in graph.operators:
         signature = operator.signature
         operator.schema.infer_again(signature.inputs, signature.attrs, signature.constants)
 
 
 def phases(plan: ExecutionPlan) -> dict[str, Callable[[], object]]:
-    """What is done for each plan, each part from what the one before it gave."""
+    """Returns the phases of planning as functions. Each begins with the results of the phases before it."""
     lowered, ids = plan.lowered, plan.ids
     program = plan.program
     return {
@@ -89,7 +89,7 @@ def least(work: Callable[[], object], runs: int) -> float:
 
 
 def measure(name: str, runs: int = RUNS) -> Row:
-    """One network."""
+    """Plans a network. Returns the least seconds of each phase."""
     graph = network(name)
     plan = make_plan(graph)
     times = {phase: least(work, runs) for phase, work in phases(plan).items()}
@@ -97,7 +97,7 @@ def measure(name: str, runs: int = RUNS) -> Row:
 
 
 def show(rows: Iterable[Row]) -> str:
-    """A table."""
+    """Returns the rows as a table."""
     texts = [list(map(str, asdict(row).values())) for row in rows]
     names = list(Row.__annotations__)
     return "\n".join(in_columns([names, *texts], right=range(1, len(names))))

@@ -52,7 +52,7 @@ class Layer:
 
     @property
     def text(self) -> str:
-        """What it is, in a line."""
+        """The operator, its shapes and its strides, in one line."""
         shapes = " ".join("x".join(map(str, s.shape)) or "1" for s in self.signature.inputs[:2])
         steps = self.signature.attrs.get("strides", ())
         group = self.signature.attrs.get("group", 1)
@@ -62,7 +62,7 @@ class Layer:
 
 
 def layers(path: Path, operators: Sequence[str], level: int) -> list[Layer]:
-    """The sizes of these operators in a network, in the order of their first use."""
+    """Returns the sizes of these operators in a network, in the order of their first use."""
     graph = optimise(loaded(path)[0], level)
     wanted = [o for o in graph.operators if o.schema.name in operators]
     keys = [(o.schema.name, str(o.signature.inputs), str(dict(o.signature.attrs))) for o in wanted]
@@ -71,13 +71,13 @@ def layers(path: Path, operators: Sequence[str], level: int) -> list[Layer]:
 
 
 def _values(spec: TensorSpec, seed: int) -> Array:
-    """Seeded numbers, small enough that sums of many stay finite."""
+    """Returns seeded numbers, small enough that sums of many stay finite."""
     rng = np.random.default_rng(seed)
     return np.asarray(rng.standard_normal(spec.shape) / max(spec.shape, default=1), spec.dtype)
 
 
 def bind(kernel: Kernel, signature: Signature) -> Thunk:
-    """The kernel on arrays of its own, constants packed."""
+    """Binds the kernel to new arrays, with its constants packed."""
     inputs = tuple(_values(s, i) for i, s in enumerate(signature.inputs))
     outputs = tuple(np.empty(s.shape, s.dtype) for s in signature.outputs)
     room = np.empty(kernel.workspace(signature) + 64, np.uint8)
@@ -87,7 +87,7 @@ def bind(kernel: Kernel, signature: Signature) -> Thunk:
 
 
 def least(thunk: Thunk) -> float:
-    """Processor seconds of one call."""
+    """Returns the processor seconds of one call: the least average of some turns."""
     thunk()
     start = time.process_time()
     thunk()
@@ -102,7 +102,7 @@ def least(thunk: Thunk) -> float:
 
 
 def measure(number: int, layer: Layer, backends: Sequence[str]) -> Iterator[Row]:
-    """A row for each back-end that has a kernel."""
+    """Times a layer. Yields a row for each back-end that has a kernel."""
     schema, signature = layer.schema, layer.signature
     for backend in backends:
         kernel = next((k for k in schema.kernels if k.backend == backend and k.supports(signature)), None)
@@ -120,7 +120,7 @@ def measure(number: int, layer: Layer, backends: Sequence[str]) -> Iterator[Row]
 
 
 def table(rows: Sequence[Row], backends: Sequence[str]) -> Iterator[Sequence[str]]:
-    """A line a layer: milliseconds and GFLOP/s of each back-end; at the end the sums over a network."""
+    """Yields a line for each layer: milliseconds and GFLOP/s of each back-end; last, the sums over a network."""
     yield ["layer", "times", *(f"{b}, ms (GFLOP/s)" for b in backends)]
     for number in dict.fromkeys(r["number"] for r in rows):
         by_backend = {r["backend"]: r for r in rows if r["number"] == number}

@@ -42,12 +42,12 @@ _CONVOLUTIONS = {
 
 
 def normal(*shape: int) -> Array:
-    """Seeded normal numbers in float32."""
+    """Returns seeded normal numbers in float32."""
     return np.random.default_rng(len(shape)).standard_normal(shape, dtype=np.float32)
 
 
 def convolutions() -> Iterator[Case]:
-    """Both gradients of each convolution."""
+    """Yields two cases for each convolution: the gradients of its input and of its weight."""
     for name, (channels, size, filters, kernel, stride, group) in _CONVOLUTIONS.items():
         x, w, pad = normal(8, channels, size, size), normal(filters, channels // group, kernel, kernel), kernel // 2
         dy = normal(8, filters, *((size + 2 * pad - kernel) // stride + 1,) * 2)
@@ -68,14 +68,14 @@ def _convolution(tensors: tuple[Any, ...], window: tuple[Any, ...], mask: list[b
 
 
 def backward(function: Callable[..., Any], arrays: list[Array], dy: Array) -> Callable[[], Any]:
-    """The backward pass of a function of tensors, by autograd, whose forward pass has run."""
+    """Runs a function of tensors forward in PyTorch. Returns a function that runs its backward pass by autograd."""
     tensors = [torch.from_numpy(a).requires_grad_() for a in arrays]
     y, seed = function(*tensors), torch.from_numpy(dy)
     return lambda: torch.autograd.grad(y, tensors, seed, retain_graph=True)
 
 
 def others() -> Iterator[Case]:
-    """Batch and layer normalization, LRN, pooling, cross entropy."""
+    """Yields cases of batch and layer normalization, LRN, pooling and cross entropy."""
     functional = torch.nn.functional
     x, dy, c = normal(8, 64, 56, 56), normal(8, 64, 56, 56)[::-1].copy(), normal(64)
     statistics = [np.zeros_like(c), np.ones_like(c)]
@@ -109,7 +109,7 @@ def others() -> Iterator[Case]:
 
 
 def least(run: Callable[[], Any]) -> float:
-    """Processor seconds."""
+    """Returns the least processor seconds of some runs."""
     times = []
     run()
     for _ in range(_REPEAT):
@@ -120,7 +120,7 @@ def least(run: Callable[[], Any]) -> float:
 
 
 def measure(case: Case) -> dict[str, Any]:
-    """One row: milliseconds here and there, and bytes of workspace."""
+    """Times a case. Returns a row: milliseconds here and in PyTorch, and bytes of workspace here."""
     name, calls, theirs = case
     thunks: list[Thunk] = [bind(*call) for call in calls]
     signatures = [(find(n), find(n).sign([spec_of(a) for a in arrays], attrs)) for n, arrays, attrs in calls]

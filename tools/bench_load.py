@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def measure(path: Path, kind: str, level: int, rehearsed: bool) -> Row:
-    """What this process needs for one network; times are those of the clock."""
+    """Measures what this process needs to load and run one network. Times are those of the clock."""
     run = _onnxruntime if kind == ONNXRUNTIME else _ours
     if rehearsed:
         run(network_file(SMALL), kind, level)()
@@ -134,7 +134,7 @@ def _measured(path: Path, kind: str, level: int, *more: str) -> Row:
 
 
 def external_file(network: str) -> Path:
-    """The same network with its weights in one file beside it, each aligned to pages."""
+    """Makes a file of the same network whose weights lie in one file beside it, each aligned to pages."""
     source = network_file(network)
     path = source.with_name(f"{network}_external.onnx")
     if not path.exists():
@@ -147,7 +147,7 @@ def external_file(network: str) -> Path:
 
 
 def weight_bytes(network: str) -> int:
-    """Bytes of all initializers."""
+    """Returns the bytes of all initializers."""
     return int(sum(entry.nbytes for entry in engine.load_onnx(network_file(network)).constants.entries.values()))
 
 

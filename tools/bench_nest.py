@@ -63,12 +63,12 @@ class Row:
 
     @property
     def saved(self) -> float:
-        """Part of the arena that is not needed."""
+        """The share of the arena that nesting saves."""
         return 1 - self.nested_bytes / self.plain_bytes
 
 
 def built(name: str, batch: int, train: bool) -> Graph:
-    """A network of the zoo, or a step of training it."""
+    """Builds a network of the zoo, or a step of training it."""
     graph = NETWORKS[name](batch=batch, training=train)
     if train:
         engine.train_step(graph, graph.outputs["loss"], engine.SGD(0.01, momentum=0.9))
@@ -102,7 +102,7 @@ def run_times(graph: Graph, runs: int) -> tuple[float, float]:
 
 
 def measure(case: str, runs: int) -> Row:
-    """One network."""
+    """Plans and runs one network, with nesting and without. Returns its row."""
     name, batch, *train = case.split(":")
     graph = built(name, int(batch), bool(train))
     options = [Options(nest=nest) for nest in (False, True)]
@@ -132,7 +132,7 @@ def measure(case: str, runs: int) -> Row:
 
 
 def show(rows: Iterable[Row]) -> str:
-    """A table."""
+    """Returns the rows as a table."""
     names = (
         "network",
         "batch",

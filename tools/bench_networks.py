@@ -25,7 +25,7 @@ REPEAT = 5
 
 
 def measure_network(name: str) -> dict[str, Any]:
-    """One network, in seconds; the least of some repetitions, but for the first plan."""
+    """Times one network, in seconds: the first plan once, all else as the least of some repetitions."""
     graph = load_onnx(light_model(name))
     begin = time.perf_counter()
     plan = make_plan(graph)
@@ -43,7 +43,7 @@ def measure_network(name: str) -> dict[str, Any]:
 
 
 def measure_networks() -> list[Mapping[str, Any]]:
-    """Each in a process of its own."""
+    """Measures each network in a process of its own."""
     rows = []
     for name in each("network", NETWORKS):
         command = [sys.executable, "-m", "tools.bench_networks", name]

@@ -72,7 +72,7 @@ def measure(network: str) -> Row:
 
 
 def built(network: str) -> Graph:
-    """The graph of a network."""
+    """Builds the graph of a network, of its training step, or of a step that updates all weights at the end."""
     if network.startswith(LIGHT):
         return load_onnx(light_model(network.removeprefix(LIGHT)))
     if not network.startswith((TRAIN, LATE)):

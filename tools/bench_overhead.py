@@ -59,7 +59,7 @@ def _chain(length: int) -> Graph:
 
 
 def _bare_loop(executable: Executable) -> Callable[[], None]:
-    """The chain's numpy functions on the very same arrays, with nothing around them."""
+    """Returns a loop that calls the chain's numpy functions on the very same arrays, and does nothing else."""
     executor = executable.executor
     assert isinstance(executor, StaticExecutor), "a chain is run statically"
     functions = (np.absolute, np.negative)

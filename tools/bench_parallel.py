@@ -42,7 +42,7 @@ BRANCHES, RUNS = 8, 40
 
 
 def measure_costs() -> list[Row]:
-    """Bytes of each policy, and how many calls may run at once."""
+    """Measures the bytes of each policy, and how many calls may run at once."""
     graphs = {name: load_onnx(light_model(name)) for name in NETWORKS}
     graphs["encoder"] = encoder(seed=0)
     return [_cost(name, graph, policy) for name, graph in graphs.items() for policy in ("", *COLOURS, *POLICIES)]
@@ -95,7 +95,7 @@ def measure_running() -> list[Row]:
 
 
 def _ran(name: str, graph: Graph, feeds: Mapping[str, Any], blas: int) -> Row:
-    """At once on all processors, against the same plan in sequence on one thread with so many threads of BLAS."""
+    """Times a plan on all processors, and the same plan in sequence on one thread, with `blas` threads of BLAS."""
     exe = compile_graph(graph, parallel="exact", threads=cpus())
     alone = StaticExecutor(exe.plan, new_arena(exe.plan))
     sequence = evolve(exe, executor=alone) if blas == 1 else compile_graph(graph)
@@ -115,7 +115,7 @@ def _threads(exe: Executable) -> int:
 
 
 def wide_network(branches: int) -> Graph:
-    """As many equal convolutions side by side, concatenated; weights are seeded."""
+    """Builds a network of `branches` equal convolutions side by side, concatenated; weights are seeded."""
     rng, graph = np.random.default_rng(0), Graph("wide")
     x = graph.input("x", (1, 64, 56, 56))
     outputs = []
@@ -127,7 +127,7 @@ def wide_network(branches: int) -> Graph:
 
 
 def random_network(operators: int, width: int, seed: int = 0) -> Graph:
-    """Values of different sizes that fork, join, grow and shrink, at most `width` of them in use; none is left over."""
+    """Builds a random network: values fork, join, grow and shrink, and at most `width` of them are in use at a time."""
     rng, graph = np.random.default_rng(seed), Graph(f"random_{operators}_{width}")
     live = [graph.input("x", (64,))]
     while len(graph.operators) < operators:

@@ -52,7 +52,7 @@ class Row:
 
 
 def random_program(count: int, seed: int) -> Program:
-    """Step t writes value t and reads, for the last time, values that were drawn to live until t."""
+    """Makes a program whose step t writes value t. Each value is read for the last time in a random later step."""
     draw = random.Random(seed)
     reads: list[list[int]] = [[] for _ in range(count + 2 * ALIVE)]
     for value in range(count):
@@ -62,13 +62,13 @@ def random_program(count: int, seed: int) -> Program:
 
 
 def chain_program(count: int, _seed: int) -> Program:
-    """Each step overwrites what the step before it wrote, one byte further on."""
+    """Makes a program in which each step overwrites what the step before it wrote, one byte further on."""
     rest = (Step((v - 1,), (v,), (), (OverwriteForward(v, v - 1, 1),)) for v in range(1, count))
     return Program((Step(writes=(0,)), *rest), tuple(range(count, 0, -1)))
 
 
 def stack_program(count: int, seed: int) -> Program:
-    """Everything that is written is read by the last step."""
+    """Makes a program whose last step reads everything that the steps before it write."""
     draw = random.Random(seed)
     steps = (*(Step(writes=(v,)) for v in range(count)), Step(reads=tuple(range(count))))
     return Program(steps, tuple(draw.randint(1, 4096) for _ in range(count)))
@@ -78,14 +78,14 @@ INSTANCES = {"random": random_program, "chain": chain_program, "stack": stack_pr
 
 
 def timed(work: Callable[[], T]) -> tuple[T, float]:
-    """The result and its seconds."""
+    """Does the work. Returns its result, and the seconds that it took."""
     start = time.perf_counter()
     result = work()
     return result, time.perf_counter() - start
 
 
 def measure(instance: str, count: int, strategy: str, seed: int, alignment: int) -> Row:
-    """One instance through all phases."""
+    """Times all phases on one instance. Raises SystemExit where the plan is not valid."""
     program = INSTANCES[instance](count, seed)
     chunks, derive_s = timed(lambda: derive(program))
     problem, to_problem_s = timed(lambda: to_problem(chunks, alignment))
@@ -100,7 +100,7 @@ def measure(instance: str, count: int, strategy: str, seed: int, alignment: int)
 
 
 def show(row: Row) -> str:
-    """One line of the table."""
+    """Returns one line of the table."""
     phases = "".join(f"{getattr(row, phase):>14.3f}" for phase in PHASES)
     ratio = row.arena_bytes / row.lower_bound
     return f"{row.instance:<8}{row.chunks:>9}  {row.strategy:<16}{phases}{row.total_s:>10.3f}{ratio:>10.4f}"

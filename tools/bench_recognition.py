@@ -114,7 +114,7 @@ def _passed(graph: Graph, passes: Sequence[Any]) -> Graph:
 
 
 def text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """A line for each formula."""
+    """Returns the table, a line for each formula."""
     head = ["formula", "operators", "pieces, us", "fused, us", "one operator, us", "arena, bytes", "was", "difference"]
     return "\n".join(in_columns([head, *map(_line, rows)], right=range(1, 8)))
 

@@ -56,18 +56,18 @@ class Row:
 
     @property
     def kept(self) -> float:
-        """Bytes beside the parameters, of those of the plain plan."""
+        """Bytes beside the parameters, as a share of those of the plain plan."""
         return (self.arena - self.parameters) / (self.plain - self.parameters)
 
 
 def trained(name: str, batch: int) -> Graph:
-    """A network of the zoo, as a step of gradient descent with momentum."""
+    """Builds a network of the zoo, as a step of gradient descent with momentum."""
     graph = NETWORKS[name](batch=batch, training=True)
     return engine.train_step(graph, graph.outputs["loss"], engine.SGD(0.01, 0.9)).graph
 
 
 def chain(layers: int, width: int = 128, rows: int = 1024) -> Graph:
-    """Equal layers, whose activations are larger than their weights."""
+    """Builds a step of training a chain of equal layers, whose activations are larger than their weights."""
     graph, rng = Graph(f"chain{layers}"), np.random.default_rng(0)
     x = graph.input("x", (rows, width))
     for i in range(layers):
@@ -78,7 +78,7 @@ def chain(layers: int, width: int = 128, rows: int = 1024) -> Graph:
 
 
 def rows_of(name: str, graph: Graph, percents: Sequence[int]) -> Iterator[Row]:
-    """A row a budget, and one for the smallest arena where a budget is not reached."""
+    """Yields a row for each budget that is reached, and for the first that is not: it has the smallest arena."""
     plain = make_plan(graph, nodes=NODES)
     for percent in each("budget", percents, lambda percent: f"{percent} %"):
         row = _row(name, graph, plain, percent)
@@ -103,7 +103,7 @@ def _row(name: str, graph: Graph, plain: ExecutionPlan, percent: int) -> Row:
 
 
 def timed_rows(layers: int, steps: int) -> Iterator[Row]:
-    """A chain trained within budgets: the fastest of some steps, each in turn."""
+    """Trains a chain within budgets, in turn. Yields a row for each, with the seconds of its fastest step."""
     graph = chain(layers)
     plain = make_plan(graph, nodes=NODES)
     rows = [_row(graph.name, graph, plain, percent) for percent in TIMED]
@@ -121,7 +121,7 @@ def timed_rows(layers: int, steps: int) -> Iterator[Row]:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """A line a row."""
+    """Returns the table, a line for each row."""
     head = ("network", "operators", "budget", "arena MiB", "beside parameters", "again", "more operations", "planned s")
     lines = [(*head, "step ms")]
     for r in rows:

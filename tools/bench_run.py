@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def time_network(path: Path, arguments: Namespace) -> Iterator[Row]:
-    """A row for each back-end and number of threads."""
+    """Times a network. Yields a row for each back-end and number of threads."""
     graph, feeds = loaded(path)
     better = optimise(graph, arguments.optimise)
     arena = onnxruntime_activations(path)

@@ -75,7 +75,7 @@ class Startup:
 
 
 def random_problem(buffers: int, seed: int) -> Problem:
-    """One buffer begins in each tick and lives for 1 to 2 * ALIVE - 1 ticks."""
+    """Draws a problem: one buffer begins in each tick and lives for 1 to 2 * ALIVE - 1 ticks."""
     rng = np.random.default_rng(seed)
     begin = np.arange(buffers)
     end = begin + rng.integers(1, 2 * ALIVE, buffers)
@@ -84,7 +84,7 @@ def random_problem(buffers: int, seed: int) -> Problem:
 
 
 def instances(arguments: Namespace) -> Iterator[tuple[str, Instance, int]]:
-    """(name, buffers, capacity) of what is asked for."""
+    """Yields (name, instance, capacity) for each file and each number of random buffers that is asked for."""
     for path in arguments.paths:
         for file in sorted(path.rglob("*.csv")) if path.is_dir() else [path]:
             match = _CAPACITY.search(file.name) if arguments.capacity_from_name else None
@@ -95,7 +95,7 @@ def instances(arguments: Namespace) -> Iterator[tuple[str, Instance, int]]:
 
 
 def beginning(problem: Problem, most: int) -> Problem:
-    """The first buffers of a problem that has no overwrites and no conflicts; any other as it is."""
+    """Returns the first buffers of a problem, at most `most`; one with overwrites or conflicts is returned as it is."""
     if len(problem) <= most or len(problem.src) or problem.conflicts is not None:
         return problem
     columns = ("begin", "end", "size", "alignment", "pinned")
@@ -109,7 +109,7 @@ def load_kernels() -> None:
 
 
 def measure(name: str, problem: Problem, strategy: str, capacity: int, arguments: Namespace) -> Row:
-    """One strategy on one instance, after a short run that compiles what it needs."""
+    """Times one strategy on one instance, after a short run that compiles what it needs."""
     limits = {key: getattr(arguments, key) for key in ("seconds", "nodes") if key in arguments}
     row = Row(name, len(problem), strategy)
     try:
@@ -146,7 +146,7 @@ def _run(problem: Problem, strategy: str, capacity: int, seed: int, limits: dict
 
 
 def startup(name: str, instance: Instance, strategy: str, arguments: Namespace) -> Startup:
-    """Whole processes of the command `arenaplan solve`, reading the instance included."""
+    """Times whole processes of the command `arenaplan solve`, which also read the instance."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "instance.csv"
         formats.write(file, instance)
@@ -169,7 +169,7 @@ def _timed(work: Callable[[], T]) -> tuple[T, float]:
 
 
 def show(row: Row) -> str:
-    """One line of the table."""
+    """Returns one line of the table."""
     start = f"{row.instance:<22}{row.buffers:>9}  {row.strategy:<22}"
     if row.note:
         return f"{start}  {row.note}"
@@ -177,7 +177,7 @@ def show(row: Row) -> str:
 
 
 def show_startup(row: Startup) -> str:
-    """One line of the table of --startup."""
+    """Returns one line of the table of --startup."""
     return f"{row.instance:<22}{row.buffers:>9}  {row.strategy:<22}{row.cold_s:>14.3f}{row.warm_s:>10.3f}"
 
 

@@ -81,7 +81,7 @@ class Staged:
 
 
 def narrow_encoder() -> Graph:
-    """Twelve layers; batch and sequence are names."""
+    """Builds an encoder of twelve layers, whose batch and sequence are names."""
     return encoder(EncoderSize(layers=12, width=48, batch="batch", sequence="sequence"))
 
 
@@ -107,7 +107,7 @@ def least(works: Iterable[Callable[[], object]]) -> float:
 
 
 def measure(bench: Bench, runs: int = RUNS) -> Row:
-    """One network."""
+    """Times what new lengths cost in one network. Returns its row."""
     graph = bench.build()
     executor = staged_executor(engine.compile(graph))
     chosen = [bench.lengths[i % len(bench.lengths)] for i in range(runs)]
@@ -134,7 +134,7 @@ def measure(bench: Bench, runs: int = RUNS) -> Row:
 
 
 def staged_executor(exe: Executable) -> StagedExecutor:
-    """The executor of a graph with names."""
+    """Returns the executor of a graph whose lengths are names."""
     assert isinstance(exe.executor, StagedExecutor)
     return exe.executor
 
@@ -144,7 +144,7 @@ def _facts(graph: Graph, lengths: Lengths) -> Bindings:
 
 
 def bound_rows(bench: Bench) -> list[Cost]:
-    """What one plan for all lengths costs."""
+    """Returns what one plan for all lengths costs, for each choice of lengths."""
     exe = engine.compile(bench.build(), length_ranges=bench.bounds)
     return [
         Cost(
@@ -159,7 +159,7 @@ def bound_rows(bench: Bench) -> list[Cost]:
 
 
 def staged_rows() -> list[Staged]:
-    """The tail of a detector of 500 and of 4000 boxes, and a greedy decoder from two prompts."""
+    """Runs the tail of a detector on 500 and 4000 boxes, and a greedy decoder on two prompts. Returns their bytes."""
     rows = []
     executable = engine.compile(tail())
     for count in (500, 4000):
@@ -175,7 +175,7 @@ def staged_rows() -> list[Staged]:
 
 
 def boxes(count: int) -> dict[str, Array]:
-    """What the tail of a detector is fed."""
+    """Returns seeded inputs of the tail of a detector."""
     rng = np.random.default_rng(0)
     arrays = rng.standard_normal((1, count, 4)) * 4, rng.random((1, CLASSES, count)), rng.standard_normal((count, 64))
     fed = {n: a.astype(np.float32) for n, a in zip(("boxes", "scores", "features"), arrays, strict=True)}
@@ -188,7 +188,7 @@ def _staged(example: str, exe: Executable) -> Staged:
 
 
 def show(rows: Iterable[Row | Cost | Staged]) -> str:
-    """A table; numbers stand at the right."""
+    """Returns the rows as a table; numbers are aligned to the right."""
     records: list[dict[str, Any]] = [asdict(row) for row in rows]
     texts = [list(map(str, record.values())) for record in records]
     right = [i for i, value in enumerate(records[0].values()) if not isinstance(value, str)]

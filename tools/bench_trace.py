@@ -57,7 +57,7 @@ class Row:
 
 
 def columns(events: int) -> Trace:
-    """An operator a tick, which writes a tensor that lives for some ticks, in one of 64 slots."""
+    """Makes a trace: one operator a tick, each writes a tensor that lives for some ticks in one of 64 slots."""
     count = max(events // 4, 1)
     chunk = np.arange(count)
     size = 64 + chunk * 7919 % (_SLOT - 64)
@@ -83,7 +83,7 @@ def columns(events: int) -> Trace:
 
 
 def measure(name: str, events: int) -> Row:
-    """In this process, which should be a fresh one."""
+    """Measures one format in this process, which should be a fresh one."""
     source = columns(events)
     with TemporaryDirectory() as folder:
         file = Path(folder) / "trace"
@@ -109,14 +109,14 @@ def _write(name: str, trace: Trace, file: Path) -> None:
 
 
 def measure_afresh(name: str, events: int) -> Row:
-    """In a process of its own."""
+    """Measures one format in a fresh process."""
     command = [sys.executable, "-m", "tools.bench_trace", name, "--events", str(events), "--here"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return Row(**json.loads(done.stdout))
 
 
 def show(rows: Sequence[Row]) -> str:
-    """A table."""
+    """Returns the rows as a table."""
     titles = ["format", "events/s", "seconds", "file", "growth"]
     texts = [
         [

@@ -67,7 +67,7 @@ class Row:
 
 
 def measure(browser: Any, tensors: int, runs: int = RUNS) -> Row:
-    """One size."""
+    """Measures the page of a trace of so many tensors."""
     trace = synthetic_trace(tensors)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "page.html"
@@ -86,7 +86,7 @@ def measure(browser: Any, tensors: int, runs: int = RUNS) -> Row:
 
 
 def median(work: Callable[[], float], runs: int) -> float:
-    """Of some results."""
+    """Does the work `runs` times. Returns the median of its results."""
     return statistics.median(work() for _ in range(runs))
 
 
@@ -106,7 +106,7 @@ def _load(browser: Any, file: Path) -> float:
 
 
 def show(rows: Sequence[Row]) -> str:
-    """A table."""
+    """Returns the rows as a table."""
     records: list[dict[str, Any]] = [asdict(row) for row in rows]
     texts = [[f"{value:,}" for value in record.values()] for record in records]
     return "\n".join(in_columns([list(records[0]), *texts], right=range(len(records[0]))))

@@ -7,7 +7,7 @@ Row = Mapping[str, Any]
 
 
 def seconds(value: float) -> str:
-    """Three digits, no exponent."""
+    """Returns seconds as text: about two digits, without an exponent."""
     return f"{value:.2g}" if 0.0001 <= value < 99.5 else f"{value:.0f}" if value >= 99.5 else f"{value:.5f}"
 
 
@@ -19,7 +19,7 @@ def _cell(row: Row) -> str:
 
 
 def strategies_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
-    """A line a strategy, a column an instance."""
+    """Yields the table of strategies: a line for each strategy, a column for each instance."""
     names = list(dict.fromkeys(row["instance"] for row in rows))
     yield ["strategy", *names]
     for strategy in dict.fromkeys(row["strategy"] for row in rows):
@@ -28,7 +28,7 @@ def strategies_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
 
 
 def speed_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
-    """What was to be reached, and what was."""
+    """Yields the table of speed: the seconds that were the target, and those that were needed."""
     yield ["work", "target, s", "seconds", "arena / most bytes alive", "status"]
     for row in rows:
         if row.get("note"):
@@ -39,7 +39,7 @@ def speed_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
 
 
 def proofs_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
-    """Best arena and bound, in bytes."""
+    """Yields the table of proofs: the best arena and the best bound, in bytes."""
     yield ["instance", "most bytes alive", "proved lower bound", "arena", "above the bound", "seconds", "status"]
     for row in rows:
         gap = f"{row['arena_bytes'] / row['lower_bound'] - 1:.2%}"
@@ -63,7 +63,7 @@ def startup_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
 
 
 def costs_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
-    """A line a network, a column a policy: bytes as parts of those of the sequence, and how much may run at once."""
+    """Yields a line for each network: each policy's arena over that of the sequence, and calls that may run at once."""
     policies = list(dict.fromkeys(row["policy"] for row in rows))
     yield ["network", "sequence, bytes", *policies[1:]]
     for network in dict.fromkeys(row["network"] for row in rows):
@@ -77,7 +77,7 @@ def costs_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
 
 
 def planning_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
-    """A line a network, a column a policy: seconds, and the arena over that of the sequence, the first."""
+    """Yields a line for each size: seconds of planning with each policy, and its arena over that of the sequence."""
     policies = list(dict.fromkeys(row["policy"] for row in rows))
     yield ["operators, width", *policies]
     for size in dict.fromkeys((row["operators"], row["width"]) for row in rows):
@@ -102,7 +102,7 @@ def running_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
 
 
 def order_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
-    """A line a network: MiB of arenas in three orders, and of what is alive at once; a star where no order has less."""
+    """Yields a line for each network: MiB of arenas in three orders and of live bytes; a star marks proved orders."""
     yield [
         *("network", "operators", "arena, as given", "depth first", "memory order", "saved"),
         *("alive, as given", "memory order", "any order", "search, s"),
@@ -126,7 +126,7 @@ def order_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
 
 
 def nest_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
-    """A line a network: MiB of the arena with neither trick, with either, and with both; what was not copied."""
+    """Yields a line for each network: MiB of the arena with neither trick, with either, with both; and saved copies."""
     yield [
         *("network", "batch", "training", "neither", "nested", "memory order", "both", "saved"),
         *("computed in place", "MiB of them", "copies left"),
@@ -140,7 +140,7 @@ def nest_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
 
 
 def runs_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
-    """A line a network, back-end and number of threads: milliseconds of runs, and MB of activations."""
+    """Yields a line for each network, back-end and number of threads: milliseconds of runs, and MB of activations."""
     yield [
         *("network", "back-end", "threads", "arenaplan, ms", "onnxruntime, ms", "ratio", "ratio of the least"),
         *("arena, MB", "onnxruntime's, MB", "outputs differ by"),
@@ -156,7 +156,7 @@ def runs_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
 
 
 def loading_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
-    """A line a network and engine: MB of a process that loads a network and runs it, seconds to its first output."""
+    """Yields a line for each network and engine: MB of a process that loads and runs it, and seconds to its outputs."""
     yield [
         *("network", "weights in", "engine", "weights, MB", "before, MB", "peak while loading, MB"),
         *("above before / weights", "peak of the whole run, MB", "loaded, s", "first output after, s"),
@@ -186,13 +186,13 @@ TABLES: Mapping[str, Callable[[Sequence[Row]], Iterable[Sequence[str]]]] = {
 
 
 def markdown(rows: Iterable[Sequence[str]]) -> str:
-    """A table."""
+    """Returns rows as a table in Markdown; the first row is the head."""
     head, *body = (f"| {' | '.join(row)} |" for row in rows)
     return "\n".join((head, "|" + "---|" * (head.count("|") - 1), *body))
 
 
 def replaced(page: str, section: str, text: str) -> str:
-    """The page with other text between the two marks of a section."""
+    """Returns the page with `text` between both marks of a section. Raises SystemExit where it has no such section."""
     begin, end = f"<!-- {section} -->\n", f"\n<!-- end of {section} -->"
     before, _, rest = page.partition(begin)
     _, mark, after = rest.partition(end)

@@ -23,7 +23,7 @@ _QUIET = (
 
 
 def what_is_missing() -> str:
-    """What to install, in words; nothing if all is there."""
+    """Returns what must be installed, in words; empty if all is there."""
     if not _path():
         return "Chromium is not installed: apt-get install chromium"
     return "" if find_spec("playwright") else "playwright is not installed: pip install playwright"
@@ -31,7 +31,7 @@ def what_is_missing() -> str:
 
 @contextmanager
 def chromium() -> Iterator[Any]:
-    """A running browser, as Playwright's `Browser`. Raises RuntimeError where something is missing."""
+    """Runs a browser, as Playwright's `Browser`, inside the block. Raises RuntimeError where something is missing."""
     if why := what_is_missing():
         raise RuntimeError(why)
     with import_module("playwright.sync_api").sync_playwright() as driver:

@@ -38,7 +38,7 @@ def _run(arguments: Namespace) -> int:
 
 
 def _rows(model: Path, arguments: Namespace) -> list[Placements]:
-    """One row a batch. The last graph is held until the next is there, so that the two share their weights."""
+    """Returns one row for each batch. A graph is held until the next one is there, so that both share their weights."""
     rows, shapes = [], dict(arguments.shape)
     for batch in each("batch", arguments.batch):
         graph = at_batch(model, batch, shapes, arguments.seed)

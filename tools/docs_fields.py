@@ -16,7 +16,7 @@ class AttrsFields(griffe.Extension):
     """Adds a block of code with the fields to the docstring of each attrs class."""
 
     def on_class(self, *, cls: griffe.Class, **_: Any) -> None:
-        """Called by Griffe for each class that it has read."""
+        """Adds the fields of a class to its docstring. Griffe calls this for each class that it has read."""
         fields = [_told(a) for a in cls.attributes.values() if _is_field(a)]
         if cls.docstring is not None and fields and _BY & {d.callable_path for d in cls.decorators}:
             cls.docstring.value += "\n\n```python\n" + "\n".join(fields) + "\n```"

@@ -48,7 +48,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
-    """What is meant for a checkout becomes what is meant for readers of the site.
+    """Rewrites a page that is written for a checkout for readers of the site.
 
     Links to files of the top level lead to the pages that stand for them, links that are called after a file are called
     after its heading, and marks for our tests are taken out.
@@ -62,13 +62,13 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
 
 
 def _title(path: Path) -> str:
-    """The heading of a page of docs/; its name, where it is made while the site is built."""
+    """Returns the heading of a page of docs/, or its name if it is made while the site is built."""
     page = ROOT / "docs" / path
     return page.read_text().partition("\n")[0].removeprefix("# ") if page.exists() else path.name
 
 
 def commands_page() -> str:
-    """What `arenaplan COMMAND --help` prints, for each command."""
+    """Makes the page that shows what `arenaplan COMMAND --help` prints, for each command."""
     parts = [
         "# Subcommands",
         "What `arenaplan COMMAND --help` prints. [The command](../cli.md) explains it with examples.",
@@ -80,7 +80,7 @@ def commands_page() -> str:
 
 
 def help_text(command: str) -> str:
-    """The help of one command, `WIDTH` columns wide."""
+    """Returns the help of one command, `WIDTH` columns wide."""
     printed = io.StringIO()
     with (
         mock.patch.dict(os.environ, {"COLUMNS": WIDTH, "NO_COLOR": "1"}),
@@ -92,7 +92,7 @@ def help_text(command: str) -> str:
 
 
 def ops_page() -> str:
-    """Every function and class that `ops` exports, below the first sentence of the module that has it."""
+    """Makes the page of all that `ops` exports, below the docstrings of the modules that define it."""
     rooms = defaultdict(list)
     for name in ops.__all__:
         rooms[getattr(ops, name).__module__].append(name)
@@ -104,15 +104,15 @@ def ops_page() -> str:
 
 
 def _member(room: str, name: str) -> str:
-    """Asked for where it is written, as some functions have the name of their module."""
+    """Returns the reference of a name, by the module that defines it: some functions are called like their module."""
     return f"::: {room}.{name}\n    options:\n      heading: ops.{name}\n      toc_label: {name}"
 
 
 def top_level_page(name: str) -> str:
-    """A page of the top level, whose links lead from docs/."""
+    """Returns a page of the top level, whose links now lead from docs/."""
     return _LINK.sub(lambda m: f"]({_inside(m[1])}{m[2] or ''})", (ROOT / name).read_text())
 
 
 def _inside(target: str) -> str:
-    """Where a file that the top level links to stands in the site."""
+    """Returns where a file that the top level links to stands in the site."""
     return _TOP_LEVEL.get(target, target.removeprefix("docs/"))

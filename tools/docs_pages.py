@@ -41,7 +41,7 @@ class Ran:
 
     @property
     def is_right(self) -> bool:
-        """Whether the page tells the truth, or nothing."""
+        """True if the page shows no output, or what was printed."""
         return not self.is_shown or doctest.OutputChecker().check_output(self.shown, self.printed, doctest.ELLIPSIS)
 
 
@@ -74,7 +74,7 @@ def _tidy(printed: io.TextIOWrapper) -> str:
 
 
 def with_outputs(text: str, name: str, names: dict[str, object]) -> str:
-    """The page with what its blocks print; what is right already stays as it is."""
+    """Returns the page with what its blocks print. Output that is right already stays as it is."""
     parts, at = [], 0
     for ran in run_page(text, name, names):
         if not ran.is_right:
@@ -84,7 +84,7 @@ def with_outputs(text: str, name: str, names: dict[str, object]) -> str:
 
 
 def courses() -> list[list[Path]]:
-    """All pages, in the groups in which they are run: those of a course share names and files.
+    """Returns all pages, in the groups in which they are run: those of a course share names and files.
 
     The first page of a course lists the others in their order.
     """

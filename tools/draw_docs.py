@@ -35,7 +35,7 @@ _SHOWN = re.compile(r"!\[[^\]]*\]\((?:\.\./)?images/drawn/(\w+)\.svg\)")
 
 
 def pictures() -> Iterator[tuple[Path, str]]:
-    """Each picture that a page shows: its file, and what stands in it."""
+    """Yields each picture that a page shows: its file, and its SVG."""
     for pages in courses():
         if any(_SHOWN.search(page.read_text()) for page in pages):
             yield from _of_course(pages)
@@ -54,7 +54,7 @@ def _of_course(pages: Sequence[Path]) -> Iterator[tuple[Path, str]]:
 
 
 def _written(text: str, name: str) -> str:
-    """What a command of a page writes to NAME.svg; nothing where there is none."""
+    """Runs the command of a page that writes NAME.svg. Returns the SVG; empty if there is no such command."""
     command = re.search(rf"^arenaplan .* -o {name}\.svg$", text, re.MULTILINE)
     if not command:
         return ""
@@ -63,7 +63,7 @@ def _written(text: str, name: str) -> str:
 
 
 def trace_of(shown: Any) -> Trace:
-    """Of what a page made. Raises TypeError where it cannot be drawn."""
+    """Returns the trace of what a page made. Raises TypeError where it cannot be drawn."""
     if isinstance(shown, ExecutionPlan | Executable):
         return shown.trace()
     if isinstance(shown, tuple) and isinstance(shown[0], Problem):

@@ -117,12 +117,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def networks() -> tuple[str, ...]:
-    """By the names that they have here."""
+    """Returns the names of all networks, as they are called here."""
     return (*(PREFIX + name for name in NETWORKS), *TRAINED, *(LIGHT + name for name in LIGHT_MODELS))
 
 
 def collected(arguments: Namespace) -> Found:
-    """All that a file has. Imports are timed first, while nothing else runs."""
+    """Collects all that a file has. Imports are timed first, while nothing else runs."""
     began, values = time.perf_counter(), Found(import_engine=import_cost(arguments.imports), made_with=_made_with())
     values |= {section: {} for section in SECTIONS}
     with ThreadPoolExecutor(arguments.jobs) as pool:
@@ -150,7 +150,7 @@ def import_cost(times: int) -> Entry:
 
 
 def bench_ratios(rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
-    """What tools/bench_run.py wrote: time here over time in onnxruntime, the medians."""
+    """Returns ratios from rows of tools/bench_run.py: the median time here over that in onnxruntime."""
     return {f"{row['network']} {row['backend']} {row['threads']}": row["ratio_median"] for row in rows}
 
 
@@ -168,7 +168,7 @@ def golden(network: str, levels: Iterable[int], backends: Sequence[str]) -> dict
 
 
 def graph_of(network: str, small: bool = False) -> Graph:
-    """With seeded weights. Light models have one size."""
+    """Builds a network with seeded weights. The light models have one size only."""
     if network.startswith(LIGHT):
         return engine.load_onnx(seed_weights(read_model(light_model(network.removeprefix(LIGHT))).proto))
     name, _, asked = network.removeprefix(PREFIX).partition("?")
@@ -179,7 +179,7 @@ def graph_of(network: str, small: bool = False) -> Graph:
 
 
 def plan_entry(plan: ExecutionPlan) -> Entry:
-    """Numbers as they are; columns, calls and data as sums, and kernels counted, too."""
+    """Describes a plan: numbers as they are, kernels counted; columns, calls and data as digests."""
     report, problem = plan.report(), plan.problem
     return {
         "arena": plan.arena_bytes,
@@ -229,7 +229,7 @@ def _size(values: Found) -> str:
 
 
 def differences(old: Found, new: Found) -> Iterator[tuple[str, str, str, str]]:
-    """A row for each field of each entry; an entry that one file lacks is one row."""
+    """Yields a row for each field that differs; an entry that one file lacks is one row."""
     for section in SECTIONS:
         before, after = old[section], new[section]
         for name in sorted(before.keys() | after.keys()):
@@ -243,7 +243,7 @@ def differences(old: Found, new: Found) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _shown(what: str, one: Any, other: Any) -> tuple[str, str]:
-    """Both values, or what only one of them has."""
+    """Returns both values as text; of two tables, only the entries that differ."""
     if isinstance(one, dict) and isinstance(other, dict):
         return _only(one, other), _only(other, one)
     if what == "report" and isinstance(one, str) and isinstance(other, str):
@@ -264,7 +264,7 @@ def _report_differences(old: Mapping[str, Entry], new: Mapping[str, Entry]) -> I
 
 
 def _told_times(old: Found, new: Found) -> str:
-    """What may differ: imports, and times of bench_run where both files have them."""
+    """Returns a table of what may differ: times of imports, and of bench_run where both files have them."""
     texts = ("{seconds:.3f} s, {modules} modules".format(**side["import_engine"]) for side in (old, new))
     rows = [("import engine", *texts)]
     one, other = old.get("bench", {}), new.get("bench", {})
@@ -280,14 +280,14 @@ def _in_a_process(network: str, arguments: Namespace) -> Found:
 
 
 def _output(arguments: Sequence[str]) -> str:
-    """What Python prints, with the modules of this very tree. Raises CalledProcessError; errors are seen on stderr."""
+    """Runs Python with the modules of this very tree. Returns what it prints. Raises CalledProcessError."""
     environment = os.environ | ONE_THREAD | {"PYTHONPATH": str(ROOT)}
     command = [sys.executable, *arguments]
     return subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
 def _sum_of(*arrays: Array) -> str:
-    """SHA-256 of types, shapes and bytes."""
+    """Returns the SHA-256 of types, shapes and bytes."""
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(f"{array.dtype.name}{array.shape}".encode())
@@ -300,7 +300,7 @@ def _sum_of_text(text: str) -> str:
 
 
 def _made_with() -> dict[str, str]:
-    """What bits depend on besides the code."""
+    """Returns what the bits depend on besides the code: processor and versions."""
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text().splitlines() if cpuinfo.is_file() else []
     named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]

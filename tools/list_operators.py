@@ -40,7 +40,7 @@ _REASONS = (
 
 
 def operator_table() -> list[str]:
-    """One row an ONNX operator that is read: its name, the operator sets, how often its form changed."""
+    """Returns a row for each ONNX operator that is read: its name, its operator sets, where its form changed."""
     rows = ["| ONNX operator | operator sets | forms that differ from |", "|---|---|---|"]
     for name, versions in sorted(CONVERTERS.items()):
         rows.append(f"| {name} | {_range(versions)} | {_changes(versions)} |")
@@ -48,7 +48,7 @@ def operator_table() -> list[str]:
 
 
 def function_names() -> list[str]:
-    """Operators without a converter that onnx itself defines by others, which are read in their place."""
+    """Returns the operators without a converter that onnx defines by others; those are read in their place."""
     names = set()
     for schema in onnx().defs.get_all_schemas():
         by_others = schema.has_function or schema.has_context_dependent_function
@@ -58,7 +58,7 @@ def function_names() -> list[str]:
 
 
 def text_of_operators() -> str:
-    """The part of the page that depends on the importer alone."""
+    """Returns the part of the page that depends only on the importer."""
     head = [
         "# ONNX operators",
         "",
@@ -93,7 +93,7 @@ class Tally:
 
 
 def case_table(tallies: Mapping[str, Tally]) -> list[str]:
-    """One row an ONNX operator: our operators that run it, cases that pass, and cases out of scope by reason."""
+    """Returns a row for each ONNX operator: our operators that run it, cases that pass, refused cases by reason."""
     rows = ["| cases of | run by | pass | out of scope |", "|---|---|---|---|"]
     for name, tally in sorted(tallies.items()):
         refused = "; ".join(f"{n}: {reason}" for reason, n in sorted(tally.refused.items()))
@@ -131,7 +131,7 @@ def _run(case: Any) -> set[str]:
 
 
 def _reason(message: str) -> str:
-    """The reason, without the names of nodes and tensors."""
+    """Returns the reason of an error, without the names of nodes and tensors."""
     match = re.search("|".join(_REASONS), message)
     return match.group() if match else "the operator is not there"
 

@@ -51,7 +51,7 @@ def _rows(model: Path, arguments: Namespace) -> list[MemoryCost]:
 
 
 def _named(model: Path) -> Path:
-    """zoo:NAME for a NAME of the zoo, and for one that is no file either: the zoo then says what there is."""
+    """Returns zoo:NAME for a NAME of the zoo, and for a word that is no file: the error then lists the zoo's names."""
     name = str(model).partition("?")[0]
     is_name = name in NETWORKS or (name.isidentifier() and not model.exists())
     return Path(PREFIX + str(model)) if is_name else model

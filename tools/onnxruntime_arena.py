@@ -32,7 +32,7 @@ class Activations:
 
 
 def onnxruntime_activations(model: Path) -> Activations:
-    """Of the model with seeded inputs, on one thread. Raises CalledProcessError where it does not run."""
+    """Runs the model in onnxruntime on one thread, with seeded inputs. Raises CalledProcessError where that fails."""
     command = [sys.executable, "-m", "tools.onnxruntime_arena", str(model.absolute())]
     log = subprocess.run(command, check=True, capture_output=True, text=True, cwd=CHECKOUT).stderr
     sizes = [int(size) for size in _EXTENSION.findall(log.partition(_MARK)[2])]

@@ -38,7 +38,7 @@ def _light(name: str) -> ModelProto:
 
 
 def _quantised() -> ModelProto:
-    """ResNet-18 of the zoo, quantised by onnxruntime: codes and pairs of Q and DQ, a scale for each output channel."""
+    """Quantises ResNet-18 of the zoo by onnxruntime: codes and pairs of Q and DQ, a scale for each output channel."""
     with TemporaryDirectory() as folder:
         path = import_module("tests.helpers.onnx.quantised_models").quantised_model(resnet18(), Path(folder))
         return read_model(path).proto
@@ -64,7 +64,7 @@ NETWORKS: Mapping[str, Network] = MappingProxyType(
 
 
 def network_file(name: str) -> Path:
-    """The file of a network. Its weights keep activations at a deviation of about 1: no denormals, no infinities."""
+    """Returns the file of a network. Its activations keep a deviation of about 1: no denormals, no infinities."""
     path = FOLDER / f"{name}.onnx"
     if not path.exists():
         with Activity("making", str(path)):
@@ -76,6 +76,6 @@ def network_file(name: str) -> Path:
 
 
 def loaded(path: Path) -> tuple[Graph, dict[str, Array]]:
-    """The graph, and seeded inputs."""
+    """Returns the graph of a file, and seeded inputs."""
     graph = load_onnx(path)
     return graph, random_feeds(graph, 0, {})

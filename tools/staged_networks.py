@@ -21,13 +21,13 @@ class Weights:
     rng: np.random.Generator
 
     def draw(self, *shape: int, scale: float = 1.0) -> Array:
-        """Normally distributed, so that what is multiplied by them stays about as large where the scale is 1."""
+        """Draws normal weights. With scale 1, a product with them is about as large as what is multiplied."""
         inputs = shape[0] if len(shape) == 2 else math.prod(shape[1:])
         return (self.rng.standard_normal(shape) * scale / math.sqrt(inputs)).astype(np.float32)
 
 
 def detector(image: int | str = 128) -> Graph:
-    """Input "image" [1, 3, h, w]: features by convolution, boxes and scores of anchors, then as `tail`."""
+    """Builds a detector of "image" [1, 3, h, w]: features by convolution, boxes and scores of anchors, then a tail."""
     graph, weights = Graph("detector"), Weights(np.random.default_rng(0))
     x = graph.input("image", (1, 3, image, image))
     for channels in (16, 32, 64):
@@ -42,7 +42,7 @@ def detector(image: int | str = 128) -> Graph:
 
 
 def tail(boxes: int | str = "boxes") -> Graph:
-    """Inputs "boxes" [1, boxes, 4], "scores" [1, CLASSES, boxes] and "features" [boxes, 64].
+    """Builds the tail, of "boxes" [1, boxes, 4], "scores" [1, CLASSES, boxes] and "features" [boxes, 64].
 
     "kept" are rows (image, class, box) of those of a score above the input `least` that overlap no better one. Of
     those, as many as have a score above the input `sure`, best first: "shown" has their boxes, "scores" their scores,
@@ -85,14 +85,14 @@ class Decoder:
 
     @staticmethod
     def drawn(seed: int = 1) -> "Decoder":
-        """Random weights."""
+        """Returns a decoder with random weights."""
         weights = Weights(np.random.default_rng(seed))
         q, k, v = (weights.draw(WIDTH, WIDTH, scale=2.0) for _ in range(3))
         table, head = weights.draw(WORDS, WIDTH, scale=WORDS**0.5), weights.draw(WIDTH, WORDS)
         return Decoder(table, q, k, v, weights.draw(WIDTH, 4 * WIDTH), weights.draw(4 * WIDTH, WIDTH), head)
 
     def graph(self) -> Graph:
-        """Inputs "prompt" [n], "end" (a token) and "most" (of tokens in all). Output "tokens", with the prompt."""
+        """Builds the graph: inputs "prompt" [n], "end" (a token) and "most" (tokens in all), output "tokens"."""
         graph = Graph("decoder")
         prompt = graph.input("prompt", ("n",), "int64")
         end, most = (graph.input(name, (), "int64") for name in ("end", "most"))
@@ -112,7 +112,7 @@ class Decoder:
         return graph
 
     def _logits(self, tokens: Var) -> Var:
-        """Of the token behind the last one."""
+        """Returns the logits of the token behind the last one."""
         x: Var = ops.gather(self.table, tokens)
         last = x[-1:]
         scores = ops.softmax((last @ self.q) @ ops.transpose(x @ self.k) * WIDTH**-0.5)
@@ -121,7 +121,7 @@ class Decoder:
         return hidden @ self.head
 
     def numpy(self, prompt: Array, end: int, most: int) -> list[int]:
-        """The same."""
+        """Computes the same tokens as the graph, in numpy."""
         tokens: list[int] = prompt.tolist()
         while tokens[-1] != end and len(tokens) < most:
             x = self.table[tokens]

@@ -37,7 +37,7 @@ class Digits:
     labels: Array
 
     def batches(self, size: int, seed: int) -> Iterator[dict[str, Array]]:
-        """All of them in a new order, so many at a time; what is left over waits for the next epoch."""
+        """Yields all images in a new order, `size` at a time. Images that do not fill a batch are left out."""
         order = np.random.default_rng(seed).permutation(len(self.labels))
         for start in range(0, len(order) - size + 1, size):
             rows = order[start : start + size]
@@ -45,7 +45,7 @@ class Digits:
 
 
 def digits() -> tuple[Digits, Digits]:
-    """Those to learn from, and those to be tested with: of a seeded order the last."""
+    """Returns the images to learn from and those to test with; the latter are the last in a seeded order."""
     pixels, labels = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(labels))
     images, shown = (pixels[order] / 16).reshape(-1, 1, 8, 8).astype(np.float32), labels[order].astype(np.int64)
@@ -61,11 +61,11 @@ class Layers:
         self.rng = np.random.default_rng(seed)
 
     def weight(self, name: str, *shape: int, scale: float) -> Var:
-        """Normally distributed around 0."""
+        """Adds a parameter that is normally distributed around 0."""
         return self.graph.parameter(self.rng.normal(0.0, scale, shape).astype(np.float32), name)
 
     def convolution(self, x: Var, outputs: int, name: str) -> Var:
-        """3 x 3, batch normalization, ReLU."""
+        """Adds a 3 x 3 convolution, batch normalization and ReLU."""
         inputs = x.shape[1]
         x = ops.conv2d(x, self.weight(f"{name}/weight", outputs, inputs, 3, 3, scale=(2 / (9 * inputs)) ** 0.5), pads=1)
         ones, zeros = np.ones(outputs, np.float32), np.zeros(outputs, np.float32)
@@ -76,13 +76,13 @@ class Layers:
         return ops.relu(normalize(x, scale, bias, mean, variance))
 
     def linear(self, x: Var, outputs: int, name: str) -> Var:
-        """x @ w + b"""
+        """Adds x @ w + b."""
         weight = self.weight(f"{name}/weight", x.shape[1], outputs, scale=x.shape[1] ** -0.5)
         return x @ weight + self.graph.parameter(np.zeros(outputs, np.float32), f"{name}/bias")
 
 
 def network(batch: int, *, training: bool) -> Graph:
-    """Input "x": [batch, 1, 8, 8]. For training also "label", and the output "loss"; else the output "logits"."""
+    """Builds the network: "x" [batch, 1, 8, 8] to "logits"; in training, also from "label", to "loss" instead."""
     graph = Graph("digits")
     layers = Layers(graph, training=training)
     x = graph.input("x", (batch, 1, 8, 8))
@@ -98,14 +98,14 @@ def network(batch: int, *, training: bool) -> Graph:
 
 
 def trainer(batch: int) -> Graph:
-    """One step of training."""
+    """Builds a graph of one training step."""
     graph = network(batch, training=True)
     engine.train_step(graph, graph.outputs["loss"], engine.SGD(0.05, momentum=0.9, weight_decay=1e-4))
     return graph
 
 
 def accuracy(trained: Executable, tested: Digits) -> float:
-    """The share of images that are told right with the parameters as they are now."""
+    """Returns the share of images that are recognised with the parameters as they are now."""
     exe = engine.compile(network(len(tested.labels), training=False))
     held = trained.parameters
     exe.load({name: held[name] for name in exe.parameters})
@@ -113,7 +113,7 @@ def accuracy(trained: Executable, tested: Digits) -> float:
 
 
 def train(exe: Executable, learned: Digits, batch: int, epoch: int) -> float:
-    """One epoch; the mean loss."""
+    """Trains for one epoch. Returns the mean loss."""
     return float(np.mean([exe.run(feeds)["loss"] for feeds in learned.batches(batch, epoch)]))
 
 

@@ -40,7 +40,7 @@ NODES = 1_000_000
 
 
 def measured(*arguments: str, seconds: float | None = None, **environment: str) -> Mapping[str, list[Row]]:
-    """What a module of tools/ writes as JSON, in a process of its own."""
+    """Runs a module of tools/ in a process of its own. Returns the JSON that it writes."""
     with TemporaryDirectory() as folder:
         output = Path(folder) / "rows.json"
         say(" ".join(arguments))
@@ -52,7 +52,7 @@ def measured(*arguments: str, seconds: float | None = None, **environment: str) 
 
 
 def bench(*arguments: str) -> Sequence[Row]:
-    """The rows that bench_solvers finds, or one with a note where it takes too long."""
+    """Returns the rows that bench_solvers finds, or one with a note where it takes too long."""
     try:
         rows = measured("tools.bench_solvers", *arguments, seconds=MOST_SECONDS, OPENBLAS_NUM_THREADS="1")
     except subprocess.TimeoutExpired:
@@ -63,14 +63,14 @@ def bench(*arguments: str) -> Sequence[Row]:
 
 
 def instances(folder: Path) -> Mapping[str, tuple[str, ...]]:
-    """Name of a column -> what selects the instance in bench_solvers."""
+    """Returns for each column the arguments that select its instance in bench_solvers."""
     tight = {name: (str(folder / "minimalloc" / f"{name}.1048576.csv"),) for name in TIGHT}
     large = {name: (str(folder / "large" / f"{name}.csv"),) for name in ("somas_resnet50", "G_1", "Y_1")}
     return tight | large | {f"rand_{n // 1000}k": ("--random", str(n)) for n in RANDOM}
 
 
 def measure_strategies(folder: Path) -> Sequence[Row]:
-    """Every strategy on every instance, but for those that "best" passes over as too slow."""
+    """Measures every strategy on every instance, except where "best" would skip it as too slow."""
     rows: list[Row] = []
     for name, chosen in instances(folder).items():
         buffers = 0
@@ -85,7 +85,7 @@ def measure_strategies(folder: Path) -> Sequence[Row]:
 
 
 def measure_speed(folder: Path) -> Sequence[Row]:
-    """What must be quick."""
+    """Measures the cases that have a target in seconds."""
     of, rows = instances(folder), []
     works = [
         ("pushdown, 1,000,000 random buffers", (*of["rand_1000k"], "--strategy", "pushdown", "--repeat", "3"), "3"),
@@ -108,13 +108,13 @@ def measure_speed(folder: Path) -> Sequence[Row]:
 
 
 def measure_proofs(folder: Path) -> Sequence[Row]:
-    """The smallest arenas of the tight instances, as far as they are found and proved in a minute."""
+    """Measures the smallest arenas of the tight instances, as far as they are found and proved in a minute."""
     of = instances(folder)
     return [{**bench(*of[n], "--strategy", BEST, "--timeout", "60s")[0], "instance": n} for n in TIGHT]
 
 
 def measure_startup(folder: Path) -> Sequence[Row]:
-    """Whole processes: reading, planning with a short search, printing."""
+    """Times whole processes: reading, planning with a short search, printing."""
     of = instances(folder)
     works = (("A", "pushdown"), ("D", BEST), ("G_1", "pushdown"), ("G_1", BEST), ("Y_1", "pushdown"))
     return [
@@ -128,7 +128,7 @@ def measure_startup(folder: Path) -> Sequence[Row]:
 
 
 def measure_parallel(section: str) -> Sequence[Row]:
-    """One section of bench_parallel."""
+    """Measures one section of bench_parallel."""
     return measured("tools.bench_parallel", "--only", section)[section]
 
 
@@ -149,7 +149,7 @@ MEASURES: Mapping[str, Callable[[Path], Sequence[Row]]] = {
 
 
 def machine() -> str:
-    """What it was measured on, and when."""
+    """Returns the date, the processor and the versions of the measurement."""
     cpu = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
     model = next((line.partition(": ")[2] for line in cpu.splitlines() if line.startswith("model name")), "")
     versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba"))

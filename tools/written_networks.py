@@ -30,27 +30,27 @@ class Writer:
     tensors: list[Any] = field(factory=list)
 
     def node(self, op_type: str, inputs: Sequence[str], attributes: Mapping[str, Any] | None = None) -> str:
-        """The name of the output of a new node."""
+        """Adds a node. Returns the name of its output."""
         name = f"{op_type.lower()}_{len(self.nodes)}"
         self.nodes.append(helper.make_node(op_type, inputs, [name], name=f"{name}_node", **(attributes or {})))
         return name
 
     def array(self, array: Array) -> str:
-        """The name of a new initializer."""
+        """Adds an initializer. Returns its name."""
         name = f"weight_{len(self.tensors)}"
         self.tensors.append(numpy_helper.from_array(array, name))
         return name
 
     def zeros(self, *shape: int) -> str:
-        """A float32 initializer whose values are given later."""
+        """Adds a float32 initializer whose values are given later. Returns its name."""
         return self.array(np.zeros(shape, np.float32))
 
     def number(self, value: float) -> str:
-        """A float32 initializer without axes."""
+        """Adds a float32 initializer without axes. Returns its name."""
         return self.array(np.array(value, np.float32))
 
     def model(self, name: str, shape: Sequence[int], y: str, y_shape: Sequence[int]) -> ModelProto:
-        """With the input "x" and the output y, float32."""
+        """Returns the model with the input "x" and the output `y`, both float32."""
         x = helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)
         out = helper.make_tensor_value_info(y, TensorProto.FLOAT, y_shape)
         graph = helper.make_graph(self.nodes, name, [x], [out], self.tensors)
@@ -58,7 +58,7 @@ class Writer:
 
 
 def mobilenet_v2() -> ModelProto:
-    """x [1, 3, 224, 224] to 1000 classes, without a softmax."""
+    """Builds MobileNetV2: x [1, 3, 224, 224] to 1000 classes, without a softmax."""
     to = Writer()
     x, channels = _conv(to, "x", (3, STEM), 3, 2), STEM
     for expansion, wide, blocks, first in INVERTED:
@@ -102,7 +102,7 @@ def _conv(
 
 
 def encoder() -> ModelProto:
-    """x [1, 128, 384], embedded tokens, through 6 layers of 12 heads; post-norm, GELU by the error function."""
+    """Builds an encoder of x [1, 128, 384] with 6 layers of 12 heads; post-norm, GELU by the error function."""
     to, x = Writer(), "x"
     for _ in range(LAYERS):
         x = _norm(to, to.node("Add", [_attention(to, x), x]))
