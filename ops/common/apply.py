@@ -17,7 +17,7 @@ class GraphLike(Protocol):
 
     @property
     def constants(self) -> Mapping[Any, Array]:
-        """Arrays that never change, by var."""
+        """Returns the arrays that never change, by var."""
 
     def add(self, schema: OpSchema, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[Any, ...]:
         """Adds an operator; returns its outputs."""
@@ -34,11 +34,11 @@ class VarLike(Protocol):
 
     @property
     def graph(self) -> Any:
-        """The graph it belongs to (GraphLike)."""
+        """Returns the graph that the var belongs to (a GraphLike)."""
 
     @property
     def spec(self) -> TensorSpec:
-        """Shape and dtype."""
+        """Returns the shape and the dtype of the var."""
 
 
 V = TypeVar("V", bound=VarLike)

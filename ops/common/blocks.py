@@ -56,7 +56,7 @@ class Block:
 
     @property
     def x(self) -> Array:
-        """The first input."""
+        """Returns the first input."""
         return self.inputs[0]
 
     def number(self, value: float) -> Array:
@@ -79,24 +79,24 @@ class _Scratch:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype in which the block is computed."""
+        """Returns the dtype in which the block is computed."""
         dtype = self.signature.y.dtype
         return working_dtype(dtype) if self.widen else dtype
 
     @property
     def wide(self) -> int:
-        """Inputs that are widened: all or none."""
+        """Returns how many inputs are widened: all of them, or none."""
         return 0 if self.dtype == self.signature.y.dtype else len(self.signature.inputs)
 
     @property
     def size(self) -> int:
-        """Elements of one block."""
+        """Returns the number of elements of one block."""
         each = max(self.wide + self.temporaries, 1) * self.dtype.itemsize + self.masks
         return max(1, min(self.signature.y.size, BLOCK_BYTES // each // 64 * 64))
 
     @property
     def specs(self) -> tuple[TensorSpec, ...]:
-        """What is carved out of the workspace."""
+        """Returns the specs of the arrays that are carved out of the workspace."""
         column, mask = (TensorSpec((self.size,), d) for d in (self.dtype, BOOL))
         return (column,) * (self.wide + self.temporaries) + (mask,) * self.masks
 

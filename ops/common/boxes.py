@@ -27,7 +27,7 @@ class Box:
 
     @property
     def flat(self) -> slice:
-        """Its elements, in the tensor seen as one dimension."""
+        """Returns the elements of the box, as a slice of the tensor seen as one dimension."""
         return slice(self.start, self.start + math.prod(self.shape))
 
 

@@ -53,7 +53,10 @@ def like_input(dtypes: Dtypes) -> Infer:
 
 
 def broadcast(dtypes: Dtypes, out: np.dtype[Any] | None = None) -> Infer:
-    """Inputs of one dtype, broadcast together (numpy's rule); the output has dtype `out`, or that of the inputs."""
+    """Returns the inference for inputs of one dtype that are broadcast together (numpy's rule).
+
+    The output has dtype `out`, or else that of the inputs.
+    """
 
     def infer(inputs: Specs, _: Attrs) -> Specs:
         require_one_dtype(inputs, dtypes)

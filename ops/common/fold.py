@@ -60,7 +60,7 @@ class Fold:
 
     @property
     def count(self) -> int:
-        """How many elements are folded into one."""
+        """Returns how many elements are folded into one."""
         return prod(self.x.shape[a] for a in self.axes)
 
     def steps(self, function: np.ufunc, rows: Array, load: Load | None = None) -> tuple[Thunk, ...]:

@@ -59,7 +59,7 @@ def from_front(indices: Array, dim: int, ends: Array) -> Thunk:
 
 
 def element_strides(shape: Shape) -> tuple[int, ...]:
-    """Strides of a dense tensor, in elements."""
+    """Returns the strides of a dense tensor, in elements."""
     return tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
 
 

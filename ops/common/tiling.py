@@ -16,7 +16,7 @@ def cut(axis: int, first: int, last: int) -> Index:
 
 
 def counted(signature: Signature) -> int:
-    """Elements of all inputs that change, and of the output."""
+    """Returns the number of elements of the output and of all inputs that are not constants."""
     changing = (s for i, s in enumerate(signature.inputs) if i not in signature.constants)
     return signature.y.size + sum(s.size for s in changing)
 
@@ -56,9 +56,10 @@ def elementwise_stripes(signature: Signature, most: int) -> Stripes:
 
 
 def window_stripes(windows: Windows, axis: int, signature: Signature, residual: Sequence[int], most: int) -> Stripes:
-    """Rows of images: `axis` is the first spatial one of x and y; what a stripe reads beyond x is padded.
+    """Returns stripes of rows of images; `axis` is the first spatial one of x and y.
 
-    `residual` are the inputs that are like the output. No stripes where windows reach beyond the pads.
+    What a stripe reads beyond x is padded. `residual` are the inputs that have the output's shape. Returns one stripe
+    where windows reach beyond the pads.
     """
     rows = signature.y.shape[axis]
     wanted = -(-counted(signature) // max(most, 1))

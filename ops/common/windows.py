@@ -66,27 +66,27 @@ class Windows:
 
     @property
     def ndim(self) -> int:
-        """Number of spatial dimensions."""
+        """Returns the number of spatial dimensions."""
         return len(self.sizes)
 
     @property
     def padded(self) -> bool:
-        """Whether any window reaches outside the tensor."""
+        """Returns whether any window reaches outside the tensor."""
         axes = range(self.ndim)
         return any(self.begins) or any(self.reach(a, self.outputs[a]) > self.sizes[a] + self.begins[a] for a in axes)
 
     @property
     def pointwise(self) -> bool:
-        """Whether each output reads exactly the input at its own place."""
+        """Returns whether each output reads exactly the input at its own place."""
         ones = (1,) * self.ndim
         return self.kernel == ones and self.strides == ones and not any(self.begins) and not any(self.ends)
 
     def extent(self, axis: int) -> int:
-        """Elements from the first to the last of one window, inclusive."""
+        """Returns the number of elements from the first to the last of one window, inclusive."""
         return (self.kernel[axis] - 1) * self.dilations[axis] + 1
 
     def reach(self, axis: int, outputs: int) -> int:
-        """Elements that `outputs` neighbouring windows span."""
+        """Returns the number of elements that `outputs` neighbouring windows span."""
         return (outputs - 1) * self.strides[axis] + self.extent(axis) if outputs else 0
 
 
@@ -165,9 +165,9 @@ def _output(size: int, extent: int, stride: int, begin: int, end: int, *, ceil_m
 
 
 def tap_range(w: Windows, axis: int, tap: int, first: int = 0, last: int | None = None) -> tuple[slice, slice]:
-    """Outputs in [first, last) whose element number `tap` lies inside the tensor, and those elements.
+    """Returns the outputs in [first, last) whose element number `tap` lies inside the tensor, and those elements.
 
-    Outputs are counted from `first`; elements are counted in the tensor.
+    Outputs are counted from `first`; elements are counted from the start of the tensor.
     """
     stop = w.outputs[axis] if last is None else last
     shift, stride = tap * w.dilations[axis] - w.begins[axis], w.strides[axis]

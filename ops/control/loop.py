@@ -58,12 +58,12 @@ class _Form:
 
     @property
     def first_row(self) -> int:
-        """Which output of the body is the first that is a row."""
+        """Returns the index of the first output of the body that is a row."""
         return self.conditional + self.carried
 
     @property
     def rows(self) -> Specs:
-        """One row of each output that is made of rows."""
+        """Returns the spec of one row of each output that is made of rows."""
         return self.body.outputs[self.first_row :]
 
     def temporaries(self) -> tuple[TensorSpec, ...]:

@@ -61,7 +61,7 @@ class _Form:
 
     @property
     def captured(self) -> int:
-        """Where operands begin that every turn reads."""
+        """Returns the index of the first operand that every turn reads."""
         return self.states + len(self.inputs)
 
     def slots(self) -> tuple[Specs, Specs]:
@@ -118,7 +118,10 @@ def _workspace(signature: Signature) -> int:
 
 
 def _contiguous(signature: Signature) -> tuple[int, ...]:
-    """Rows are copied out of tensors, however they lie."""
+    """Returns the inputs that must be contiguous: all but those that are read row by row.
+
+    Rows are copied out of tensors, whatever their strides.
+    """
     form = _of(signature)
     return tuple(i for i in range(len(signature.inputs)) if not form.states <= i < form.captured)
 

@@ -55,7 +55,7 @@ _unsupported = unless(
 
 
 def _scratch_spec(signature: Signature) -> TensorSpec:
-    """The inputs of a block of tiles: (tiles, taps * channels, 14)."""
+    """Returns the spec of the inputs of a block of tiles: (tiles, taps * channels, 14)."""
     case = case_of(signature)
     tiles, tile = -(-case.pixels // PIXELS), _depth(case) * PIXELS * _FLOAT.itemsize
     most = _ROOM_BYTES if signature.inputs[1].nbytes <= _LARGE_ROOM_BYTES else _LARGE_ROOM_BYTES
@@ -76,7 +76,10 @@ def _aligned(shape: Shape) -> Array:
 
 
 def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
-    """Weights as panels of 32 output channels, (panels, taps * channels, 32), the last one filled up with zeros."""
+    """Returns the weights as panels of 32 output channels: (panels, taps * channels, 32).
+
+    The last panel is filled up with zeros.
+    """
     case = case_of(signature)
     weights = constants[1].reshape((case.out_channels, case.channels, case.taps)).transpose(2, 1, 0)
     panels = _aligned((-(-case.out_channels // CHANNELS), _depth(case), CHANNELS))
@@ -87,7 +90,10 @@ def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, 
 
 
 def _planes(case: ConvCase) -> tuple[Shape, Shape]:
-    """Height and width of an input and of an output; one row each where every output reads its own place alone."""
+    """Returns height and width of an input and of an output.
+
+    Where each output reads the input at its own place alone, each is one row.
+    """
     w = case.windows
     if w.pointwise:
         return (1, case.pixels), (1, case.pixels)
@@ -95,7 +101,11 @@ def _planes(case: ConvCase) -> tuple[Shape, Shape]:
 
 
 def bind_packed(call: Binding, limits: tuple[float, ...] = ()) -> Thunk:
-    """A fourth input is added; then what is negative is multiplied by one limit, or all is held between two."""
+    """Returns the thunk of a convolution out of packed weights.
+
+    A fourth input is added to the result. With one limit, negative results are multiplied by it; with two, results are
+    held between them.
+    """
     case = case_of(call.signature)
     inner, outer = _planes(case)
     x = call.x.reshape((case.batch, case.channels, *inner))

@@ -19,7 +19,7 @@ _SMALL = 7
 
 
 def _intrinsic(emit: Callable[..., None]) -> Any:
-    """A function of one tuple of words that becomes the LLVM code of `emit`."""
+    """Returns a function for compiled code, of one tuple of words, whose LLVM code `emit` writes."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         emit(builder, *(builder.extract_value(values[0], i) for i in range(len(signature.args[0]))))
@@ -32,7 +32,10 @@ def _intrinsic(emit: Callable[..., None]) -> Any:
 
 
 def _tile_intrinsic(pixels: int) -> Any:
-    """A function of words, bounds and `adds` that becomes a tile; the types of the last two decide what is emitted."""
+    """Returns a function for compiled code that computes a tile of so many pixels.
+
+    It takes words, bounds and `adds`; the types of the last two decide what code is written.
+    """
     emit = vectors.tile(pixels)
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -58,7 +61,7 @@ _small_tile = _tile_intrinsic(_SMALL)
 
 @register_jitable
 def _bits(first: int, last: int) -> int:
-    """A mask of the lanes [first, last), as far as they are in [0, 16)."""
+    """Returns a mask of the lanes [first, last), as far as they are in [0, 16)."""
     low, high = min(max(first, 0), 16), min(max(last, 0), 16)
     return ((1 << high) - 1) & ~((1 << low) - 1)
 
@@ -145,7 +148,7 @@ def _convolve(  # noqa: PLR0917 - arrays that differ in type cannot share a tupl
 
 
 def convolve(bounds: int, adds: bool) -> Compiled:
-    """As ops.convolution.packed_door.convolve says."""
+    """Returns the compiled function that `ops.convolution.packed_door.convolve` describes."""
     types: Any = numba.types
     read = (types.Array(numba.float32, n, "C", readonly=True) for n in (4, 3, 1, 4))
     x, panels, bias, residual = read

@@ -33,7 +33,7 @@ def _indices(numbers: Sequence[int]) -> Value:
 
 
 def _call(builder: Value, name: str, result: Value, arguments: Sequence[Value]) -> Value:
-    """A call of the intrinsic of LLVM that has this name."""
+    """Writes a call of the intrinsic of LLVM that has this name, and returns its result."""
     declared = builder.module.globals.get(name)
     if declared is None:
         declared = ir.Function(builder.module, ir.FunctionType(result, [a.type for a in arguments]), name)
@@ -69,7 +69,10 @@ def copy(builder: Value, source: Value, target: Value, read: Value, written: Val
 
 
 def halve(builder: Value, source: Value, target: Value, near: Value, far: Value, *lanes: Value) -> None:
-    """Every second of 32 floats; `near` of the first 16 and `far` of the last 16 are read, the lanes given written."""
+    """Writes code that copies every second of 32 floats.
+
+    It reads the lanes `near` of the first 16 floats and `far` of the last 16, and writes the lanes given.
+    """
     (written,) = lanes
     first = _load(builder, source, _mask(builder, near))
     last = _load(builder, builder.add(source, _word(4 * LANES)), _mask(builder, far))
@@ -78,7 +81,10 @@ def halve(builder: Value, source: Value, target: Value, near: Value, far: Value,
 
 
 def pick(builder: Value, source: Value, step: Value, target: Value, *lanes: Value) -> None:
-    """The same for floats that lie `step` bytes apart; `lanes` are those to be read and those to be written."""
+    """Writes code that copies 16 floats that lie `step` bytes apart.
+
+    `lanes` are two masks: the lanes to read and the lanes to write.
+    """
     read, written = lanes
     words = ir.VectorType(_WORD, LANES)
     hops = builder.mul(_splat(builder, step, words), ir.Constant(words, list(range(LANES))))
@@ -90,12 +96,13 @@ def pick(builder: Value, source: Value, step: Value, target: Value, *lanes: Valu
 
 
 def tile(pixels: int) -> Callable[..., None]:
-    """The emitter of a tile: y = bias + sum over the depth of panel x weights, for `pixels` of the panel's 14.
+    """Returns a function that writes the code of a tile: y = bias + panel x weights, summed over the depth.
 
-    Takes a builder, words, `bounds` and `adds`. The words: panel (depth, 14), weights (depth, 32), bias (channels,),
-    y (channels, pixels), each as an address; the depth (at least 1), the bytes from a channel of y to the next, the
-    pixels to write, the channels, the bytes from y to what is added to it where `adds` is set. At last what is below 0
-    is multiplied by bounds[0], where that is all, or the sums are held between the two bounds; NaN stays NaN.
+    The tile has `pixels` of the panel's 14. The function takes a builder, words, `bounds` and `adds`. The words: panel
+    (depth, 14), weights (depth, 32), bias (channels,), y (channels, pixels), each as an address; the depth (at least
+    1), the bytes from a channel of y to the next, the pixels to write, the channels, the bytes from y to the array that
+    is added to it where `adds` is set. At the end one bound multiplies what is below 0; two bounds hold the sums
+    between them. NaN stays NaN.
     """
 
     def emit(builder: Value, words: Sequence[Value], bounds: Sequence[Value], adds: bool) -> None:
@@ -133,7 +140,7 @@ class _Finish(NamedTuple):
     apart: Sequence[Value]
 
     def apply(self, builder: Value, row: Value, address: Value, lanes: Value) -> Value:
-        """The row as it is stored at an address."""
+        """Writes what is added and the limits of a row, and returns the row as it is stored at an address."""
         for distance in self.apart:
             row = builder.fadd(row, _load(builder, builder.add(address, distance), lanes))
         if len(self.limits) == 1:
@@ -145,7 +152,7 @@ class _Finish(NamedTuple):
 
 
 def _biases(builder: Value, bias: Value, channels: Value) -> list[Value]:
-    """The bias of a tile, one vector for 16 channels; 0 beyond the last one."""
+    """Returns the bias of a tile, one vector for 16 channels; lanes beyond the last channel are 0."""
     beyond = builder.shl(_word(-1), channels)
     lanes = builder.not_(beyond)
     parts = [builder.lshr(lanes, _word(LANES * v)) for v in range(WIDTH)]
@@ -179,7 +186,7 @@ def _products(
 
 
 def _step(builder: Value, sums: Sequence[Value], panel: Value, weights: Value) -> list[Value]:
-    """The sums after one step along the depth."""
+    """Writes one step along the depth, and returns the sums after it."""
     vectors, results = [], []
     for v in range(WIDTH):
         _ask(builder, _pointer(builder, weights, 4 * LANES * (WIDTH * _AHEAD + v), ir.IntType(8)))
@@ -198,7 +205,10 @@ def _ask(builder: Value, pointer: Value) -> None:
 
 
 def _transposed(builder: Value, rows: Sequence[Value]) -> list[Value]:
-    """Rows and lanes of 16 vectors exchanged: four perfect shuffles turn the bits of (row, lane) half around."""
+    """Returns 16 vectors with rows and lanes exchanged (a transposed matrix).
+
+    There are four perfect shuffles: together they exchange the bits of the row's number with those of the lane's.
+    """
     half = LANES // 2
     orders = [_indices([start + i // 2 + LANES * (i % 2) for i in range(LANES)]) for start in (0, half)]
     results = list(rows)

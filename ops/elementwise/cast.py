@@ -30,7 +30,10 @@ def _views(layout: Layout, signature: Signature) -> tuple[Layout | None, ...]:
 
 
 def _overwrites(signature: Signature) -> tuple[Overwrite, ...]:
-    """Elements that do not grow: going forward, each is read before its bytes are written."""
+    """Returns whether y may lie over x: yes, where elements do not grow.
+
+    Going forward, each element is read before its bytes are written.
+    """
     return (Overwrite(0, 0),) if signature.y.dtype.itemsize <= signature.x.dtype.itemsize else ()
 
 

@@ -62,23 +62,23 @@ class _Loop:
 
     @property
     def program(self) -> Program:
-        """The steps."""
+        """Returns the steps."""
         program: Program = self.signature.attrs["program"]
         return program
 
     @cached_property
     def signed(self) -> tuple[Signature, ...]:
-        """The signatures of the steps."""
+        """Returns the signatures of the steps."""
         return signatures(self.program, self.signature.inputs, self.signature.constants)
 
     @cached_property
     def buffers(self) -> tuple[int, ...]:
-        """The buffer of each step but the last."""
+        """Returns the buffer of each step but the last."""
         return assign_buffers(self.program, self.signed, len(self.signature.inputs))
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
-        """Bytes of an element of each buffer."""
+        """Returns the bytes of an element of each buffer."""
         sizes = [s.y.dtype.itemsize for s in self.signed]
         return tuple(
             max(size for size, buffer in zip(sizes, self.buffers, strict=False) if buffer == number)
@@ -87,7 +87,7 @@ class _Loop:
 
     @cached_property
     def size(self) -> int:
-        """Elements of one block."""
+        """Returns the number of elements of one block."""
         y = self.signature.y
         whole = sum(s.dtype.itemsize for s in self.signature.inputs if s.shape == y.shape)
         each = whole + y.dtype.itemsize + sum(self.widths)
@@ -95,7 +95,7 @@ class _Loop:
 
     @cached_property
     def at_output(self) -> int:
-        """The buffer that lies in the output, or -1 where there is none, or `apart` says that none shall.
+        """Returns the buffer that lies in the output; -1 where there is none, or the attribute `apart` forbids it.
 
         It saves a buffer; but then the output may not be written over what is read later.
         """
@@ -105,12 +105,12 @@ class _Loop:
 
     @property
     def first_write(self) -> int:
-        """The first step that writes into the output."""
+        """Returns the first step that writes into the output."""
         return self.buffers.index(self.at_output) if self.at_output >= 0 else len(self.buffers)
 
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
-        """The kernel of each step, of numpy: others cost too much to call for a block."""
+        """Returns the kernel of each step, always numpy's: others cost too much to call for a block."""
         return tuple(step.schema.kernel(s, (NUMPY,)) for step, s in zip(self.program, self.signed, strict=True))
 
     def of_block(self, number: int, operands: Sequence[TensorSpec], shape: Shape) -> Signature:
@@ -120,7 +120,7 @@ class _Loop:
 
     @cached_property
     def carved(self) -> tuple[TensorSpec, ...]:
-        """The buffers, and the workspace of the steps, which is needed by one step at a time."""
+        """Returns the specs of the buffers, and of one workspace that the steps use in turn."""
         byte = np.dtype("uint8")
         most = max(map(self._workspace, range(len(self.program))))
         own = (0 if buffer == self.at_output else width for buffer, width in enumerate(self.widths))
@@ -128,7 +128,7 @@ class _Loop:
         return tuple(TensorSpec((n,), byte) for n in sizes)
 
     def _workspace(self, number: int) -> int:
-        """Bytes that a step needs for its largest block."""
+        """Returns the bytes of workspace that a step needs for its largest block."""
         y = self.signature.y
         operands = [
             s.with_shape((self.size,) if s.shape == y.shape else () if s.size == 1 else (self.size,))

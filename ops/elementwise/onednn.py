@@ -26,7 +26,7 @@ class Function:
     posts: tuple[Post, ...] = ()
 
     def describe(self, at: Library, attributes: Any) -> Any:
-        """See `Case`."""
+        """Returns the library's descriptor of the function; see `Case`."""
         both, f = self.x.descriptor(at), self.function
         arguments = (at.engine, c.INFERENCE, f.algorithm, both, both, f.alpha, f.beta, attributes)
         return at.new("primitive_desc", "eltwise_forward_primitive_desc_create", *arguments)

@@ -108,7 +108,10 @@ def output_buffer(program: Program, signed: Sequence[Signature], of: Sequence[in
 
 
 def overwritable(program: Program, signed: Sequence[Signature], inputs: Specs, first: int) -> Iterator[int]:
-    """Inputs over which the output may be written, where step `first` is the first to write there: none reads later."""
+    """Yields the inputs over which the output may be written, where step `first` is the first to write there.
+
+    No later step reads them.
+    """
     last = last_readers(program)
     for value, spec in enumerate(inputs):
         if spec == signed[-1].y and last.get(value, -1) <= first and permitted(program[first], signed[first], value):

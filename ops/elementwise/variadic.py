@@ -77,7 +77,10 @@ def _mean_gradient(b: Backward) -> Terms:
 
 
 def _extreme_gradient(b: Backward) -> Terms:
-    """Inputs that are all the extreme share its gradient evenly (as torch.maximum, and as torch.amax over a stack)."""
+    """Returns the gradients of a maximum or minimum: all inputs that are the extreme share it evenly.
+
+    torch.maximum does the same, and torch.amax over a stack.
+    """
     chosen = [b.cast(b.equal(x, b.y), b.signature.y.dtype) for x in b.inputs]
     share = b.dy / reduce(operator.add, chosen)
 

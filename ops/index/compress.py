@@ -26,7 +26,7 @@ from ops.tensor.spec import BOOL, Shape, TensorSpec, normalize_axis
 
 
 def _source(x: TensorSpec, attrs: Attrs) -> tuple[Shape, int]:
-    """The shape out of which slices are taken, and the axis along which they are."""
+    """Returns the shape out of which slices are taken, and the axis along which they are taken."""
     return ((x.size,), 0) if attrs["axis"] is None else (x.shape, normalize_axis(attrs["axis"], x.ndim))
 
 

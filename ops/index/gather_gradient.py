@@ -71,7 +71,7 @@ def _require_shape(dy: TensorSpec, wanted: Shape) -> None:
 
 
 def _wide(signature: Signature) -> tuple[TensorSpec, ...]:
-    """float16 is added up in float32: both tensors in it. Else none."""
+    """Returns the specs of both tensors in float32 where x is float16, which is added up in float32; else none."""
     specs = (signature.x, signature.y)
     return tuple(s.with_dtype(_SINGLE) for s in specs) if signature.x.dtype == _HALF else ()
 

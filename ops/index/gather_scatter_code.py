@@ -95,7 +95,7 @@ def _line(args: Any, picks: int, places: Any, turns: Any, part_of_row: Any) -> N
 
 @jitable
 def _line_of_singles(args: Any, picks: int, places: Any, turns: Any) -> None:
-    """Does the same where elements of four bytes are gathered, with one index each."""
+    """Runs turns [first, last) of the innermost loop, where elements of four bytes are gathered with one index each."""
     data_step, index_step, flat_step = args.data_step, args.index_step, args.flat_step
     pick, size = record_at(picks, PICK), args.index_bytes
     dim, step = pick.dim, pick.step

@@ -13,10 +13,10 @@ Compiled = Callable[[Array, Array, Array], None]
 
 @cache
 def add_rows(dtype: np.dtype[Any]) -> Compiled:
-    """f(rows, places, sums): sums[i, places[j]] += rows[i, j] for all i and j, in this order.
+    """Returns f(rows, places, sums): sums[i, places[j]] += rows[i, j] for all i and j, in this order.
 
-    `rows` (I, J, N) and `sums` (I, K, N) are dense float32 or float64, `places` (J,) dense int64 below K. What is read
-    may be read-only.
+    `rows` (I, J, N) and `sums` (I, K, N) are dense float32 or float64, `places` (J,) dense int64 below K. `rows` and
+    `places` may be read-only.
     """
     import numba  # noqa: PLC0415 - half a second to load, and only this kernel wants it
 

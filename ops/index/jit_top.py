@@ -13,10 +13,10 @@ Compiled = Callable[[Array, Array, Array, bool], None]
 
 @cache
 def top_k(dtype: np.dtype[Any]) -> Compiled:
-    """f(data, values, places, largest): the best k elements of each row, best first, and where they stand.
+    """Returns f(data, values, places, largest), which finds the best k elements of each row, and their places.
 
-    `data` (rows, n) and `values` (rows, k) are dense arrays of `dtype`, `places` (rows, k) is of int64. Of equal
-    elements the first is the better one.
+    `data` (rows, n) and `values` (rows, k) are dense arrays of `dtype`, `places` (rows, k) is of int64. The best comes
+    first; of equal elements the first is the better one.
     """
     import numba  # noqa: PLC0415 - half a second to load, and only this kernel wants it
 

@@ -15,7 +15,7 @@ _RUN = 16
 
 @cache
 def unique(dtype: np.dtype[Any]) -> Compiled:
-    """f(x, in_order, order, spare, inverse, first, counts): the number of distinct slices x[:, i, :].
+    """Returns f(x, in_order, order, spare, inverse, first, counts), which counts the distinct slices x[:, i, :].
 
     `x` (outer, n, inner) is a dense array of `dtype`, maybe read-only; all others are int64[n]. Distinct slices are
     numbered in ascending order (lexicographically in C order) where `in_order` is set, else as they first occur:
@@ -34,7 +34,7 @@ def unique(dtype: np.dtype[Any]) -> Compiled:
 
 
 def _before(x: Array, a: int, b: int) -> bool:
-    """Whether slice a stands before slice b."""
+    """Returns whether slice a stands before slice b."""
     for o in range(x.shape[0]):
         for i in range(x.shape[2]):
             p, q = x[o, a, i], x[o, b, i]

@@ -22,10 +22,10 @@ def mark_specs(marks: int, count: int) -> tuple[TensorSpec, ...]:
 
 
 def position_steps(marks: Array, first: int, temporaries: Sequence[Array], total: Array) -> Iterator[Thunk]:
-    """Steps that append the flat positions of marks (bools in one dimension, the first one at `first`).
+    """Yields steps that append the flat positions of marks (bools in one dimension, the first one at `first`).
 
-    They stand at the beginning of the last temporary, as many as there is room for; `total` (1,) counts all. Each
-    element writes its position to the slot of the next mark: the last one that does so is that mark itself.
+    The positions stand at the beginning of the last temporary, as many as there is room for; `total` (1,) counts all.
+    Each element writes its position to the slot of the next mark: the last one that does so is that mark itself.
     """
     numbers, slots, out = temporaries
     for a, b in pieces(len(marks), max(len(numbers), 1)):

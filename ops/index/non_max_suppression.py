@@ -29,7 +29,7 @@ _OPTIONS = (("max_output", INT64), ("iou_threshold", _SINGLE), ("score_threshold
 
 
 def _share(value: Any) -> float:
-    """A number from 0 to 1."""
+    """Returns a number from 0 to 1. Raises DataError for others."""
     share = number(value)
     if not 0 <= share <= 1:
         raise DataError(f"an IoU threshold lies between 0 and 1, and {share} does not")
@@ -50,7 +50,7 @@ def _check(inputs: Specs) -> None:
 
 
 def _most(inputs: Specs, attrs: Attrs) -> int:
-    """Rows for which there is room; by default as many as there can be."""
+    """Returns the number of rows that the output has room for; by default as many as there can be."""
     batch, classes, n = inputs[1].shape
     if attrs["most"] is not None:
         return int(attrs["most"])
@@ -123,7 +123,7 @@ def _suppress(call: Binding) -> Thunk:
 
 
 def _cost(signature: Signature) -> Cost:
-    """At most: each box of a class compared with each that is kept, ten operations each time."""
+    """Returns the largest cost: each box of a class is compared with each that is kept, ten operations each time."""
     flops = 10 * signature.x.shape[1] * signature.y.shape[0]
     return Cost(flops, sum(s.nbytes for s in signature.inputs + signature.outputs))
 

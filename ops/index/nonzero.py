@@ -27,7 +27,7 @@ from ops.tensor.spec import BOOL, Array, TensorSpec
 
 
 def _room(signature: Signature) -> TensorSpec:
-    """A piece of the mask that says which elements are not zero."""
+    """Returns the spec of a piece of the mask that says which elements are not zero."""
     return TensorSpec((min(signature.x.size, CACHE_BYTES),), BOOL)
 
 
@@ -41,7 +41,7 @@ def _masks(x: Array, room: Array) -> Iterator[tuple[Box, Array, Thunk]]:
 
 
 def _whole(x: Array) -> Iterator[tuple[Box, Array, Thunk]]:
-    """The same for dense bools, which are their own mask."""
+    """Yields the one piece of dense bools, which are their own mask."""
     yield Box((0,), (x.size,), 0), x.reshape(-1), nothing
 
 

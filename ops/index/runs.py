@@ -60,7 +60,7 @@ class Runs:
         return total
 
     def _rename(self, total: int, first: Array, inverse: Array, counts: Array) -> None:
-        """Numbers runs by their first places."""
+        """Gives each run a new number, in the order of first places."""
         names, lengths, by_place, firsts = self.rooms
         names.fill(0)
         np.put(names, firsts[:total], 1)

@@ -88,7 +88,11 @@ def _scatter_nd(call: Binding) -> Thunk:
 
 
 def _gradient(b: Backward, scatter: OpSchema, pick: Callable[[], Tensor]) -> Terms:
-    """What was written over gets nothing. Where indices name an element twice, all that might have been it get it."""
+    """Returns the gradients of a scatter; elements that were written over get 0.
+
+    Where indices name an element twice, each update that may have been written last gets the gradient. Raises
+    GradientError for a reduction that has no rule.
+    """
     reduction = b.attrs["reduction"]
     if reduction not in ("none", "add"):
         raise GradientError(f"has no rule for its gradient where the reduction is {reduction!r}")

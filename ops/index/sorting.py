@@ -31,7 +31,7 @@ class Order:
 
     @property
     def key_bytes(self) -> int:
-        """Bytes of the key of a slice, without its place."""
+        """Returns the bytes of the key of a slice, without its place."""
         return self.width * self.dtype.itemsize
 
     @property
@@ -51,7 +51,7 @@ class Order:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the temporaries."""
+        """Returns the bytes of the temporaries."""
         return dense_bytes(*self.specs)
 
     def sort(self, x: Array, workspace: Array, *, descending: bool = False) -> tuple[list[Thunk], Array, Array]:
@@ -82,7 +82,7 @@ def count_up(places: Array) -> tuple[Thunk, Thunk]:
 
 
 def _key_steps(x: Array, bits: Array, signs: Array, is_nan: Array) -> Iterator[Thunk]:
-    """Steps that write integers that are ordered as the elements of x."""
+    """Yields steps that write integers which have the same order as the elements of x."""
     width = 8 * bits.itemsize
     top = np.asarray(1 << (width - 1), bits.dtype)
     if x.dtype in FLOATS:  # negative numbers: all bits are inverted; others: the sign is

@@ -40,7 +40,10 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, TensorSpec, TensorSpec]:
-    """All elements, the chosen ones, their places: one row for each place beside the axis."""
+    """Returns the specs of all elements, of the chosen ones and of their places.
+
+    The axis is moved to the end: each row has all elements along it.
+    """
     x, axis = signature.x, normalize_axis(signature.attrs["axis"], signature.x.ndim)
     rest = (*x.shape[:axis], *x.shape[axis + 1 :])
     data = TensorSpec((*rest, x.shape[axis]), _SINGLE if x.dtype == _HALF else x.dtype)
@@ -63,7 +66,7 @@ def _top_k(call: Binding) -> Thunk:
 
 
 def _sorted_specs(signature: Signature) -> tuple[TensorSpec, ...]:
-    """All elements, where the chosen ones stand among them, and these."""
+    """Returns the specs of all elements, of the places of the chosen ones, and of the chosen ones."""
     data, values, _ = _temporaries(signature)
     data = data.with_dtype(signature.x.dtype)
     return data, values.with_dtype(INT64), values.with_dtype(signature.x.dtype)
@@ -104,7 +107,7 @@ def _cost(signature: Signature) -> Cost:
 
 
 def _gradient(b: Backward) -> Terms:
-    """What was chosen gets it; nothing is chosen twice."""
+    """Returns the gradient: each chosen element gets its own, and none is chosen twice."""
     zeros = b.zeros(b.signature.x)
     return (b.apply1(SCATTER_ELEMENTS, zeros, b.outputs[1], b.dy, axis=b.attrs["axis"]),)
 

@@ -30,7 +30,7 @@ from ops.tensor.spec import BOOL, Array, Shape, TensorSpec, normalize_axis
 
 
 def _table(x: TensorSpec, attrs: Attrs) -> tuple[int, int, int]:
-    """x as (outer, slices, inner)."""
+    """Returns the shape of x seen as (outer, slices, inner)."""
     if attrs["axis"] is None:
         return 1, x.size, 1
     axis = normalize_axis(attrs["axis"], x.ndim)
@@ -45,7 +45,7 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, TensorSpec, TensorSpec]:
-    """Two orders of all slices, and what has 16 bits is widened to."""
+    """Returns the specs of two orders of all slices, and of x widened, where its elements have 16 bits."""
     wide, each = working_dtype(signature.x.dtype), signature.outputs[1]
     return each, each, TensorSpec((0,) if wide == signature.x.dtype else signature.x.shape, wide)
 
@@ -76,7 +76,7 @@ def _order(signature: Signature) -> Order:
 
 
 def _sorted_specs(signature: Signature) -> tuple[TensorSpec, ...]:
-    """x as (slices, elements), numbers of slices and one more, and marks."""
+    """Returns the specs of x as (slices, elements), of four arrays of numbers of slices and one more, and of marks."""
     order = _order(signature)
     numbers = TensorSpec((order.slices + 1,), INT64)
     return TensorSpec((1, order.slices, order.width), order.dtype), *(numbers,) * 4, TensorSpec((order.slices,), BOOL)
@@ -111,7 +111,10 @@ def _unique_sorted(call: Binding) -> Thunk:
 
 
 def _cost(signature: Signature) -> Cost:
-    """A merge sort compares about log2 n times a slice; how much of two slices it looks at, data decide."""
+    """Returns the cost: a merge sort compares each slice about log2 n times.
+
+    How many elements of two slices it looks at depends on the data.
+    """
     rounds = max(signature.outputs[1].size, 1).bit_length()
     return Cost(signature.x.size * rounds, signature.x.nbytes + sum(s.nbytes for s in signature.outputs))
 

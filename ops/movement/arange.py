@@ -25,9 +25,10 @@ _FLOATS = FLOATS | {BFLOAT16}
 
 
 def number_of_steps(start: Array, limit: Array, delta: Array) -> int:
-    """max(ceil((limit - start) / delta), 0), given arrays of one element. Raises DataError where nothing is counted.
+    """Returns max(ceil((limit - start) / delta), 0), given arrays of one element.
 
-    Floats are subtracted and divided in float64, as onnxruntime does; integers are exact.
+    Floats are subtracted and divided in float64, as onnxruntime does; integers are exact. Raises DataError where the
+    step is 0, a number is not finite, or the result needs more than 64 bits.
     """
     a, b, step = (number.item() for number in (start, limit, delta))
     if not step or not all(map(math.isfinite, (a, b, step))):
@@ -65,7 +66,7 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
 
 
 def _dtype(signature: Signature) -> np.dtype[Any]:
-    """That in which numbers are computed, before they are rounded once."""
+    """Returns the dtype in which numbers are computed, before they are rounded once."""
     return np.dtype("float64" if signature.y.dtype in _FLOATS else "int64")
 
 
@@ -76,7 +77,7 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
 
 
 def _ramp(y: Array) -> Iterator[Thunk]:
-    """0, 1, 2, ...: what is there already, moved on, doubles it."""
+    """Yields steps that write 0, 1, 2, ...: each step doubles what is there already."""
     yield partial(y.fill, 0)
     done = 1
     while done < y.size:

@@ -69,7 +69,7 @@ def _one_hot_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
 
 
 def _positions(shape: Shape, axis: int, flat: Array, term: Array) -> Thunk:
-    """flat, coordinates along `axis` of a dense tensor of `shape`, becomes positions in it."""
+    """Returns the thunk that turns coordinates along `axis` (`flat`) into positions in a dense tensor of `shape`."""
     strides = element_strides(shape)
     return in_turn(
         partial(np.multiply, flat, np.asarray(strides[axis], INT64), out=flat),
@@ -135,7 +135,7 @@ def _trilu_gradient(b: Backward) -> Terms:
 
 
 def _one_hot_gradient(b: Backward) -> Terms:
-    """Of the two values: what comes where either stands."""
+    """Returns the gradient of the two values: each gets the sum of dy over the places where it stands."""
 
     def of_values() -> Tensor:
         on = b.sum(b.apply1(ONE_HOT, b.x, np.array([0, 1], b.signature.y.dtype), **b.attrs) * b.dy)

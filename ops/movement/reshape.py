@@ -16,7 +16,10 @@ from ops.tensor.spec import Shape, normalize_axes, normalize_axis
 
 
 def resolve_shape(shape: tuple[int, ...], source: Shape, zero_copies: bool) -> Shape:
-    """`shape` with its -1 computed and, where `zero_copies`, each 0 taken from `source`. Raises ShapeError."""
+    """Returns `shape` with its -1 computed and, where `zero_copies`, each 0 replaced by the dimension of `source`.
+
+    Raises ShapeError where elements do not fit, or a dimension is missing or below -1.
+    """
     if zero_copies and any(n == 0 and i >= len(source) for i, n in enumerate(shape)):
         raise ShapeError(f"shape {shape} copies a dimension that {source} does not have")
     dims = [source[i] if n == 0 and zero_copies else n for i, n in enumerate(shape)]

@@ -31,7 +31,7 @@ class Range:
     step: int
 
     def of(self, x: Array) -> Array:
-        """The view of an array."""
+        """Returns the view of an array."""
         ahead = (np.s_[:],) * self.axis
         tail: Array = x[(*ahead, np.s_[self.start :: self.step])]
         view: Array = tail[(*ahead, np.s_[: self.length])]
@@ -39,9 +39,9 @@ class Range:
 
 
 def resolve_range(axis: int, start: int, end: int, step: int, dim: int) -> Range:
-    """The elements from `start` to before `end`: negatives count from the back, both are clamped into the axis.
+    """Returns the elements from `start` to before `end`; negatives count from the back, both are clamped into the axis.
 
-    A start in front of the axis is its first element, backwards too, where numpy finds nothing. Raises
+    A start in front of the axis means its first element, backwards too, where numpy finds nothing. Raises
     AttributeValueError where the step is 0.
     """
     if step == 0:

@@ -76,7 +76,10 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
 
 
 def _fold(parameters: Sequence[Array], epsilon: float, scratch: Sequence[Array]) -> Iterator[Thunk]:
-    """Steps that write factor = scale / sqrt(var + epsilon) and shift = bias - mean * factor (a room more is used)."""
+    """Yields steps that write factor = scale / sqrt(var + epsilon) and shift = bias - mean * factor.
+
+    `scratch` are factor, shift and a buffer.
+    """
     scale, bias, mean, var = parameters
     factor, shift, buffer = scratch
     yield partial(np.copyto, buffer, var, casting="same_kind")
@@ -100,7 +103,7 @@ def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, 
 
 
 def _piece(x: Array, y: Array, wide: Array, factor: Array, shift: Array) -> Iterator[Thunk]:
-    """Steps for a few channels of one image of float16, computed in float32."""
+    """Yields steps for a few channels of one image of float16, computed in float32."""
     column, out = (-1,) + (1,) * (x.ndim - 1), wide[: len(x)]
     yield partial(np.copyto, out, x)
     yield partial(np.multiply, out, factor.reshape(column), out)
@@ -109,7 +112,10 @@ def _piece(x: Array, y: Array, wide: Array, factor: Array, shift: Array) -> Iter
 
 
 def _prepare(call: Binding) -> tuple[list[Thunk], Array, Array, Array]:
-    """Steps that write factors and shifts where they were not packed; these two, and room for a piece."""
+    """Returns steps that write factors and shifts, these two arrays, and the buffer for a piece.
+
+    There are no steps where factors and shifts are packed.
+    """
     *scratch, wide = carve(call.workspace, *_temporaries(call.signature))
     steps = [] if call.packed else list(_fold(call.inputs[1:], call.attrs["epsilon"], scratch))
     factor, shift = call.packed or scratch[:2]
@@ -150,7 +156,7 @@ _not_vector = unless(_is_vector, "not float32 with constant scales and statistic
 
 
 def _images_or_row(layout: Layout) -> bool:
-    """Of x, dense images; any of the others."""
+    """Returns whether the kernel reads a layout: that of dense images, or any of a tensor of fewer than 2 dimensions."""
     return len(layout.shape) < 2 or dense_images(layout)
 
 

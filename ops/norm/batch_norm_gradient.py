@@ -8,7 +8,10 @@ from ops.schema.backward import Backward, Tensor, Terms
 
 
 def batch_norm_gradient(b: Backward) -> Terms:
-    """dx = dy * f * scale with f = 1 / sqrt(variance + epsilon); sums over channels for the others, before it."""
+    """Returns the gradients: dx = dy * f * scale with f = 1 / sqrt(variance + epsilon), and sums over channels.
+
+    Those for scale, bias, mean and variance are computed before dx.
+    """
     dtype, epsilon = b.x.dtype, b.attrs["epsilon"]
     scale, mean, variance = (b.cast(b.inputs[i], dtype) for i in (1, 3, 4))
     factor = scale / b.sqrt(variance + np.asarray(epsilon, dtype))

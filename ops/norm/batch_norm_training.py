@@ -89,7 +89,7 @@ def _infer_data(inputs: Specs, _: Attrs) -> Specs:
 
 
 def _images_or_row(layout: Layout) -> bool:
-    """Of data, dense images; of what has one number a channel, a dense row."""
+    """Returns whether a kernel reads or writes a layout that is not dense: only that of dense images."""
     return len(layout.shape) > 1 and dense_images(layout)
 
 
@@ -98,7 +98,7 @@ def _channel_temporaries(count: int, signature: Signature) -> tuple[TensorSpec, 
 
 
 def _factor(variance: Array, epsilon: float, factor: Array) -> Iterator[Thunk]:
-    """Steps that write 1 / sqrt(variance + epsilon)."""
+    """Yields steps that write 1 / sqrt(variance + epsilon)."""
     yield partial(np.add, variance, constant(epsilon, factor.dtype), factor)
     yield partial(np.sqrt, factor, factor)
     yield partial(np.reciprocal, factor, factor)
@@ -166,7 +166,11 @@ def _sums_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
 
 
 def _bind_data(call: Binding) -> Thunk:
-    """dx = f * scale * (dy - sum(dy) / n - (x - mean) * f * sum(dy (x - mean) f) / n), f = 1 / sqrt(variance + e)."""
+    """Returns the thunk of the gradient of x.
+
+    With f = 1 / sqrt(variance + epsilon) and n elements a channel,
+    dx = f * scale * (dy - sum(dy) / n - (x - mean) * f * sum(dy * (x - mean) * f) / n).
+    """
     dy, x, _, mean, *_ = call.inputs
     scratch = carve(call.workspace, *_channel_temporaries(3, call.signature))
     of_x, of_dy, middle = scratch
@@ -175,7 +179,7 @@ def _bind_data(call: Binding) -> Thunk:
 
 
 def _data_factors(call: Binding, scratch: tuple[Array, ...]) -> Iterator[Thunk]:
-    """Steps that write the factor of x - mean, that of dy - middle, and middle."""
+    """Yields steps that write the factor of x - mean, the factor of dy - middle, and middle."""
     _, x, scale, _, variance, products, sums = call.inputs
     of_x, of_dy, middle = scratch
     count = constant(max(len(x) * math.prod(x.shape[2:]), 1), x.dtype)
@@ -207,7 +211,7 @@ def _passes(count: int) -> Callable[[Signature], Cost]:
 
 
 def gradient_of_sums(b: Backward, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
-    """The gradients of scale and bias, where dy is that of the normalized x, scaled and shifted."""
+    """Returns the gradients of scale and bias; dy is that of the normalized x after scale and bias."""
     products, sums = b.apply(CHANNEL_SUMS, b.dy, b.x, mean, variance, epsilon=b.attrs["epsilon"])
     return products, sums
 

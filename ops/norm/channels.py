@@ -58,7 +58,7 @@ def _column(row: Array) -> Array:
 
 
 def mean_steps(x: Array, mean: Array, sums: Sums, total: Array) -> Iterator[Thunk]:
-    """Steps that write the mean of each channel of x (N, C, elements)."""
+    """Yields steps that write the mean of each channel of x (N, C, elements)."""
     yield partial(total.fill, 0)
     for n, a, b in _cut(x, len(sums[0])):
         yield from _add_rows(x[n, a:b], sums, total[a:b])
@@ -67,7 +67,7 @@ def mean_steps(x: Array, mean: Array, sums: Sums, total: Array) -> Iterator[Thun
 
 
 def variance_steps(x: Array, mean: Array, variance: Array, sums: Sums, total: Array) -> Iterator[Thunk]:
-    """Steps that write the variance of each channel of x, of all elements, not of a sample."""
+    """Yields steps that write the variance of each channel of x: the sum of squares is divided by n, not by n - 1."""
     yield partial(total.fill, 0)
     for n, a, b in _cut(x, len(sums[0])):
         piece = sums[0][: b - a]
@@ -79,7 +79,7 @@ def variance_steps(x: Array, mean: Array, variance: Array, sums: Sums, total: Ar
 
 
 def product_steps(data: tuple[Array, Array], mean: Array, products: Array, sums: Sums, total: Array) -> Iterator[Thunk]:
-    """Steps that write the sum of (x - mean) * dy over each channel; `data` are x and dy."""
+    """Yields steps that write the sum of (x - mean) * dy over each channel; `data` are x and dy."""
     x, dy = data
     yield partial(total.fill, 0)
     for n, a, b in _cut(x, len(sums[0])):
@@ -91,7 +91,7 @@ def product_steps(data: tuple[Array, Array], mean: Array, products: Array, sums:
 
 
 def sum_steps(dy: Array, result: Array, sums: Sums, total: Array) -> Iterator[Thunk]:
-    """Steps that write the sum of dy over each channel."""
+    """Yields steps that write the sum of dy over each channel."""
     yield partial(total.fill, 0)
     for n, a, b in _cut(dy, len(sums[0])):
         yield from _add_rows(dy[n, a:b], sums, total[a:b])
@@ -99,7 +99,7 @@ def sum_steps(dy: Array, result: Array, sums: Sums, total: Array) -> Iterator[Th
 
 
 def scale_shift_steps(x: Array, factor: Array, shift: Array, y: Array, most: int) -> Iterator[Thunk]:
-    """Steps that write y = x * factor + shift, one of each a channel; y may be x."""
+    """Yields steps that write y = x * factor + shift, with one factor and one shift a channel; y may be x."""
     for n, a, b in _cut(x, most):
         out = y[n, a:b]
         yield partial(np.multiply, x[n, a:b], _column(factor[a:b]), out)
@@ -109,9 +109,9 @@ def scale_shift_steps(x: Array, factor: Array, shift: Array, y: Array, most: int
 def combine_steps(
     data: tuple[Array, Array, Array], of_x: tuple[Array, Array], of_dy: tuple[Array, Array], piece: Array
 ) -> Iterator[Thunk]:
-    """Steps that write y = (x - mean) * factor + (dy - middle) * slope; `data` are x, dy and y, which may be either.
+    """Yields steps that write y = (x - mean) * factor + (dy - middle) * slope; `data` are x, dy and y.
 
-    `of_x` are mean and factor, `of_dy` are middle and slope, one of each a channel.
+    y may be x or dy. `of_x` are mean and factor, `of_dy` are middle and slope, one of each a channel.
     """
     x, dy, y = data
     (mean, factor), (middle, slope) = of_x, of_dy

@@ -19,7 +19,7 @@ _ATTRIBUTES = (
 
 
 def _scale_shape(x: TensorSpec, attrs: Attrs) -> Shape:
-    """The dimensions of a row, or one number a channel. Raises AttributeValueError."""
+    """Returns the dimensions of a row, or one number a channel. Raises AttributeValueError."""
     groups = attrs["num_groups"]
     if not groups:
         return x.shape[normalize_axis(attrs["axis"], x.ndim) :]
@@ -49,7 +49,10 @@ def _cost(signature: Signature) -> Cost:
 
 
 def _gradient(b: Backward, scale: Tensor, over: Sequence[int], **attrs: Any) -> Terms:
-    """The sums (of dy over the axes `over`, for the bias) come first, so that dx may then lie over dy."""
+    """Returns the gradients of x, scale and bias; that of the bias is the sum of dy over the axes `over`.
+
+    The sums are computed first, so that dx may then lie over dy. Raises GradientError where a statistic has a gradient.
+    """
     if any(g is not None for g in b.grads[1:]):
         raise GradientError("has no rule for a gradient through its statistics")
 
@@ -63,14 +66,17 @@ def _gradient(b: Backward, scale: Tensor, over: Sequence[int], **attrs: Any) -> 
 
 
 def row_norm_gradient(b: Backward, centred: bool = True) -> Terms:
-    """The rule of layer and RMS normalization; scale and bias have the dimensions from `axis` on, or fewer."""
+    """Returns the gradients of layer and RMS normalization.
+
+    Scale and bias have the dimensions from `axis` on, or fewer.
+    """
     axis = normalize_axis(b.attrs["axis"], b.x.ndim)
     scale = b.expand(b.inputs[1], b.x.shape[axis:])
     return _gradient(b, scale, range(axis), axis=axis, centred=centred, epsilon=b.attrs["epsilon"])
 
 
 def channel_norm_gradient(b: Backward) -> Terms:
-    """The rule of instance and group normalization; one scale and bias a channel."""
+    """Returns the gradients of instance and group normalization, which have one scale and one bias a channel."""
     groups = b.attrs.get("num_groups", b.x.shape[1])
     over = [i for i in range(b.x.ndim) if i != 1]
     return _gradient(b, b.inputs[1], over, num_groups=groups, epsilon=b.attrs["epsilon"])

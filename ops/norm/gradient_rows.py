@@ -35,7 +35,7 @@ class RowCase:
 
     @classmethod
     def of(cls, signature: Signature) -> "RowCase":
-        """Of inputs dy, x and attributes `num_groups` (0: the dimensions from `axis` on are one row)."""
+        """Returns the case of inputs dy, x; where `num_groups` is 0, the dimensions from `axis` on are one row."""
         shape, attrs = signature.inputs[1].shape, signature.attrs
         dtype, groups = compute_dtype(signature.x.dtype), attrs["num_groups"]
         more = {"dtype": dtype, "epsilon": attrs["epsilon"], "centred": attrs["centred"]}
@@ -47,12 +47,12 @@ class RowCase:
 
     @property
     def few(self) -> int:
-        """Rows of one piece."""
+        """Returns the number of rows of one piece."""
         return max(1, min(self.rows, CACHE_BYTES // 2 // max(self.width * self.dtype.itemsize, 1)))
 
     @property
     def cut(self) -> list[tuple[int, int, int]]:
-        """Image, first and last row of each piece."""
+        """Returns image, first row and end of the rows of each piece."""
         return [(n, a, b) for n in range(self.images) for a, b in pieces(self.rows, self.few)]
 
     @property
@@ -62,20 +62,20 @@ class RowCase:
 
 
 def temporaries(case: RowCase) -> tuple[TensorSpec, ...]:
-    """Normalized rows, gradients of rows, and three numbers a row."""
+    """Returns the specs of normalized rows, of gradients of rows, and of three numbers a row."""
     buffer, column = TensorSpec((case.few, case.width), case.dtype), TensorSpec((case.few, 1), case.dtype)
     return buffer, buffer, column, column, column
 
 
 def data_workspace(signature: Signature) -> int:
-    """Bytes for the gradient by x."""
+    """Returns the bytes of workspace for the gradient of x."""
     case = RowCase.of(signature)
     scale = TensorSpec(signature.inputs[2].shape if case.dtype != signature.x.dtype else (0,), case.dtype)
     return dense_bytes(*temporaries(case), scale)
 
 
 def scale_workspace(signature: Signature) -> int:
-    """Bytes for the gradient by the scale."""
+    """Returns the bytes of workspace for the gradient of the scale."""
     case = RowCase.of(signature)
     return dense_bytes(*temporaries(case), *_sums(case, signature))
 
@@ -88,7 +88,7 @@ def _sums(case: RowCase, signature: Signature) -> tuple[TensorSpec, TensorSpec]:
 
 
 def _dot(a: Array, b: Array, out: Array) -> Iterator[Thunk]:
-    """Steps that write the mean of the products of two rows each."""
+    """Yields steps that write, for each row of a and b, the mean of the products of their elements."""
     yield partial(np.matmul, a[:, np.newaxis, :], b[:, :, np.newaxis], out[:, :, np.newaxis])
     yield partial(np.divide, out, constant(max(a.shape[1], 1), out.dtype), out)
 
@@ -99,7 +99,7 @@ def _mean(rows: Array, out: Array) -> Iterator[Thunk]:
 
 
 def _normalize(case: RowCase, x: Array, buffer: Array, mean: Array, factor: Array) -> Iterator[Thunk]:
-    """Steps that write normalized rows into the room, and their factors."""
+    """Yields steps that write normalized rows into the buffer, and the factor of each row."""
     yield partial(np.copyto, buffer, x)
     if case.centred:
         yield from _mean(buffer, mean)
@@ -138,7 +138,7 @@ def _data_piece(
 
 
 def bind_data(call: Binding) -> Thunk:
-    """dx of dy, x, scale; it may lie over dy or x."""
+    """Returns the thunk that writes dx, given dy, x and scale; dx may lie over dy or x."""
     case, scale = RowCase.of(call.signature), call.inputs[2]
     wide = TensorSpec(scale.shape if case.dtype != call.x.dtype else (0,), case.dtype)
     *scratch, buffer = carve(call.workspace, *temporaries(case), wide)
@@ -154,7 +154,10 @@ def bind_data(call: Binding) -> Thunk:
 
 
 def _sum_piece(case: RowCase, rows: Array, part: Array, total: Array, first: int) -> Iterator[Thunk]:
-    """Steps that add rows, from the `first` one of an image on, to what they were scaled by."""
+    """Yields steps that add rows to the gradient of the scale.
+
+    `first` is the number of the first row in its image.
+    """
     if case.each:
         few = part[: len(rows) * case.each]
         target = total[first * case.each :][: len(few)]
@@ -166,7 +169,7 @@ def _sum_piece(case: RowCase, rows: Array, part: Array, total: Array, first: int
 
 
 def bind_scale(call: Binding) -> Thunk:
-    """The gradient of the scale, of dy and x."""
+    """Returns the thunk that writes the gradient of the scale, given dy and x."""
     case = RowCase.of(call.signature)
     *scratch, part, sums = carve(call.workspace, *temporaries(case), *_sums(case, call.signature))
     dy, x = (v.reshape(case.shape) for v in call.inputs)

@@ -54,7 +54,7 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
 
 
 def _piece(call: Binding, x: Array, y: Array, scratch: tuple[Array, ...]) -> Iterator[Thunk]:
-    """Steps for a few pixels (C, pixels) of one image."""
+    """Yields steps for a few pixels (C, pixels) of one image."""
     squares, sums, wide = (r.reshape(-1)[: x.size].reshape(x.shape) if r.size else r for r in scratch)
     attrs, out = call.attrs, y
     if wide.size:

@@ -43,7 +43,10 @@ _ROOMS = 5
 
 
 def window_sums(values: Array, sums: Array, size: int, mirrored: bool = False) -> Iterator[Thunk]:
-    """Steps that add up the channels [c - (size - 1) // 2, c + size // 2] for each c; mirrored, the other way round."""
+    """Yields steps that add up the channels [c - (size - 1) // 2, c + size // 2] for each c.
+
+    Mirrored, they add up [c - size // 2, c + (size - 1) // 2].
+    """
     yield partial(np.copyto, sums, values)
     channels = len(values)
     before, behind = min((size - 1) // 2, channels), min(size // 2, channels)
@@ -73,13 +76,16 @@ def _columns(signature: Signature) -> int:
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """For a few pixels of all channels: dy and x in the type that is computed in, and three more numbers each."""
+    """Returns the specs of five arrays of a few pixels of all channels.
+
+    They are x and dy in the dtype of computation, and three of intermediate values.
+    """
     dtype = compute_dtype(signature.x.dtype)
     return (TensorSpec((signature.x.shape[1] * _columns(signature),), dtype),) * _ROOMS
 
 
 def _piece(call: Binding, arrays: tuple[Array, ...], scratch: tuple[Array, ...]) -> Iterator[Thunk]:
-    """Steps for a few pixels (C, pixels) of one image: x, dy and dx."""
+    """Yields steps for a few pixels (C, pixels) of one image; `arrays` are x, dy and dx."""
     x, dy, dx = arrays
     wide, grads, sums, powers, terms = (r[: x.size].reshape(x.shape) for r in scratch)
     attrs, dtype = call.attrs, wide.dtype
@@ -117,7 +123,7 @@ def _cost(signature: Signature) -> Cost:
 
 
 def lrn_gradient(b: Backward) -> Terms:
-    """The rule of local response normalization."""
+    """Returns the gradient of local response normalization."""
     return b.terms(lambda: b.apply1(LRN_GRADIENT, b.dy, b.x, **b.attrs))
 
 

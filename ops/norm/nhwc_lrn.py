@@ -42,7 +42,7 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
 
 
 def _piece(attrs: Attrs, x: Array, y: Array, squares: Array, sums: Array) -> Iterator[Thunk]:
-    """Steps for a few pixels (pixels, C)."""
+    """Yields steps for a few pixels (pixels, C)."""
     yield partial(np.multiply, x, x, squares)
     yield from window_sums(squares.T, sums.T, attrs["size"])
     yield partial(np.multiply, sums, constant(attrs["alpha"] / attrs["size"], sums.dtype), sums)

@@ -43,7 +43,7 @@ def _check_dtypes(inputs: Specs) -> None:
 
 
 def _tail(shape: Shape, attrs: Attrs) -> Shape:
-    """The dimensions from `axis` on: those of one row."""
+    """Returns the dimensions from `axis` on: those of one row."""
     return shape[normalize_axis(attrs["axis"], len(shape)) :]
 
 
@@ -60,7 +60,7 @@ def _infer_layer(inputs: Specs, attrs: Attrs) -> Specs:
 
 
 def _fits(shape: Shape, tail: Shape) -> bool:
-    """Whether `shape` broadcasts to exactly `tail`."""
+    """Returns whether `shape` broadcasts to exactly `tail`."""
     pairs = zip(reversed(shape), reversed(tail), strict=False)
     return len(shape) <= len(tail) and all(n in (1, m) for n, m in pairs)
 
@@ -82,7 +82,10 @@ def _scale_tail(tail: Shape, rows: Array, factors: tuple[Array, ...], _: int, __
 
 
 def _scale_channels(each: int, rows: Array, factors: tuple[Array, ...], a: int, b: int) -> tuple[Thunk, ...]:
-    """`each` channels in a row."""
+    """Returns steps that scale and shift rows a to b of an image, in place; each row has `each` channels.
+
+    `factors` are scale and bias, one number for each channel of an image.
+    """
     whole = rows.reshape(((b - a) * each, -1)) if rows.size else rows
     columns = (v[a * each : b * each].reshape((-1, 1)) for v in factors)
     return tuple(partial(f, whole, v, whole) for f, v in zip((np.multiply, np.add), columns, strict=True))

@@ -26,7 +26,7 @@ class LayerNorm:
     posts: tuple[Post, ...] = ()
 
     def describe(self, at: Library, attributes: Any) -> Any:
-        """See `Case`."""
+        """Returns the library's descriptor of the normalization; see `Case`."""
         both, rows = self.x.descriptor(at), dense(self.x.shape[:1]).descriptor(at)
         flags = c.USE_SCALE | (c.USE_SHIFT if self.shifted else 0)
         arguments = (at.engine, c.INFERENCE, both, both, rows, self.epsilon, flags, attributes)
@@ -54,5 +54,8 @@ def _plan(signature: Signature) -> Plan:
 
 
 def layer_norm(kernel: Kernel) -> Kernel:
-    """Beside a compiled kernel whose scales have as many elements as a row."""
+    """Returns the library's kernel of calls that the compiled one takes.
+
+    Scale and bias have as many elements as a row.
+    """
     return beside(kernel, _plan, unless(_supports, _REASON))

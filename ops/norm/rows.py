@@ -45,12 +45,12 @@ def _temporaries(norm: RowNorm, signature: Signature) -> tuple[TensorSpec, ...]:
 
 
 def row_norm_workspace(norm: RowNorm, signature: Signature) -> int:
-    """Bytes of the temporaries."""
+    """Returns the bytes of the temporaries."""
     return dense_bytes(*_temporaries(norm, signature))
 
 
 def _mean_of_squares(rows: Array, out: Array) -> Iterator[Thunk]:
-    """Steps that write the mean of the squares of each row: (rows, width) to (rows, 1)."""
+    """Yields steps that write the mean of the squares of each row: (rows, width) to (rows, 1)."""
     yield partial(np.matmul, rows[:, np.newaxis, :], rows[:, :, np.newaxis], out[:, :, np.newaxis])
     yield partial(np.divide, out, constant(rows.shape[1], out.dtype), out)
 
@@ -74,7 +74,7 @@ def _statistics(call: Binding, rows: slice, statistics: tuple[Array, ...]) -> It
 
 
 def bind_row_norm(norm: RowNorm, call: Binding) -> Thunk:
-    """The thunk that normalizes x into y; further outputs take means and reciprocal deviations."""
+    """Returns the thunk that normalizes x into y; further outputs take means and reciprocal deviations."""
     means, factors, wide, *scratch = carve(call.workspace, *_temporaries(norm, call.signature))
     shape = (norm.images, norm.rows, norm.width)
     x, y = call.x.reshape(shape), call.y.reshape(shape)

@@ -34,7 +34,7 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
 
 
 def _rows(array: Array) -> Array:
-    """One row a channel of an image."""
+    """Returns the array as rows, one for each channel of an image."""
     return array.reshape((array.shape[0] * array.shape[1], math.prod(array.shape[2:])))
 
 
@@ -44,7 +44,7 @@ def _bind_max(call: Binding) -> Thunk:
 
 
 def _p(signature: Signature) -> int:
-    """The exponent; 0 for sums of the elements as they are."""
+    """Returns the exponent; 0 for sums of the elements as they are."""
     return int(signature.attrs.get("p", 0))
 
 
@@ -54,7 +54,7 @@ def _piece_rows(signature: Signature) -> int:
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """A few rows and their sums, in the type that is computed in; empty where neither is needed."""
+    """Returns the specs of a few rows and of their sums, in the dtype of computation; empty where one is not needed."""
     dtype = compute_dtype(signature.x.dtype)
     wide = dtype != signature.x.dtype
     rows = _piece_rows(signature)
@@ -87,13 +87,13 @@ def _bind_lp(call: Binding) -> Thunk:
 
 
 def _average_gradient(b: Backward) -> Terms:
-    """Each element of a channel gets the same share: a view that repeats one number."""
+    """Returns the gradient: each element of a channel gets the same share, a view that repeats one number."""
     share = 1 / max(math.prod(b.x.shape[2:]), 1)
     return b.terms(lambda: b.expand(b.dy * np.asarray(share, b.x.dtype), b.x.shape))
 
 
 def _max_gradient(b: Backward) -> Terms:
-    """Several elements that are the largest share it."""
+    """Returns the gradient: where several elements are the largest, they share it."""
 
     def data() -> Tensor:
         largest = b.cast(b.equal(b.x, b.y), b.x.dtype)

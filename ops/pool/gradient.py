@@ -37,7 +37,7 @@ _ATTRIBUTES = (*WINDOW_ATTRIBUTES, Attribute("kernel_shape", integers), Attribut
 
 
 def window_attributes(attrs: Attrs) -> dict[str, Any]:
-    """Those attributes of a pooling operator that its gradient has too."""
+    """Returns those attributes of a pooling operator that its gradient has too."""
     return {a.name: attrs[a.name] for a in _ATTRIBUTES}
 
 
@@ -89,7 +89,7 @@ def _bind_max(call: Binding) -> Thunk:
 
 
 def _row(signature: Signature) -> tuple[TensorSpec, TensorSpec]:
-    """The maxima of one row of windows in steps of one, and their places."""
+    """Returns the specs of the maxima of one row of windows in steps of one, and of their places."""
     strides = _max_windows(signature).strides
     row = signature.x.with_shape(((signature.x.shape[-1] - 1) * strides[-1] + 1,))
     return row, row.with_dtype("int32")
@@ -120,7 +120,7 @@ def _windows(signature: Signature) -> Windows:
 
 
 def _stages(w: Windows) -> list[Shape]:
-    """Spatial shapes before 0, 1, ... axes are spread, the last one first."""
+    """Returns the spatial shapes before 0, 1, ... axes are spread; the last axis is spread first."""
     return [w.outputs[: w.ndim - n] + w.sizes[w.ndim - n :] for n in range(w.ndim + 1)]
 
 
@@ -130,7 +130,10 @@ def _channels(signature: Signature) -> int:
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """A few channels before each axis, and after the last; empty where that is the input or the output itself."""
+    """Returns the specs of a few channels before each axis is spread, and after the last.
+
+    Empty where that is the input or the output itself.
+    """
     dtype, channels = compute_dtype(signature.x.dtype), _channels(signature)
     sizes = [channels * math.prod(s) for s in _stages(_windows(signature))]
     if dtype == signature.x.dtype:
@@ -139,7 +142,7 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
 
 
 def _spread_axis(w: Windows, source: Array, target: Array, axis: int) -> Iterator[Thunk]:
-    """Steps that add each element along one axis to all elements of its window."""
+    """Yields steps that add each element along one axis to all elements of its window."""
     lead = (slice(None),) * (1 + axis)
     yield partial(target.fill, 0)
     for tap in range(w.kernel[axis]):
@@ -170,19 +173,19 @@ def _bind_spread(call: Binding) -> Thunk:
 
 
 def max_pool_gradient(b: Backward) -> Terms:
-    """The rule of maximum pooling."""
+    """Returns the gradient of maximum pooling. Raises GradientError for too many spatial dimensions."""
     if b.x.ndim > 2 + _MOST_AXES:
         raise GradientError(f"has no rule for its gradient over {b.x.ndim - 2} spatial dimensions")
     return b.terms(lambda: widened(b, MAX_POOL_GRADIENT, b.dy, b.x, **window_attributes(b.attrs))[0])
 
 
 def spread(b: Backward, dy: Tensor) -> Tensor:
-    """Each element of dy added to all elements of its window over the first input."""
+    """Returns an array like the first input, where each element of dy is added to all elements of its window."""
     return b.apply1(SPREAD_WINDOWS, dy, **window_attributes(b.attrs), sizes=b.x.shape[2:])
 
 
 def _power(x: Tensor, exponent: int) -> Tensor:
-    """x to the power of a number from 1 on, by squaring."""
+    """Returns x to the power of an integer from 1 on, by squaring."""
     if exponent == 1:
         return x
     half = _power(x, exponent // 2)
@@ -190,7 +193,7 @@ def _power(x: Tensor, exponent: int) -> Tensor:
 
 
 def lp_ratio(b: Backward, p: int) -> Tensor:
-    """dy / y ** (p - 1); where the sum of powers is 0, and has no gradient, 0."""
+    """Returns dy / y ** (p - 1), and 0 where y is 0: there the norm has no gradient."""
     if p == 1:
         return b.dy
     none = b.equal(b.y, b.constant(0.0, b.y.spec))
@@ -199,7 +202,7 @@ def lp_ratio(b: Backward, p: int) -> Tensor:
 
 
 def lp_slope(b: Backward, p: int) -> Tensor:
-    """The gradient of |x| ** p / p: sign(x) * |x| ** (p - 1)."""
+    """Returns sign(x) * |x| ** (p - 1), the gradient of |x| ** p / p."""
     if p % 2:
         return b.sign(b.x) * _power(b.x, p - 1) if p > 1 else b.sign(b.x)
     return _power(b.x, p - 1)

@@ -70,6 +70,6 @@ def scatter_maxima_float32(address: int, part: int, _: int) -> None:
 
 
 def scatter_maxima_float64(address: int, part: int, _: int) -> None:
-    """Does the same in float64."""
+    """Adds each dy to dx where its window of x has its maximum, in float64; see `scatter_maxima_float32`."""
     if part == 0:
         _scatter_maxima(address, np.float64)

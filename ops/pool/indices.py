@@ -27,20 +27,27 @@ def _channels(signature: Signature) -> int:
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Which outputs of a piece take the tap at hand, and the place in its channel of that tap for every output."""
+    """Returns the specs of a mask of outputs, and of places of elements.
+
+    The mask says which outputs of a piece take the element at hand of their window; the places say where in its channel
+    that element lies, for each output.
+    """
     outputs = signature.y.shape[2:]
     return TensorSpec((_channels(signature), *outputs), np.dtype(bool)), TensorSpec(outputs, np.dtype("int64"))
 
 
 def _steps_of_axes(w: Windows, storage_order: int) -> list[int]:
-    """How far apart neighbours along each axis are, in a channel stored by rows (0) or by columns (1)."""
+    """Returns how far apart neighbours along each axis are, in elements.
+
+    A channel is stored by rows (`storage_order` 0) or by columns (1).
+    """
     if storage_order:
         return [math.prod(w.sizes[:a]) for a in range(w.ndim)]
     return [math.prod(w.sizes[a + 1 :]) for a in range(w.ndim)]
 
 
 def _places(w: Windows, taps: tuple[int, ...], steps: list[int], buffer: Array) -> Iterator[Thunk]:
-    """Steps that write, for each output, the place of one tap in its channel."""
+    """Yields steps that write, for each output, the place in its channel of one element of the window."""
     yield partial(buffer.fill, 0)
     for axis, (tap, step) in enumerate(zip(taps, steps, strict=True)):
         starts = np.arange(w.outputs[axis]) * w.strides[axis] + tap * w.dilations[axis] - w.begins[axis]
@@ -49,14 +56,14 @@ def _places(w: Windows, taps: tuple[int, ...], steps: list[int], buffer: Array) 
 
 
 def _tap(x: Array, y: Array, places: Array, mask: Array, buffer: Array) -> Iterator[Thunk]:
-    """Steps that take one tap where it is larger than what was found so far."""
+    """Yields steps that take one element of each window where it is larger than all before."""
     yield partial(np.greater, x, y, mask)
     yield partial(np.copyto, y, x, where=mask)
     yield partial(np.copyto, places, buffer, where=mask)
 
 
 def _piece(call: Binding, x: Array, y: Array, places: Array, bases: Array) -> Iterator[Thunk]:
-    """Steps for a few channels of one image; `bases` are the places of their first elements."""
+    """Yields steps for a few channels of one image; `bases` are the places of their first elements."""
     w = _windows(call.signature)
     mask, buffer = carve(call.workspace, *_temporaries(call.signature))
     steps = _steps_of_axes(w, call.attrs["storage_order"])

@@ -17,7 +17,11 @@ from ops.tensor.spec import BOOL, Array, TensorSpec
 
 
 def _specs(w: Windows, channels: int, dtype: np.dtype[np.generic]) -> tuple[TensorSpec, ...]:
-    """For some channels: maxima, their places, two marks of windows, terms; for one: the places of all elements."""
+    """Returns the specs of the temporaries of a few channels.
+
+    They are maxima, their places, two masks of windows, and terms; then, twice, the places of all elements of one
+    channel.
+    """
     most = max(1, min(channels, CACHE_BYTES // (8 * max(math.prod(w.outputs), 1))))
     maxima = TensorSpec((most, *w.outputs), dtype)
     marks, numbers = maxima.with_dtype(BOOL), TensorSpec(w.sizes, INT64)
@@ -30,9 +34,10 @@ def maxima_bytes(w: Windows, channels: int, dtype: np.dtype[np.generic]) -> int:
 
 
 def maxima_steps(w: Windows, data: tuple[Array, Array, Array], workspace: Array) -> Iterator[Thunk]:
-    """Steps that write the sums of dy at the maxima of windows; `data` are dy, x and dx: (channels, spatial...).
+    """Yields steps that add each element of dy to dx where the maximum of its window lies.
 
-    Of several maxima it is the first; NaN is above all, and of several NaN it is the last.
+    `data` are dy, x and dx: (channels, spatial...). Of several maxima the first is taken; NaN is above all, and of
+    several NaN the last is taken.
     """
     dy, x, dx = data
     *scratch, numbers, term = carve(workspace, *_specs(w, len(x), x.dtype))

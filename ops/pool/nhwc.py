@@ -30,7 +30,7 @@ _ATTRIBUTES = (*WINDOW_ATTRIBUTES, Attribute("kernel_shape", integers), Attribut
 
 
 def windows_of(signature: Signature) -> Windows:
-    """The windows of a signature that was inferred."""
+    """Returns the windows of a signature that was inferred."""
     return windows(signature.x.shape[1:-1], signature.attrs["kernel_shape"], signature.attrs)
 
 
@@ -89,7 +89,7 @@ def _average(signature: Signature) -> _Pooling:
 
 
 def _box(pooling: _Pooling, x: Array, y: Array, box: Box) -> Iterator[Thunk]:
-    """Steps for one box of one image (spatial..., C)."""
+    """Yields steps for one box of one image (spatial..., C)."""
     w, out = pooling.windows, y[tuple(slice(a, b) for a, b in zip(box.firsts, box.lasts, strict=True))]
     axes = [
         [tap_range(w, axis, tap, a, b) for tap in range(w.kernel[axis])]

@@ -35,7 +35,7 @@ class Pooling:
     posts: tuple[Post, ...] = ()
 
     def describe(self, at: Library, attributes: Any) -> Any:
-        """See `Case`."""
+        """Returns the library's description of the pooling; see `Case`."""
         lengths = (self.strides, self.kernel, tuple(0 for _ in self.kernel), self.begins, self.ends)
         return at.new(
             "primitive_desc",
@@ -78,7 +78,7 @@ def _supports(signature: Signature) -> bool:
 
 
 def _touches(w: Windows) -> bool:
-    """Whether all windows have an element inside, also where they reach further than the pads (`ceil_mode`)."""
+    """Returns whether all windows have an element inside, also where they reach further than the pads (`ceil_mode`)."""
     numbers_of = zip(w.sizes, w.kernel, w.strides, w.begins, w.outputs, strict=True)
     return all(begin < k and (o - 1) * step - begin < size for size, k, step, begin, o in numbers_of)
 

@@ -43,18 +43,18 @@ class Pooling:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The element type that is computed in."""
+        """Returns the dtype of computation."""
         return self.identity.dtype
 
     @property
     def stages(self) -> list[Shape]:
-        """Spatial shapes after 0, 1, ... axes are done."""
+        """Returns the spatial shapes after 0, 1, ... axes are pooled."""
         w = self.windows
         return [w.outputs[:a] + w.sizes[a:] for a in range(w.ndim + 1)]
 
 
 def join_axis(pooling: Pooling, source: Array, target: Array, axis: int) -> Iterator[Thunk]:
-    """Steps that pool (C, spatial...) along one spatial axis."""
+    """Yields steps that pool (C, spatial...) along one spatial axis."""
     w, lead = pooling.windows, (slice(None),) * (1 + axis)
     ranges = [tap_range(w, axis, t) for t in range(w.kernel[axis])]
     whole = [i for o, i in ranges if o == slice(0, w.outputs[axis])]
@@ -76,7 +76,10 @@ def _channels(pooling: Pooling, signature: Signature) -> int:
 
 
 def _temporaries(pooling: Pooling, signature: Signature) -> tuple[TensorSpec, ...]:
-    """What is joined, after each axis; empty where that is the input or the output itself."""
+    """Returns the specs of the values of a piece before the first axis, and after each axis.
+
+    A spec is empty where those values are the input or the output itself.
+    """
     channels, stages = _channels(pooling, signature), pooling.stages
     sizes = [channels * math.prod(s) for s in stages]
     if pooling.prepare is None:
@@ -87,7 +90,7 @@ def _temporaries(pooling: Pooling, signature: Signature) -> tuple[TensorSpec, ..
 
 
 def _piece(pooling: Pooling, x: Array, y: Array, scratch: tuple[Array, ...]) -> Iterator[Thunk]:
-    """Steps for a few channels of one image."""
+    """Yields steps that pool a few channels of one image."""
     shapes = [(len(x), *s) for s in pooling.stages]
     held = [r[: math.prod(s)].reshape(s) for r, s in zip(scratch[1:-1], shapes[1:-1], strict=True)]
     source, out = x, y
@@ -105,12 +108,12 @@ def _piece(pooling: Pooling, x: Array, y: Array, scratch: tuple[Array, ...]) -> 
 
 
 def pool_workspace(pooling: Pooling, signature: Signature) -> int:
-    """Bytes of the temporaries of one piece."""
+    """Returns the bytes of the temporaries of one piece."""
     return dense_bytes(*_temporaries(pooling, signature))
 
 
 def bind_pool(pooling: Pooling, call: Binding) -> Thunk:
-    """The thunk that pools all of x (N, C, spatial...)."""
+    """Returns the thunk that pools all of x (N, C, spatial...)."""
     scratch = carve(call.workspace, *_temporaries(pooling, call.signature))
     steps: list[Thunk] = []
     for x, y in zip(call.x, call.y, strict=True):

@@ -81,7 +81,7 @@ def _average(signature: Signature) -> Pooling:
 
 
 def window_counts(w: Windows, axis: int, include_pad: bool) -> Array:
-    """Elements of each window that count, along one axis; at least 1."""
+    """Returns how many elements of each window count, along one axis; at least 1."""
     counts = np.zeros(w.outputs[axis], np.int64)
     for tap in range(w.kernel[axis]):
         if include_pad:
@@ -93,7 +93,7 @@ def window_counts(w: Windows, axis: int, include_pad: bool) -> Array:
 
 
 def _divide(counts: tuple[Array, ...], sums: Array) -> tuple[Thunk, ...]:
-    """Steps that divide by the size of each window: by one number where all windows are of one size."""
+    """Returns steps that divide sums by the size of each window: by one number where all windows have one size."""
     if not sums.size:
         return ()
     if all((c == c[0]).all() for c in counts):

@@ -10,7 +10,7 @@ from ops.tensor.spec import Array
 
 
 def powers(p: int, source: Array, out: Array) -> tuple[Thunk, ...]:
-    """Steps that write |source| ** p into `out` (same shape, a type that holds the source's)."""
+    """Returns steps that write |source| ** p into `out` (same shape, a dtype that holds the source's)."""
     steps: list[Thunk] = []
     if source.dtype != out.dtype:
         steps.append(partial(np.copyto, out, source))
@@ -22,7 +22,7 @@ def powers(p: int, source: Array, out: Array) -> tuple[Thunk, ...]:
 
 
 def roots(p: int, sums: Array) -> tuple[Thunk, ...]:
-    """Steps that take the p-th root of `sums` in place."""
+    """Returns steps that take the p-th root of `sums` in place."""
     if p == 1:
         return ()
     if p == 2:

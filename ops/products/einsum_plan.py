@@ -25,7 +25,7 @@ class Operand:
 
     @property
     def named(self) -> Labels:
-        """Each label once."""
+        """Returns each label once."""
         return tuple(dict.fromkeys(label for label in self.labels if label))
 
 
@@ -77,12 +77,12 @@ class _Planner:
         return Operand(self.count + len(self.steps) - 1, step.result)
 
     def summed(self, operand: Operand, wanted: set[str]) -> Operand:
-        """The operand without diagonals, axes without labels, and labels that are not wanted."""
+        """Returns the operand without diagonals, axes without labels, and labels that are not wanted."""
         kept = tuple(label for label in operand.named if label in wanted)
         return operand if kept == tuple(label for label in operand.labels if label) else self.add(Sum(operand, kept))
 
     def multiply(self, a: Operand, b: Operand, wanted: set[str]) -> Operand:
-        """The product of two operands, summed over what nobody wants any more."""
+        """Returns the product of two operands, summed over the labels that are not wanted."""
         a, b = self.summed(a, wanted | set(b.named)), self.summed(b, wanted | set(a.named))
         both = [label for label in a.named if label in b.named]
         if all(label in wanted for label in both):
@@ -92,7 +92,10 @@ class _Planner:
         return self.matmul(a, b, wanted, both)
 
     def matmul(self, a: Operand, b: Operand, wanted: set[str], both: Sequence[str]) -> Operand:
-        """By BLAS; the operand that holds the last label of the result gives the columns."""
+        """Returns the product of two operands, computed by BLAS.
+
+        The operand that holds the last label of the result gives the columns.
+        """
         if self.equation.result and self.equation.result[-1] in a.named and self.equation.result[-1] not in both:
             a, b = b, a
         batch = tuple(n for n in self.equation.result if n in both)
@@ -108,7 +111,7 @@ class _Planner:
         return self.add(MatMul(left, right, batch, rows, depth, columns, result))
 
     def matrices(self, operand: Operand, groups: tuple[Labels, Labels, Labels]) -> Operand:
-        """The operand, or a copy of it, such that BLAS reads its matrices where they lie."""
+        """Returns the operand, or a copy of it, such that BLAS reads its matrices where they lie."""
         labels = tuple(label for label in operand.labels if label)
         if is_matrices(labels, *groups[1:]):
             return operand
@@ -116,7 +119,10 @@ class _Planner:
 
 
 def is_matrices(labels: Labels, rows: Labels, columns: Labels) -> bool:
-    """Whether both groups of axes are neighbours in this order, and one of them, if there is any, comes last."""
+    """Returns whether the labels hold both groups as neighbours in this order, and a group comes last.
+
+    Empty groups do not count.
+    """
     text = "/".join(labels)
     runs = all(f"/{'/'.join(group)}/" in f"/{text}/" for group in (rows, columns) if group)
     last = [group[-1] for group in (rows, columns) if group]
@@ -124,7 +130,7 @@ def is_matrices(labels: Labels, rows: Labels, columns: Labels) -> bool:
 
 
 def plan(equation: Equation) -> tuple[Step, ...]:
-    """Steps of which the last one makes the result, its axes as the equation has them."""
+    """Returns steps of which the last one makes the result, its axes as the equation has them."""
     planner = _Planner(equation)
     left = [Operand(i, labels) for i, labels in enumerate(equation.operands)]
     while len(left) > 1:
@@ -139,7 +145,7 @@ def plan(equation: Equation) -> tuple[Step, ...]:
 
 
 def _cheapest(planner: _Planner, left: Sequence[Operand]) -> tuple[int, int]:
-    """The pair whose product has the fewest elements; of equals the first."""
+    """Returns the pair whose product has the fewest elements; of equals the first."""
 
     def elements(pair: tuple[int, int]) -> int:
         rest = {n for k, o in enumerate(left) if k not in pair for n in o.named} | set(planner.equation.result)

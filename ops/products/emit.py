@@ -43,7 +43,7 @@ DOTS, STREAMS = 4, 8
 
 
 def _after(builder: Value, address: Value, number: Value) -> Value:
-    """The address of that float."""
+    """Returns the address of float `number` behind an address."""
     return advance(builder, address, number, 4)
 
 
@@ -52,9 +52,10 @@ def _splat(builder: Value, double: Value) -> Floats:
 
 
 def gelu_erf(x: Floats) -> Floats:
-    """x * (1 + erf(x / sqrt(2))) / 2, with an error of x times 4e-7 at most: half the instructions of an exact one.
+    """Returns x * (1 + erf(x / sqrt(2))) / 2, with an error of at most 4e-7 times x.
 
-    The error function is the rational one of Eigen (MathFunctionsImpl.h, generic_erf_float).
+    The error function is the rational one of Eigen (MathFunctionsImpl.h, generic_erf_float). An exact one would take
+    about twice as many instructions.
     """
     t = (x * math.sqrt(0.5)).at_least(-_EDGE).at_most(_EDGE)
     square = t * t
@@ -63,23 +64,26 @@ def gelu_erf(x: Floats) -> Floats:
 
 
 def gelu_tanh(x: Floats) -> Floats:
-    """x * (1 + tanh(u)) / 2 = x / (1 + exp(-2 u)) with u = sqrt(2 / pi) * (x + 0.044715 x^3)."""
+    """Returns x * (1 + tanh(u)) / 2 = x / (1 + exp(-2 u)) with u = sqrt(2 / pi) * (x + 0.044715 x^3)."""
     u = (x * x).times(-2 * 0.044715 * _SLOPE, -2 * _SLOPE) * x
     return x / (functions.exp(u) + 1.0)
 
 
 def silu(x: Floats) -> Floats:
-    """x / (1 + exp(-x))"""
+    """Returns x / (1 + exp(-x))."""
     return x / (functions.exp(-x) + 1.0)
 
 
 def leak(x: Floats, slope: Floats) -> Floats:
-    """x where x > 0, else slope * x."""
+    """Returns x where x > 0, else slope * x."""
     return (x < 0.0).choose(x * slope, x)
 
 
 def smooth(function: Callable[[Floats], Floats]) -> Callable[..., None]:
-    """The emitter of f(y, count): so many floats are replaced by what the function makes of them."""
+    """Returns a function that writes the code of f(y, count).
+
+    It replaces each of the `count` floats by what `function` gives for it.
+    """
 
     def emit(builder: Value, words: Words, _: Words) -> None:
         y, count = words
@@ -101,15 +105,15 @@ def clip(builder: Value, words: Words, numbers: Words) -> None:
 
 
 def slope(builder: Value, words: Words, numbers: Words) -> None:
-    """f(y, count; slope): what is negative is multiplied."""
+    """Writes the code of f(y, count; slope), which multiplies negative floats by the slope."""
     factor = _splat(builder, numbers[0])
     smooth(lambda x: leak(x, factor))(builder, words, ())
 
 
 def pack_rows(builder: Value, words: Words, numbers: Words) -> None:
-    """f(b, pitch, depth, channels, panel, width; factor): panel[k] = factor * b[k, :channels], and zeros behind.
+    """Writes the code of f(b, pitch, depth, channels, panel, width; factor): panel[k] = factor * b[k, :channels].
 
-    Up to 15 floats behind the panel are written, too.
+    The rest of a row of the panel gets zeros. Up to 15 floats behind the panel are written, too.
     """
     b, pitch, depth, channels, panel, width = words
     factor = _splat(builder, numbers[0])
@@ -126,7 +130,7 @@ def pack_rows(builder: Value, words: Words, numbers: Words) -> None:
 
 
 def pack_columns(builder: Value, words: Words, numbers: Words) -> None:
-    """The same for panel[k] = factor * b[:channels, k]; up to 15 more rows are written."""
+    """Writes the code of the same function for panel[k] = factor * b[:channels, k]; up to 15 more rows are written."""
     b, pitch, depth, channels, panel, width = words
     factor = _splat(builder, numbers[0])
 
@@ -159,7 +163,10 @@ def _element(builder: Value, address: Value) -> Value:
 
 
 def streams(rows: int) -> Callable[..., None]:
-    """The emitter of f(a, b, pitch, y, count; factor): y[:count] += sum of factor * a[i] * b[i, :count], i < rows."""
+    """Returns a function that writes the code of f(a, b, pitch, y, count; factor).
+
+    y[:count] += sum of factor * a[i] * b[i, :count] over i < rows.
+    """
 
     def emit(builder: Value, words: Words, numbers: Words) -> None:
         a, b, pitch, y, count = words
@@ -183,7 +190,10 @@ def streams(rows: int) -> Callable[..., None]:
 
 
 def dots(columns: int) -> Callable[..., None]:
-    """The emitter of f(a, b, pitch, depth, y; factor): y[i] += factor * (a . b[i]), for i < columns."""
+    """Returns a function that writes the code of f(a, b, pitch, depth, y; factor).
+
+    y[i] += factor * (a . b[i]) for i < columns.
+    """
 
     def emit(builder: Value, words: Words, numbers: Words) -> None:
         a, b, pitch, depth, y = words
@@ -208,7 +218,7 @@ def dots(columns: int) -> Callable[..., None]:
 
 
 def _sum(builder: Value, vector: Value) -> Value:
-    """The sum of 16 lanes, by halves."""
+    """Returns the sum of 16 lanes: halves are added until one lane is left."""
     lanes = LANES
     while lanes > 1:
         lanes //= 2

@@ -36,7 +36,7 @@ class Cell:
 
     @property
     def hidden(self) -> int:
-        """Elements of a state."""
+        """Returns the number of elements of a state."""
         return int(self.h.shape[1])
 
     def gate(self, gates: Array, first: int, count: int = 1) -> Array:

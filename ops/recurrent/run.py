@@ -33,7 +33,7 @@ class _Direction:
 
     @property
     def backwards(self) -> bool:
-        """Whether time runs from the end."""
+        """Returns whether time runs from the end."""
         return self.number == 1 or self.call.attrs["direction"] == "reverse"
 
     def times(self) -> Iterator[range]:
@@ -132,7 +132,7 @@ def _sequences(direction: _Direction) -> Array:
 
 
 def _prepared(direction: _Direction) -> tuple[list[Thunk], Array, Array, Cell]:
-    """Weights of x, the bias that is added to their products, and the cell; and the steps that make them ready."""
+    """Returns steps, and what they prepare: the weights of x, the bias of their products, and the cell."""
     loads, w = direction.weights("w", direction.buffers.w)
     more, r = direction.weights("r", direction.buffers.r)
     biased, bias, reset_bias = _bias(direction, linear=bool(direction.call.attrs.get("linear_before_reset", False)))

@@ -81,24 +81,24 @@ class Case:
 
     @property
     def compute(self) -> np.dtype[Any]:
-        """The element type that is computed in."""
+        """Returns the dtype of computation."""
         return compute_dtype(self.dtype)
 
     @property
     def width(self) -> int:
-        """Elements of all gates of one sequence."""
+        """Returns the number of elements of all gates of one sequence."""
         return self.gates * self.hidden
 
     @property
     def sequences(self) -> Shape:
-        """Shape of y."""
+        """Returns the shape of y."""
         if self.layout:
             return self.batch, self.time, self.directions, self.hidden
         return self.time, self.directions, self.batch, self.hidden
 
     @property
     def state(self) -> Shape:
-        """Shape of a state, first or last."""
+        """Returns the shape of the first or the last state."""
         outer = (self.batch, self.directions) if self.layout else (self.directions, self.batch)
         return *outer, self.hidden
 

@@ -37,7 +37,7 @@ def _axis(signature: Signature) -> int:
 
 
 def _is_plain(signature: Signature) -> bool:
-    """The rows lie in memory as numpy searches them."""
+    """Returns whether rows lie in memory as numpy searches them."""
     return _axis(signature) == signature.x.ndim - 1 and not signature.attrs["select_last_index"]
 
 
@@ -45,7 +45,7 @@ _not_plain = unless(_is_plain, "not the last axis, or the last of equal elements
 
 
 def _rows(signature: Signature) -> TensorSpec:
-    """A block of rows: as many as are small, at least one."""
+    """Returns the spec of a block of rows: as many as fit into it, at least one."""
     length = signature.x.shape[_axis(signature)]
     most = BLOCK_BYTES // (length * signature.x.dtype.itemsize)
     return signature.x.with_shape((max(1, min(most, signature.y.size)), length))
@@ -60,7 +60,10 @@ def _plain(search: Search, call: Binding) -> Thunk:
 
 
 def _through_blocks(search: Search, call: Binding) -> Thunk:
-    """numpy would copy all of x to search along another axis, or backwards; a block of rows is enough."""
+    """Returns the thunk that copies a block of rows at a time and searches it.
+
+    numpy would copy all of x to search along another axis, or backwards.
+    """
     spec = _rows(call.signature)
     (buffer,) = carve(call.workspace, spec)
     x = np.moveaxis(call.x, _axis(call.signature), -1)

@@ -113,7 +113,7 @@ def _compare_least(best: Any, where: Any, address: int, turn: int, few: int) -> 
 
 @jitable
 def _compare_apart(args: Any, best: Any, where: Any, address: int, turn: int, few: int) -> None:  # noqa: PLR0917 - compiled
-    """Does the same where neighbours do not lie side by side."""
+    """Compares a turn of elements that do not lie side by side with the best so far."""
     step, is_least = args.width_step, args.is_least
     for i in range(few):
         x = _at(address, step, i)

@@ -26,7 +26,10 @@ class LossCase:
 
     @classmethod
     def of(cls, signature: Signature) -> "LossCase":
-        """The case of a signature; a box of logits fits into the cache, where one row is not larger already."""
+        """Returns the case of a signature.
+
+        A box of logits fits into the cache, unless one pixel's classes alone are larger.
+        """
         logits, dtype = signature.x, compute_dtype(signature.x.dtype)
         shape = (*logits.shape[:2], math.prod(logits.shape[2:]))
         most = max(CACHE_BYTES // max(shape[1] * dtype.itemsize, 1), 1)
@@ -66,7 +69,10 @@ class LossPart:
     ends: Array
 
     def find_labels(self, ignore: int) -> Iterator[Thunk]:
-        """Steps that write where in the room the logit of each label is; that of class 0 where it is ignored."""
+        """Yields steps that write where in the buffer the logit of each label is.
+
+        For ignored labels it is the logit of class 0.
+        """
         classes, pixels = self.x.shape[1], self.x.shape[2]
         yield partial(np.equal, self.target, constant(ignore, self.target.dtype), self.ignored)
         yield partial(np.copyto, self.labels, self.target)
@@ -77,7 +83,7 @@ class LossPart:
         yield add_positions(self.labels, self.term, (image, pixel))
 
     def exponents(self) -> Iterator[Thunk]:
-        """Steps that write x less the greatest of its pixel into the room."""
+        """Yields steps that write x minus the greatest of its pixel into the buffer."""
         row = self.row[:, np.newaxis]
         yield partial(np.copyto, self.buffer, self.x)
         yield partial(np.maximum.reduce, self.buffer, axis=1, keepdims=True, out=row)
@@ -89,7 +95,7 @@ class LossPart:
 
 
 def loss_parts(call: Binding, case: LossCase) -> Iterator[LossPart]:
-    """All parts of a call whose first inputs are logits and labels; they share the rooms."""
+    """Yields all parts of a call whose first inputs are logits and labels; they share the temporaries."""
     x, labels = call.x.reshape(case.shape), call.inputs[1].reshape((case.shape[0], case.shape[2]))
     block, *scratch, ends, _ = carve(call.workspace, *case.temporaries)
     for box in case.cut:

@@ -72,7 +72,10 @@ def _workspace(signature: Signature) -> int:
 
 
 def _losses(part: LossPart, attrs: Attrs) -> Iterator[Thunk]:
-    """Steps that write the loss of each pixel into `picked`: log(sum(exp(t))) less t of the label."""
+    """Yields steps that write the loss of each pixel into `picked`.
+
+    It is log(sum(exp(t))) - t[label], where t is x minus the greatest of its pixel.
+    """
     smoothing, dtype = attrs["label_smoothing"], part.buffer.dtype
     yield from part.find_labels(attrs["ignore_index"])
     yield from part.exponents()
@@ -90,7 +93,7 @@ def _losses(part: LossPart, attrs: Attrs) -> Iterator[Thunk]:
 
 
 def _count(part: LossPart, attrs: Attrs, count: Array, one: Array) -> Iterator[Thunk]:
-    """Steps that add the number of pixels that are not ignored."""
+    """Yields steps that add the number of pixels that are not ignored to `count`."""
     yield partial(np.not_equal, part.target, constant(attrs["ignore_index"], part.target.dtype), part.ignored)
     yield partial(np.add.reduce, part.ignored, axis=None, dtype=count.dtype, out=one)
     yield partial(np.add, count, one, count)
@@ -118,7 +121,7 @@ def _bind(call: Binding) -> Thunk:
 
 
 def _weights(call: Binding, part: LossPart, count: Array, one: Array) -> Iterator[Thunk]:
-    """Steps that write into `picked` how much of its gradient each pixel is given."""
+    """Yields steps that write the weight of each pixel's gradient into `picked`; it is 0 for ignored pixels."""
     weights = call.inputs[2]
     if call.attrs["reduction"] == "none":
         images, pixels = part.index
@@ -130,7 +133,7 @@ def _weights(call: Binding, part: LossPart, count: Array, one: Array) -> Iterato
 
 
 def _subtract_labels(part: LossPart, smoothing: float) -> Iterator[Thunk]:
-    """Steps that take from the softmax what it should be."""
+    """Yields steps that subtract from the softmax the probabilities that the labels stand for."""
     flat, dtype = part.buffer.reshape(-1), part.buffer.dtype
     if smoothing:
         yield partial(np.subtract, part.buffer, constant(smoothing / part.x.shape[1], dtype), part.buffer)

@@ -30,7 +30,7 @@ class Fold:
     posts: tuple[Post, ...] = ()
 
     def describe(self, at: Library, attributes: Any) -> Any:
-        """See `Case`."""
+        """Returns the library's description of the reduction; see `Case`."""
         x, y = self.x.descriptor(at), dense((self.x.shape[0], 1)).descriptor(at)
         return at.new(
             "primitive_desc", "reduction_primitive_desc_create", at.engine, self.algorithm, x, y, 0.0, 0.0, attributes
@@ -38,7 +38,7 @@ class Fold:
 
 
 def _rows(signature: Signature) -> Shape:
-    """Of a tensor whose last axes go: their length is 0 where others do."""
+    """Returns the number and the length of rows, where the last axes are reduced; the length is 0 for other axes."""
     shape = signature.x.shape
     axes = sorted(reduced_axes(signature.attrs, len(shape)))
     first = len(shape) - len(axes)
@@ -66,10 +66,10 @@ def _plan(algorithm: int, signature: Signature) -> Plan:
 
 
 def largest(kernel: Kernel) -> Kernel:
-    """Beside a compiled kernel."""
+    """Returns the library's kernel of the largest element, for calls that the compiled kernel takes."""
     return beside(kernel, partial(_plan, c.LARGEST), unless(_supports, _FEW_ROWS))
 
 
 def smallest(kernel: Kernel) -> Kernel:
-    """Beside a compiled kernel."""
+    """Returns the library's kernel of the smallest element, for calls that the compiled kernel takes."""
     return beside(kernel, partial(_plan, c.SMALLEST), unless(_supports, _FEW_ROWS))

@@ -62,7 +62,7 @@ def _reduction(
 
 
 def _extreme(function: np.ufunc, empty: Callable[[np.dtype[Any]], Array]) -> Kernel:
-    """Nothing has no extreme: it gives `empty`."""
+    """Returns the kernel of a maximum or minimum; of no elements it is `empty`."""
 
     def bind(call: Binding) -> Thunk:
         rows = call.y.reshape(_rows(call.signature, call.y.dtype).shape)
@@ -107,7 +107,7 @@ class _Recipe:
     in_floats: bool = False
 
     def dtype(self, signature: Signature) -> np.dtype[Any]:
-        """The dtype of the fold."""
+        """Returns the dtype of the fold."""
         if self.in_floats and signature.x.dtype in INTEGERS:
             return np.dtype("float64")
         return working_dtype(signature.x.dtype)
@@ -121,11 +121,11 @@ class _Recipe:
         return (_rows(signature, dtype), *fold_scratch(signature, dtype))
 
     def workspace(self, signature: Signature) -> int:
-        """Bytes of the rooms."""
+        """Returns the bytes of the temporaries."""
         return dense_bytes(*self.temporaries(signature))
 
     def bind(self, call: Binding) -> Thunk:
-        """The fold, then its end, then a store where it was done in another dtype."""
+        """Returns the thunk: the fold, then its end, then a copy where the fold has another dtype than y."""
         rows, block, part = carve(call.workspace, *self.temporaries(call.signature))
         y = call.y.reshape(_rows(call.signature, call.y.dtype).shape)
         if rows.dtype == y.dtype:
@@ -153,7 +153,10 @@ def _log_sum_exp_workspace(signature: Signature) -> int:
 
 
 def _log_sum_exp(call: Binding) -> Thunk:
-    """log(sum(exp(x - m))) + m with m = max(x), held to finite numbers: infinity minus itself would be NaN."""
+    """Returns the thunk of log(sum(exp(x - m))) + m with m = max(x).
+
+    m is clipped to finite numbers: infinity minus itself would be NaN.
+    """
     m, rows, block, part = carve(call.workspace, _shift(call.signature), *_SHIFTED.temporaries(call.signature))
     y = call.y.reshape(m.shape)
     if m.dtype == y.dtype:
@@ -175,7 +178,7 @@ def _log_sum_exp(call: Binding) -> Thunk:
 
 
 def _kept(b: Backward, var: Tensor) -> Tensor:
-    """The output, or its gradient, with the reduced axes in it."""
+    """Returns the output, or its gradient, with the reduced axes in it."""
     return b.reshape(var, kept_shape(b.signature.x.shape, _axes(b.signature)))
 
 
@@ -193,14 +196,17 @@ def _mean_gradient(b: Backward) -> Terms:
 
 
 def _extreme_gradient(b: Backward) -> Terms:
-    """Elements that are all the extreme share its gradient evenly, as in torch.amax."""
+    """Returns the gradient: all elements that are the extreme share it evenly, as in torch.amax."""
     chosen = b.cast(b.equal(b.x, _kept(b, b.y)), b.signature.x.dtype)
     share = _kept(b, b.dy) / b.sum(chosen, _axes(b.signature))
     return (chosen * share,)
 
 
 def _prod_gradient(b: Backward) -> Terms:
-    """The product of all others: that of what is not 0, over x, and nothing where another one is 0."""
+    """Returns the gradient of a product: dy times the product of all other elements.
+
+    That product is the one of all elements but zeros, divided by x; it is 0 where another element is 0.
+    """
     axes, (zero, one) = _axes(b.signature), (b.constant(v, b.signature.x) for v in (0.0, 1.0))
     is_zero = b.equal(b.x, zero)
     zeros = b.cast(is_zero, b.signature.x.dtype)
@@ -215,7 +221,7 @@ def _l1_gradient(b: Backward) -> Terms:
 
 
 def _l2_gradient(b: Backward) -> Terms:
-    """0 where the norm is 0, as in torch.linalg.norm."""
+    """Returns the gradient, and 0 where the norm is 0, as in torch.linalg.norm."""
     zero = b.constant(0.0, b.signature.x)
     slope = b.where(b.equal(b.y, zero), zero, b.dy / b.y)
     return (b.x * _kept(b, slope),)

@@ -55,7 +55,7 @@ def _softmax_workspace(signature: Signature) -> int:
 
 
 def _softmax(call: Binding) -> Thunk:
-    """y * (dy - sum(dy * y))"""
+    """Returns the thunk of y * (dy - sum(dy * y))."""
     (dy, y), dx, axis = call.inputs, call.y, call.attrs["axis"]
     if not dx.size:
         return nothing
@@ -78,7 +78,10 @@ _not_last = unless(_is_last, "not the last axis")
 
 
 def _softmax_in_blocks(call: Binding) -> Thunk:
-    """dy * y - y * sum(dy * y), for an axis that is not last: the products are made where the output lies."""
+    """Returns the thunk of dy * y - y * sum(dy * y), for an axis that is not last.
+
+    The products dy * y are written to the output first.
+    """
     (dy, y), dx, axis = call.inputs, call.y, normalize_axis(call.attrs["axis"], call.y.ndim)
     row, buffer = carve(call.workspace, row_spec(call.signature), _buffer(call.signature))
     steps: list[Thunk] = [
@@ -100,7 +103,10 @@ def _roomy_workspace(signature: Signature) -> int:
 
 
 def _log_softmax(call: Binding) -> Thunk:
-    """dy - exp(y) * sum(dy), block by block, so that either input may lie where the output lies."""
+    """Returns the thunk of dy - exp(y) * sum(dy).
+
+    It goes block by block, so that either input may lie where the output lies.
+    """
     (dy, y), dx, axis = call.inputs, call.y, normalize_axis(call.attrs["axis"], call.y.ndim)
     row, buffer = carve(call.workspace, row_spec(call.signature), _buffer(call.signature))
     steps: list[Thunk] = [partial(np.add.reduce, dy, axis=axis, keepdims=True, out=row)]

@@ -31,19 +31,19 @@ class Backward(Protocol):
 
     @property
     def attrs(self) -> Attrs:
-        """The attributes."""
+        """Returns the attributes."""
 
     @property
     def x(self) -> Tensor:
-        """The first input."""
+        """Returns the first input."""
 
     @property
     def y(self) -> Tensor:
-        """The first output."""
+        """Returns the first output."""
 
     @property
     def dy(self) -> Tensor:
-        """The gradient of the first output; zeros where nothing reads it."""
+        """Returns the gradient of the first output; zeros where nothing reads it."""
 
     def grad(self, output: int) -> Tensor:
         """Returns the gradient of an output; zeros where nothing reads it."""

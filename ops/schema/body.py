@@ -15,27 +15,27 @@ class Body(Protocol):
 
     @property
     def inputs(self) -> Specs:
-        """What it reads."""
+        """Returns the specs of the tensors that it reads."""
 
     @property
     def outputs(self) -> Specs:
-        """What it writes."""
+        """Returns the specs of the tensors that it writes."""
 
     @property
     def workspace(self) -> int:
-        """Bytes that it needs besides; they start at a multiple of `ops.schema.workspace.STEP`."""
+        """Returns the bytes of workspace that it needs; they start at a multiple of `ops.schema.workspace.STEP`."""
 
     @property
     def constants(self) -> tuple[Array, ...]:
-        """Arrays that it reads whatever it is given; they lie outside of the workspace."""
+        """Returns the arrays that never change; they lie outside of the workspace."""
 
     @property
     def packed_bytes(self) -> int:
-        """Bytes of what its kernels made of constants."""
+        """Returns the bytes that its kernels packed from constants."""
 
     @property
     def cost(self) -> Cost:
-        """Work of one run."""
+        """Returns the cost of one run."""
 
     def bind(self, inputs: tuple[Array, ...], outputs: tuple[Array, ...], workspace: Array) -> Thunk:
         """Returns the run from these arrays into those, all dense; no output shares bytes with anything else."""

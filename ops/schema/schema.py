@@ -33,12 +33,12 @@ class Signature:
 
     @property
     def x(self) -> TensorSpec:
-        """The first input."""
+        """Returns the first input."""
         return self.inputs[0]
 
     @property
     def y(self) -> TensorSpec:
-        """The first output."""
+        """Returns the first output."""
         return self.outputs[0]
 
     @property
@@ -83,17 +83,17 @@ class Binding:
 
     @property
     def attrs(self) -> Attrs:
-        """The attributes."""
+        """Returns the attributes."""
         return self.signature.attrs
 
     @property
     def x(self) -> Array:
-        """The first input."""
+        """Returns the first input."""
         return self.inputs[0]
 
     @property
     def y(self) -> Array:
-        """The first output."""
+        """Returns the first output."""
         return self.outputs[0]
 
 

@@ -17,7 +17,10 @@ def _rounded(nbytes: int) -> int:
 
 
 def dense_bytes(*specs: TensorSpec) -> int:
-    """Bytes that `carve` needs for dense temporaries of these specs; each starts at a multiple of `STEP`."""
+    """Returns the bytes that `carve` needs for dense temporaries of these specs.
+
+    Each temporary starts at a multiple of `STEP`.
+    """
     return sum(_rounded(s.nbytes) for s in specs)
 
 

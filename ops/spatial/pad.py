@@ -72,7 +72,7 @@ def _check_borrowed(source: tuple[int, ...], shape: tuple[int, ...], pairs: tupl
 
 
 def _sources(mode: str, n: int, before: int, after: int) -> _Indices:
-    """For each element of an output axis its source along the input axis, or _OUTSIDE."""
+    """Returns, for each element of an output axis, its source along the input axis, or _OUTSIDE."""
     first, last = max(-before, 0), n - max(-after, 0)
     wanted = np.arange(-before, n + after) - first
     kept = last - first
@@ -87,7 +87,7 @@ def _sources(mode: str, n: int, before: int, after: int) -> _Indices:
 
 
 def _runs(sources: _Indices) -> Iterator[_Run]:
-    """Maximal stretches whose sources are equally far apart, no further than 1."""
+    """Yields the longest runs of outputs whose sources are equally far apart, by at most 1."""
     start = 0
     while start < len(sources):
         end, step = start + 1, 0
@@ -100,7 +100,7 @@ def _runs(sources: _Indices) -> Iterator[_Run]:
 
 
 def _joined(pair: _Indices) -> bool:
-    """Whether two neighbours exist, lie at most 1 apart, and both inside or both outside."""
+    """Returns whether two neighbours exist, lie at most 1 apart, and are both inside or both outside."""
     if len(pair) < 2:
         return False
     a, b = int(pair[0]), int(pair[1])
@@ -129,7 +129,11 @@ def _moves(call: Binding) -> Iterator[Move]:
 
 
 def _gradient(b: Backward) -> Terms:
-    """What is borrowed by the border is added up axis by axis; what fills a constant one gets the rest of dy."""
+    """Returns the gradients of x and of the constant.
+
+    Elements of x that the border repeats collect their gradients axis by axis; a constant gets the sum of dy over the
+    border.
+    """
     if b.attrs["mode"] != "constant":
         return (_unborrowed(b), *(None for _ in b.inputs[1:]))
     inside = _inside(b)
@@ -139,7 +143,7 @@ def _gradient(b: Backward) -> Terms:
 
 
 def _inside(b: Backward) -> Tensor:
-    """dy where x lies in it; 0 for what was taken away."""
+    """Returns dy where x lies in the output; 0 for elements that were cut off."""
     shape, pairs = b.signature.x.shape, _pairs(b.attrs, b.signature.x.ndim)
     if any(pad < 0 for pair in pairs for pad in pair):
         return b.pad(b.dy, [-before for before, _ in pairs], [-after for _, after in pairs])
@@ -148,7 +152,7 @@ def _inside(b: Backward) -> Tensor:
 
 
 def _unborrowed(b: Backward) -> Tensor:
-    """Padding is a gather along each axis."""
+    """Returns the gradient of x for a border that repeats elements: padding is then a gather along each axis."""
     dy = b.dy
     for axis, (n, (before, after)) in enumerate(
         zip(b.signature.x.shape, _pairs(b.attrs, b.signature.x.ndim), strict=True)

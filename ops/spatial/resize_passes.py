@@ -40,7 +40,10 @@ def _axis(attrs: Attrs, x: Shape, y: Shape, axis: int) -> Axis:
 
 
 def _table(signature: Signature, axis: int) -> Table:
-    """The table of an axis; of a gradient, whose output has the shape of what was resized, the way back."""
+    """Returns the table of an axis; for a gradient, the transposed one.
+
+    The output of a gradient has the shape of the tensor that was resized.
+    """
     attrs, x, y = signature.attrs, signature.x.shape, signature.y.shape
     if "shape" not in attrs:
         return table(_axis(attrs, x, y, axis), attrs)
@@ -48,7 +51,7 @@ def _table(signature: Signature, axis: int) -> Table:
 
 
 def _changes(mapping: Table, elements: int) -> bool:
-    """Whether a table is more than a copy."""
+    """Returns whether a table is more than a copy."""
     if mapping.indices.shape[1] != elements or mapping.outside.any():
         return True
     hit = np.arange(elements) == mapping.indices
@@ -56,7 +59,7 @@ def _changes(mapping: Table, elements: int) -> bool:
 
 
 def changed_axes(signature: Signature) -> list[tuple[int, Table]]:
-    """The axes that change, with their tables; those that shrink most first."""
+    """Returns the axes that change, with their tables; those that shrink most first."""
     x, y = signature.x.shape, signature.y.shape
     every = [(a, _table(signature, a)) for a in range(len(x)) if x[a]]
     return sorted((t for t in every if _changes(t[1], x[t[0]])), key=lambda t: y[t[0]] / x[t[0]])
@@ -74,7 +77,7 @@ def _resized(signature: Signature) -> _Resized:
 
 
 def _dtype(signature: Signature) -> np.dtype[Any]:
-    """The element type that is computed in: for integers that are weighed, a float that holds them."""
+    """Returns the dtype of computation: for integers that are weighed, a float that holds them."""
     dtype = signature.x.dtype
     if signature.attrs["mode"] == "nearest" and "shape" not in signature.attrs:
         return dtype
@@ -89,7 +92,10 @@ def _few(resized: _Resized, dtype: np.dtype[Any]) -> int:
 
 
 def _temporaries(resized: _Resized, signature: Signature) -> tuple[TensorSpec, ...]:
-    """A few rows after each axis (empty where that is the input or the output), then room for one weighed tap."""
+    """Returns the specs of a few rows after each axis, then of one weighed tap.
+
+    A spec is empty where the rows are the input or the output itself.
+    """
     dtype = _dtype(signature)
     few = _few(resized, dtype)
     sizes = [few * math.prod(s) for s in resized.stages]
@@ -106,7 +112,7 @@ def _workspace(signature: Signature) -> int:
 
 
 def _apply(mapping: Table, axis: int, source: Array, target: Array, buffer: Array) -> Iterator[Thunk]:
-    """Steps that resize one axis of dense arrays."""
+    """Yields steps that resize one axis of dense arrays."""
     yield partial(np.take, source, mapping.indices[0], axis, target, "clip")
     if len(mapping.indices) == 1:
         return
@@ -128,7 +134,7 @@ def _fill_outside(resized: _Resized, y: Array, value: float) -> Iterator[Thunk]:
 
 
 def _piece(resized: _Resized, x: Array, y: Array, scratch: tuple[Array, ...], value: float) -> Iterator[Thunk]:
-    """Steps for a few rows."""
+    """Yields steps for a few rows."""
     shapes = [(len(x), *s) for s in resized.stages]
     held = [r[: math.prod(s)].reshape(s) if r.size else y for r, s in zip(scratch[:-1], shapes, strict=True)]
     if scratch[0].size:
@@ -160,7 +166,7 @@ def _bind(call: Binding) -> Thunk:
 
 
 def _repeats(signature: Signature) -> bool:
-    """Whether the nearest elements are each element a whole number of times."""
+    """Returns whether the nearest elements are each element, repeated a whole number of times."""
     if signature.attrs["mode"] != "nearest" or signature.y.size == 0:
         return False
     for axis, (n, m) in enumerate(zip(signature.x.shape, signature.y.shape, strict=True)):
@@ -182,7 +188,10 @@ def _repeats_of(call: Binding) -> tuple[Move, ...]:
 
 
 def _is_repeated(signature: Signature) -> bool:
-    """Whether a gradient is that of elements repeated whole times. float16 is better added up in float32."""
+    """Returns whether a gradient is that of elements which were repeated a whole number of times.
+
+    Not for float16, whose sums are more exact in float32.
+    """
     attrs = {n: v for n, v in signature.attrs.items() if n != "shape"}
     return signature.x.dtype in FLOATS - {_HALF} and _repeats(Signature(signature.outputs, signature.inputs, attrs))
 
@@ -191,7 +200,7 @@ _not_repeated = unless(_is_repeated, "elements are not repeated whole times, or 
 
 
 def _bind_add_up(call: Binding) -> Thunk:
-    """Each repetition is a view of dy; they are added one by one."""
+    """Returns the thunk that adds the repetitions one by one; each is a view of dy."""
     pairs = [(n, m // n) for n, m in zip(call.y.shape, call.x.shape, strict=True)]
     parts = call.x.reshape([d for pair in pairs for d in pair])
     steps: list[Thunk] = []

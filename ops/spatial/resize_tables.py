@@ -95,7 +95,7 @@ def _cubic(distance: Floats, a: float) -> Floats:
 
 
 def table(axis: Axis, attrs: Attrs) -> Table:
-    """The table of one axis; `attrs` are those of the operator."""
+    """Returns the table of one axis; `attrs` are those of the operator."""
     o = np.arange(axis.outputs, dtype=np.float64)
     places = COORDINATES[attrs["coordinate_transformation_mode"]](o, axis)
     outside = np.zeros(axis.outputs, bool)
@@ -109,7 +109,10 @@ def table(axis: Axis, attrs: Attrs) -> Table:
 
 
 def transposed(forward: Table, elements: int) -> Table:
-    """The table by which gradients go back to the elements: each collects from all outputs that read it."""
+    """Returns the table of the gradient.
+
+    Each element collects from all outputs that read it.
+    """
     reads: list[list[tuple[int, float]]] = [[] for _ in range(elements)]
     for taps, weights in zip(forward.indices, forward.weights, strict=True):
         for o, (i, weight) in enumerate(zip(taps, weights, strict=True)):
@@ -125,7 +128,10 @@ def transposed(forward: Table, elements: int) -> Table:
 
 
 def _weigh(places: Floats, axis: Axis, attrs: Attrs) -> tuple[Array, Floats]:
-    """Elements (perhaps outside the tensor) around each place, and their weights: both (taps, outputs)."""
+    """Returns the numbers of the elements around each place, and their weights: both (taps, outputs).
+
+    Numbers may lie outside the tensor.
+    """
     radius, shape = (1, _triangle) if attrs["mode"] == "linear" else (2, _cubic)
     shrink = min(axis.scale, 1.0) if attrs["antialias"] and axis.outputs else 1.0
     first = math.floor(-radius / shrink) + 1

@@ -35,7 +35,7 @@ class _Search:
 
     @property
     def names(self) -> list[Dim]:
-        """The names among the dimensions of the operator."""
+        """Returns the names among the dimensions of the operator."""
         attrs = tuple(self.attempt.attrs.values())
         return self._named(dims_in((*(s.shape for s in self.attempt.inputs), *attrs)))
 

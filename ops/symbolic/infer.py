@@ -29,7 +29,7 @@ class Draft:
 
     @property
     def outputs(self) -> int:
-        """How many outputs there are."""
+        """Returns how many outputs there are."""
         return len(self._any.outputs)
 
     def signed(self, key: Callable[[int, int], tuple[str, Hashable]]) -> Signature:

@@ -49,7 +49,7 @@ class Parametric:
 
     @property
     def dims(self) -> "tuple[Dim, ...]":
-        """Those that decide anything."""
+        """Returns the dimensions on which a decision about the attribute depends."""
         raise NotImplementedError
 
     def numbered(self, number: "Callable[[Dim], int]") -> Any:
@@ -81,13 +81,13 @@ class Guard:
 
     @property
     def wording(self) -> Hashable:
-        """What tells it from others: the same texts may mean different things."""
+        """Returns a key that tells it from others, since the same text may mean different things."""
         sides = (self.left, self.right)
         return self.relation, *((str(d), d.leaves) if isinstance(d, Dim) else d for d in sides)
 
     @property
     def leaves(self) -> frozenset[Hashable]:
-        """What must be known to check it."""
+        """Returns the keys of the names that must be known to check it."""
         return frozenset().union(*(d.leaves for d in (self.left, self.right) if isinstance(d, Dim)))
 
     def __str__(self) -> str:
@@ -111,7 +111,10 @@ class Samples:
     guessed: set[Hashable] = field(factory=set)
 
     def invent(self) -> tuple[int, ...]:
-        """Numbers for one more dimension, different from all others in all samples but the last."""
+        """Returns numbers for one more dimension.
+
+        They differ from those of all others in all samples but the last.
+        """
         if self.around:
             self.invented += 1
             return self.around[0].invent()
@@ -245,7 +248,7 @@ class Dim:
 
     @property
     def leaves(self) -> frozenset[Hashable]:
-        """The keys that its number depends on."""
+        """Returns the keys that its number depends on."""
         if not self.parts:
             return frozenset((self.key,))
         return frozenset().union(*(p.leaves for p in self.parts if isinstance(p, Dim)))

@@ -51,7 +51,7 @@ class Layout:
 
     @property
     def is_dense(self) -> bool:
-        """C order without holes (dimensions of length 0 or 1 may have any stride)."""
+        """Returns whether elements lie in C order without holes (dimensions of length 0 or 1 may have any stride)."""
         wanted = dense_strides(self.shape, self.itemsize)
         if self.strides == wanted or 0 in self.shape:
             return True
@@ -59,7 +59,7 @@ class Layout:
 
     @property
     def extent(self) -> tuple[int, int]:
-        """Half-open range of the bytes that any element touches; empty for an empty tensor."""
+        """Returns the half-open range of bytes that the elements touch; empty for an empty tensor."""
         if self.strides == dense_strides(self.shape, self.itemsize):
             return self.offset, self.offset + math.prod(self.shape) * self.itemsize
         low = high = self.offset
@@ -74,7 +74,7 @@ class Layout:
 
     @property
     def runs(self) -> int:
-        """Into how many runs of bytes the elements fall, one behind the other in C order."""
+        """Returns into how many runs of neighbouring bytes the elements fall, in C order."""
         if 0 in self.shape:
             return 0
         *outer, (length, stride) = _dense_runs(self) or [(1, self.itemsize)]

@@ -72,22 +72,22 @@ class TensorSpec:
 
     @property
     def ndim(self) -> int:
-        """Number of dimensions."""
+        """Returns the number of dimensions."""
         return len(self.shape)
 
     @property
     def is_symbolic(self) -> bool:
-        """Whether a dimension has no number yet; `size` and `nbytes` have none then either."""
+        """Returns whether a dimension has no number yet; `size` and `nbytes` have none then either."""
         return Dim in map(type, self.shape)
 
     @property
     def size(self) -> int:
-        """Number of elements."""
+        """Returns the number of elements."""
         return math.prod(self.shape)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the dense tensor."""
+        """Returns the bytes of the dense tensor."""
         return self.size * self.dtype.itemsize
 
     def with_shape(self, shape: Sequence[int]) -> "TensorSpec":

@@ -20,11 +20,12 @@ _STEPS = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
 
 @cache
 def drop(dtype: np.dtype[Any]) -> Compiled:
-    """f(x, step, y, scratch, seed, threshold, scale): y = x * scale where the bits of an element are threshold or more.
+    """Returns f(x, step, y, scratch, seed, threshold, scale), which drops elements.
 
-    Else 0. x and y are dense, flat and of that dtype, at the same place or far from each other; `step` is one int64;
-    `scratch` (uint64) has a word for each of so many elements, a multiple of 4. An element has 32 bits, the same ones
-    for the same element, step, seed and length of the scratch.
+    y = x * scale where the bits of an element are `threshold` or more, else 0. x and y are dense, flat and of that
+    dtype, at the same place or far from each other; `step` is one int64; `scratch` (uint64) has a word for each element
+    of a block, a multiple of 4. An element has 32 bits: the same ones for the same element, step, seed and length of
+    the scratch.
     """
     import numba  # noqa: PLC0415 - half a second to load, and only these kernels want it
 

@@ -50,7 +50,7 @@ class Rows:
 
     @property
     def args(self) -> Array:
-        """The arguments, as compiled code reads them."""
+        """Returns the arguments, as compiled code reads them."""
         return rows_args(self.shape, [(a.ctypes.data, s) for a, s in zip(self.arrays, self.strides, strict=True)])
 
 

@@ -26,12 +26,12 @@ class TileShape:
 
     @property
     def channels(self) -> int:
-        """Outputs of one panel of weights."""
+        """Returns the number of outputs of one panel of weights."""
         return self.lanes * self.width
 
     @property
     def tag(self) -> tuple[int, ...]:
-        """A tuple whose length says in compiled code which of SHAPES this is."""
+        """Returns a tuple whose length says in compiled code which of SHAPES this is."""
         return (0,) * (SHAPES.index(self) + 1)
 
 
