@@ -22,7 +22,7 @@ class Box:
 
     @property
     def shape(self) -> Shape:
-        """Lengths."""
+        """Returns the lengths of the box."""
         return tuple(b - a for a, b in zip(self.firsts, self.lasts, strict=True))
 
     @property

@@ -66,7 +66,7 @@ def broadcast(dtypes: Dtypes, out: np.dtype[Any] | None = None) -> Infer:
 
 
 def over_any_like_output(signature: Signature) -> tuple[Overwrite, ...]:
-    """Permits the output to take the bytes of every input that has its spec."""
+    """Returns that the output may take the bytes of every input that has its spec."""
     return tuple(Overwrite(0, i) for i, spec in enumerate(signature.inputs) if spec == signature.y)
 
 

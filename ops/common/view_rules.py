@@ -9,7 +9,10 @@ Views = Callable[[Layout, Signature], tuple[Layout | None, ...]]
 
 
 def overwrites_in_place(views: Views) -> Callable[[Signature], tuple[Overwrite, ...]]:
-    """Permits each output whose view of a dense input is dense to take those very bytes; no copy is needed then."""
+    """Returns a function that permits each output whose view of a dense input is dense to take those very bytes.
+
+    No copy is needed then.
+    """
 
     def overwrites(signature: Signature) -> tuple[Overwrite, ...]:
         layouts = views(Layout.dense(signature.x), signature)

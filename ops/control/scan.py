@@ -127,7 +127,10 @@ def _contiguous(signature: Signature) -> tuple[int, ...]:
 
 
 def _overwrites(signature: Signature) -> tuple[Overwrite, ...]:
-    """States as in `ops.control.loop_buffers`; rows may take the place of rows that were read a moment ago."""
+    """Returns where outputs may lie over inputs.
+
+    States may as `ops.control.loop_buffers` says; rows may take the place of rows that were read a moment ago.
+    """
     form = _of(signature)
     overwrites = [Overwrite(i, i) for i in range(form.states) if swaps_first(form.turns)]
     for o, write in enumerate(form.outputs, form.states):

@@ -66,12 +66,12 @@ def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, 
 
 
 def _boxes(case: TransposeCase, itemsize: int) -> list[Box]:
-    """Pixels of one image whose products are there at once."""
+    """Returns boxes of pixels of one image; the products of one box are in memory at a time."""
     return boxes(case.windows.outputs, max(1, COLUMN_BYTES // max(case.taps * case.out_channels * itemsize, 1)))
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Products of a box, and the weights where nobody packed them."""
+    """Returns the specs of the products of a box, and of the weights where they are not packed."""
     case, dtype = case_of(signature), signature.x.dtype
     pixels = max((math.prod(b.shape) for b in _boxes(case, dtype.itemsize)), default=0)
     weights = 0 if 1 in signature.constants else signature.inputs[1].size

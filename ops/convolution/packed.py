@@ -68,7 +68,7 @@ def _workspace(signature: Signature) -> int:
 
 
 def _aligned(shape: Shape) -> Array:
-    """Zeros that begin at a line of the cache."""
+    """Returns zeros that begin at a line of the cache."""
     spec = TensorSpec(shape, _FLOAT)
     buffer = np.zeros(spec.nbytes + CACHE_LINE, np.uint8)
     start = -buffer.ctypes.data % CACHE_LINE

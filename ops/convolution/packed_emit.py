@@ -162,10 +162,9 @@ def _biases(builder: Value, bias: Value, channels: Value) -> list[Value]:
 def _products(
     builder: Value, starts: Sequence[Value], factors: tuple[Value, Value, Value], far: Sequence[_Rows]
 ) -> list[Value]:
-    """starts[WIDTH * i + v] + sum over k < depth of panel[k, i] * weights[k, vector v]: a loop whose sums are phis.
+    """Writes the loop over the depth, and returns its sums.
 
-    The factors are panel, weights and depth. Rows that are `far` are fetched meanwhile, one line a step, again and
-    again: asked for once, they would be gone when they are added.
+    Sum WIDTH * i + v is starts[WIDTH * i + v] + sum over k < depth of panel[k, i] * weights[k, vector v].
     """
     panel, weights, depth = factors
     before, body, after = builder.block, builder.append_basic_block("depth"), builder.append_basic_block("done")
@@ -221,7 +220,7 @@ def _transposed(builder: Value, rows: Sequence[Value]) -> list[Value]:
 def _store_rows(
     builder: Value, rows: Sequence[Value], first: int, place: tuple[Value, Value, Value, Value], finish: _Finish
 ) -> None:
-    """Finishes and writes the pixels of channel `first` and the following ones, those that exist."""
+    """Finishes and writes the rows of channel `first` and of the following channels, as far as they exist."""
     y, pitch, lanes, channels = place
     none = ir.Constant(_MASK, [0] * LANES)
     for channel, row in enumerate(rows, first):

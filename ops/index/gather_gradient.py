@@ -90,7 +90,10 @@ def _add_at(_: np.dtype[Any]) -> AddRows:
 
 
 def _sums(call: Binding, adder: Adder, wide: tuple[Array, ...], places: Array, view: tuple[int, int, int]) -> Thunk:
-    """Zeros, then each row of dy added to the one of y, seen as (groups, rows, width), that its place names."""
+    """Returns the thunk that fills y with zeros, and then adds each row of dy to a row of y.
+
+    `places` names that row; y is seen as (groups, rows, width).
+    """
     dy, y = wide or (call.x, call.y)
     steps: list[Thunk] = [partial(y.fill, 0)]
     if dy.size:

@@ -63,14 +63,14 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, TensorSpec, TensorSpec]:
-    """Corners and areas of all boxes of an image, those of the boxes chosen, and the order of their scores."""
+    """Returns the specs of corners and areas of all boxes of an image, of those chosen, and of the order of scores."""
     n = signature.x.shape[1]
     corners = TensorSpec((n, 5), _SINGLE)
     return corners, corners, TensorSpec((n,), INT64)
 
 
 def _reader(call: Binding, position: int) -> Callable[[], Any]:
-    """Gives, each time it is called, what an input says, or the attribute where there is no such input."""
+    """Returns a function that reads an input, or gives the attribute where there is no such input."""
     if len(call.inputs) > position + 2:
         return call.inputs[position + 2].item
     return lambda: call.attrs[_OPTIONS[position][0]]

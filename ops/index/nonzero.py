@@ -32,7 +32,7 @@ def _room(signature: Signature) -> TensorSpec:
 
 
 def _masks(x: Array, room: Array) -> Iterator[tuple[Box, Array, Thunk]]:
-    """Pieces of x in C order: where each lies, its mask (one-dimensional), and the thunk that makes it."""
+    """Yields pieces of x in C order: the box of each, its mask (one-dimensional), and the thunk that makes the mask."""
     zero = np.zeros((), x.dtype)
     for box in boxes(x.shape, max(room.size, 1)):
         mask = room[: box.flat.stop - box.flat.start]

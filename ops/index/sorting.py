@@ -36,7 +36,10 @@ class Order:
 
     @property
     def specs(self) -> tuple[TensorSpec, ...]:
-        """Temporaries: keys, places in order, elements as integers, and (for floats) their signs and which are NaN."""
+        """Returns the specs of the temporaries.
+
+        They are keys, places in order, elements as integers, and (for floats) their signs and which are NaN.
+        """
         shape = (self.rows, self.slices, self.width)
         bits = TensorSpec(shape, np.dtype(f"uint{8 * self.dtype.itemsize}"))
         none = (0, 0, 0)

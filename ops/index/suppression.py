@@ -19,7 +19,10 @@ def _order(boxes: int) -> Order:
 
 
 def _specs(boxes: int) -> tuple[TensorSpec, ...]:
-    """Corners and areas, the same in order, three numbers a box, and three marks a box."""
+    """Returns the specs of the temporaries for so many boxes of an image.
+
+    They are corners and areas, the same in order, three numbers and three masks a box, and the boxes chosen.
+    """
     corners = TensorSpec((5, boxes), _SINGLE)
     return corners, corners, corners.with_shape((3, boxes)), TensorSpec((3, boxes), BOOL), TensorSpec((boxes,), INT64)
 

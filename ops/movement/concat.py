@@ -47,7 +47,7 @@ def _input_places(layout: Layout, signature: Signature) -> tuple[Layout | None, 
 
 
 def _gradient(b: Backward) -> Terms:
-    """Views of the gradient."""
+    """Returns views of the gradient of the output."""
     axis = normalize_axis(b.attrs["axis"], b.signature.y.ndim)
     parts = b.apply(SPLIT, b.dy, sizes=tuple(s.shape[axis] for s in b.signature.inputs), axis=axis)
     return tuple(part if b.wants(i) else None for i, part in enumerate(parts))

@@ -55,7 +55,7 @@ def _packed(signature: Signature) -> bool:
 
 
 def _few(signature: Signature) -> int:
-    """Channels of one piece."""
+    """Returns the number of channels of one piece."""
     width = math.prod(signature.x.shape[2:]) * compute_dtype(signature.x.dtype).itemsize
     return max(1, min(signature.x.shape[1], CACHE_BYTES // 2 // max(width, 1)))
 
@@ -68,7 +68,10 @@ _not_plain = unless(_plain, "float16")
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Factors, shifts and one more number a channel; for float16 also a piece of the data in float32."""
+    """Returns the specs of factors, shifts and one more number a channel.
+
+    For float16 there is also a piece of the data in float32.
+    """
     dtype, channels = compute_dtype(signature.x.dtype), signature.x.shape[1]
     numbers = TensorSpec((0 if _packed(signature) else channels,), dtype)
     wide = 0 if _plain(signature) else _few(signature)
@@ -156,7 +159,7 @@ _not_vector = unless(_is_vector, "not float32 with constant scales and statistic
 
 
 def _images_or_row(layout: Layout) -> bool:
-    """Returns whether the kernel reads a layout: that of dense images, or any of a tensor of fewer than 2 dimensions."""
+    """Returns whether the kernel reads a layout: that of dense images, or of fewer than 2 dimensions."""
     return len(layout.shape) < 2 or dense_images(layout)
 
 

@@ -57,7 +57,7 @@ class RowCase:
 
     @property
     def shape(self) -> Shape:
-        """Images, rows, width."""
+        """Returns the numbers of images and of rows, and the elements of a row."""
         return self.images, self.rows, self.width
 
 
@@ -81,7 +81,7 @@ def scale_workspace(signature: Signature) -> int:
 
 
 def _sums(case: RowCase, signature: Signature) -> tuple[TensorSpec, TensorSpec]:
-    """Sums of a piece; for float16 also of all."""
+    """Returns the specs of the sums of a piece, and for float16 also of the sums of all rows."""
     total = signature.y.with_dtype(case.dtype)
     few = (case.few * case.each,) if case.each else (case.width,)
     return total.with_shape(few), total if case.dtype != signature.x.dtype else total.with_shape((0,))

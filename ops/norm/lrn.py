@@ -41,13 +41,16 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
 
 
 def _columns(signature: Signature) -> int:
-    """Pixels of one piece."""
+    """Returns the number of pixels of one piece."""
     column = signature.x.shape[1] * compute_dtype(signature.x.dtype).itemsize
     return max(1, min(math.prod(signature.x.shape[2:]), CACHE_BYTES // 4 // max(column, 1)))
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Squares and their sums for a few pixels of all channels; for float16 also the pixels in float32."""
+    """Returns the specs of squares and their sums, for a few pixels of all channels.
+
+    For float16 there are also the pixels in float32.
+    """
     dtype = compute_dtype(signature.x.dtype)
     shape = (signature.x.shape[1], _columns(signature))
     return tuple(TensorSpec(s, dtype) for s in (shape, shape, shape if dtype != signature.x.dtype else (0, 0)))

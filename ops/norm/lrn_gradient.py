@@ -70,7 +70,7 @@ def _infer(inputs: Specs, _: Attrs) -> Specs:
 
 
 def _columns(signature: Signature) -> int:
-    """Pixels of one piece."""
+    """Returns the number of pixels of one piece."""
     column = signature.x.shape[1] * compute_dtype(signature.x.dtype).itemsize
     return max(1, min(math.prod(signature.x.shape[2:]), CACHE_BYTES // _ROOMS // max(column, 1)))
 

@@ -30,12 +30,12 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
 
 
 def _most(signature: Signature) -> int:
-    """Pixels of one piece."""
+    """Returns the number of pixels of one piece."""
     return max(1, CACHE_BYTES // 4 // max(signature.x.shape[-1] * signature.x.dtype.itemsize, 1))
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Squares and their sums for a few pixels."""
+    """Returns the specs of squares and their sums for a few pixels."""
     channels = signature.x.shape[-1]
     pixels = min(_most(signature), math.prod(signature.x.shape[:-1]))
     return (signature.x.with_shape((pixels, channels)),) * 2

@@ -36,7 +36,10 @@ def _few(norm: RowNorm, dtype: np.dtype[Any]) -> int:
 
 
 def _temporaries(norm: RowNorm, signature: Signature) -> tuple[TensorSpec, ...]:
-    """Means and factors of a few rows; for float16 also these rows, and scale and shift, in float32."""
+    """Returns the specs of means and factors of a few rows.
+
+    For float16 there are also these rows, scale and shift, in float32.
+    """
     dtype = compute_dtype(signature.x.dtype)
     few = _few(norm, dtype)
     wide = few * norm.width if dtype != signature.x.dtype else 0

@@ -55,7 +55,7 @@ def _windows(signature: Signature) -> Windows:
 
 
 def _behind(w: Windows) -> Shape:
-    """Pads behind x that windows reach."""
+    """Returns how many padded elements behind x windows reach, along each axis."""
     return tuple(max(w.reach(a, w.outputs[a]) - w.begins[a] - w.sizes[a], 0) for a in range(w.ndim))
 
 

@@ -64,13 +64,16 @@ Step = Callable[[Cell, Array], tuple[list[Thunk], tuple[Array, ...]]]
 
 
 def rnn_step(cell: Cell, gates: Array) -> tuple[list[Thunk], tuple[Array, ...]]:
-    """Computes h = f(x w + h r + b)."""
+    """Returns the steps of an RNN, h = f(x w + h r + b), and where the new state is."""
     multiply, product = cell.multiplied(cell.h, 0, 1)
     return [multiply, partial(np.add, gates, product, gates), *cell.apply(0, gates)], (gates,)
 
 
 def gru_step(cell: Cell, gates: Array) -> tuple[list[Thunk], tuple[Array, ...]]:
-    """Gates z, r, h: h = (1 - z) h' + z h, where h' is made of x and of what r lets through."""
+    """Returns the steps of a GRU, and where the new state is; the gates are z, r, h.
+
+    h = (1 - z) h' + z h, where h' is made of x and of what r lets through.
+    """
     update, reset, fresh = (cell.gate(gates, i) for i in range(3))
     both = cell.gate(gates, 0, 2)
     multiply, product = cell.multiplied(cell.h, 0, 2)
@@ -89,7 +92,10 @@ def gru_step(cell: Cell, gates: Array) -> tuple[list[Thunk], tuple[Array, ...]]:
 
 
 def lstm_step(cell: Cell, gates: Array) -> tuple[list[Thunk], tuple[Array, ...]]:
-    """Gates i, o, f, c: C = f C + i c, h = o tanh(C). Clipping bounds gates, not C, as in onnxruntime."""
+    """Returns the steps of an LSTM, and where the new states are; the gates are i, o, f, c.
+
+    C = f C + i c, h = o tanh(C). Clipping bounds gates, not C, as in onnxruntime.
+    """
     admit, out, forget, fresh = (cell.gate(gates, i) for i in range(4))
     multiply, product = cell.multiplied(cell.h, 0, 4)
     steps: list[Thunk] = [multiply, partial(np.add, gates, product, gates)]

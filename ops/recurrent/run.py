@@ -37,7 +37,7 @@ class _Direction:
         return self.number == 1 or self.call.attrs["direction"] == "reverse"
 
     def times(self) -> Iterator[range]:
-        """Blocks of time steps in the order in which they run."""
+        """Yields blocks of time steps in the order in which they run."""
         blocks = [range(*p) for p in pieces(self.case.time, steps_of(self.case))]
         return (b[::-1] for b in reversed(blocks)) if self.backwards else iter(blocks)
 

@@ -37,7 +37,10 @@ class LossCase:
 
     @property
     def temporaries(self) -> tuple[TensorSpec, ...]:
-        """Logits of a box; of each of its pixels two numbers, label, another room for one, and a flag; few numbers."""
+        """Returns the specs of the temporaries of a box.
+
+        They are its logits; for each pixel two numbers, the label, one more integer and a flag; and a few numbers.
+        """
         most = max((math.prod(b.shape) for b in self.cut), default=0)
         row, label = TensorSpec((most,), self.dtype), TensorSpec((most,), INT64)
         few = TensorSpec((3,), self.dtype)

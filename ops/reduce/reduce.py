@@ -113,7 +113,10 @@ class _Recipe:
         return working_dtype(signature.x.dtype)
 
     def temporaries(self, signature: Signature) -> tuple[TensorSpec, ...]:
-        """Specs of: the rows (empty where the output serves), a block, a part (empty where numpy folds in one go)."""
+        """Returns the specs of the rows, a block and a part.
+
+        There are no rows where they are made in the output, and no part where numpy folds all at once.
+        """
         dtype = self.dtype(signature)
         if dtype == signature.x.dtype:
             none = TensorSpec((0,), dtype)

@@ -70,7 +70,7 @@ class _Search:
         return len(signatures) > 1 and table.alive[0] in signatures
 
     def _facing(self) -> list[Pair]:
-        """Lengths in the same place of two operands, counted from the front or from the back."""
+        """Returns pairs of lengths in the same place of two operands, counted from the front or from the back."""
         sides = [(one, other) for one, other in self._operands()]
         sides += [(one[::-1], other[::-1]) for one, other in sides]
         return [pair for one, other in sides for pair in self._pairs(one, other)]
@@ -82,7 +82,7 @@ class _Search:
         return [pair for m, n in zip(one, other, strict=False) for pair in self._pair(m, n)]
 
     def _numbers(self) -> list[int]:
-        """Lengths in the shapes of the operands; 1 is the last."""
+        """Returns the lengths in the shapes of the operands that are numbers; 1 comes last."""
         return [*sorted({n for s in self.attempt.inputs for n in s.shape if isinstance(n, int) and n > 1}), 1]
 
     def _pair(self, one: Dim | int, other: Dim | int) -> Iterator[Pair]:
@@ -102,7 +102,10 @@ class _Search:
 
 
 def _solved(pairs: Sequence[Pair]) -> Equations:
-    """Equations of names as what to put in place of which; what contradicts an earlier one is left out."""
+    """Returns equations of names, solved: which name is replaced by which dimension.
+
+    An equation that contradicts an earlier one is left out.
+    """
     replaced: dict[str, Dim | int] = {}
 
     def now(length: Dim | int) -> Dim | int:
