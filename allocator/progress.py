@@ -70,17 +70,17 @@ class NullWatcher:
     """Sees nothing."""
 
     def begin(self, activity: Activity, /) -> None:
-        """Nothing."""
+        """Does nothing."""
 
     def end(self, activity: Activity, /) -> None:
-        """Nothing."""
+        """Does nothing."""
 
     def current(self) -> Activity:
         """Returns a new one that is not watched."""
         return Activity("")
 
     def aside(self) -> AbstractContextManager[None]:
-        """Nothing."""
+        """Returns a context that does nothing."""
         return nullcontext()
 
 
@@ -103,7 +103,7 @@ def current() -> Activity:
 
 
 def aside() -> AbstractContextManager[None]:
-    """What is written inside the block does not mix with what the watcher shows."""
+    """Returns a context: what is written inside does not mix with what the watcher shows."""
     return _WATCHER.get().aside()
 
 

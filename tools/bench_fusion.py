@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def measure_network(name: str, image: int, runs: int) -> dict[str, Any]:
-    """Seconds and bytes of the three graphs of a network, and how far apart their outputs are."""
+    """Measures the seconds and bytes of the three graphs of a network, and how far apart their outputs are."""
     built = NETWORKS[name](image=image)
     graphs = {"built": built, "folded": FOLD_BATCH_NORM(built), "fused": optimise(built)}
     feeds = {n: _numbers(v.shape).astype(v.dtype) for n, v in built.inputs.items()}

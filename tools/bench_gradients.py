@@ -37,7 +37,7 @@ def bind(name: str, arrays: list[Array], attrs: dict[str, Any]) -> Thunk:
 
 
 def slopes() -> list[Case]:
-    """Gradients of activations and of softmax, 1024 x 1024."""
+    """Returns cases of gradients of activations and of softmax, 1024 x 1024."""
     rng = np.random.default_rng(0)
     dy, x = (rng.normal(size=(1024, 1024)).astype(np.float32) for _ in range(2))
     limits = [np.array(v, np.float32) for v in (-1, 1)]
@@ -64,7 +64,7 @@ def slopes() -> list[Case]:
 
 
 def movement() -> list[Case]:
-    """Gradients of a table of 30,000 words, 256 wide, and of images of 64 x 64 made twice as large."""
+    """Returns cases of gradients of a table of 30,000 words, 256 wide, and of images enlarged from 64 x 64 twofold."""
     rng = np.random.default_rng(0)
     words, dy = rng.integers(0, 30_000, (32, 128)), rng.normal(size=(32, 128, 256)).astype(np.float32)
     large = rng.normal(size=(4, 32, 128, 128)).astype(np.float32)

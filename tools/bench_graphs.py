@@ -79,7 +79,7 @@ def phases(plan: ExecutionPlan) -> dict[str, Callable[[], object]]:
 
 
 def least(work: Callable[[], object], runs: int) -> float:
-    """Milliseconds of the quickest run."""
+    """Returns the milliseconds of the fastest run."""
     seconds = []
     for _ in range(runs):
         begin = time.perf_counter()

@@ -76,7 +76,7 @@ def built(name: str, batch: int, train: bool) -> Graph:
 
 
 def least(work: Callable[[], object], runs: int) -> float:
-    """Milliseconds of the fastest of so many runs; 0 for none."""
+    """Returns the milliseconds of the fastest run; 0 if there are no runs."""
     times = []
     for _ in range(runs):
         start = time.perf_counter()
@@ -86,7 +86,7 @@ def least(work: Callable[[], object], runs: int) -> float:
 
 
 def run_times(graph: Graph, runs: int) -> tuple[float, float]:
-    """Milliseconds of a run without and with nesting, in turn."""
+    """Returns the least milliseconds of a run without nesting and with it; the two run in turn. (0, 0) for no runs."""
     if not runs:
         return 0.0, 0.0
     both: list[Executable] = [engine.compile(graph, nest=nest) for nest in (False, True)]

@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def time_chain(length: int, runs: int) -> dict[str, Any]:
-    """Microseconds an operator that a run costs beyond the numpy calls in it (medians of interleaved runs)."""
+    """Times a chain. Returns the microseconds that a run adds to each numpy call (medians of interleaved runs)."""
     executable = compile_graph(_chain(length))
     feeds = {"x": np.linspace(-1, 1, ELEMENTS, dtype=np.float32)}
     bare = _bare_loop(executable)
@@ -49,7 +49,7 @@ def time_chain(length: int, runs: int) -> dict[str, Any]:
 
 
 def _chain(length: int) -> Graph:
-    """abs, neg, abs, neg ... on a few floats."""
+    """Builds a chain of abs, neg, abs, neg ... on a few floats."""
     graph = Graph("chain")
     x = graph.input("x", (ELEMENTS,))
     for i in range(length):

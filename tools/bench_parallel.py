@@ -63,7 +63,7 @@ def _cost(name: str, graph: Graph, policy: str) -> Row:
 
 
 def measure_planning() -> list[Row]:
-    """Seconds of a whole plan, both judges of execution plans included."""
+    """Measures the seconds of whole plans, both judges of execution plans included."""
     rows: list[Row] = []
     for operators, width in PLANNED:
         graph = random_network(operators, width)
@@ -85,7 +85,7 @@ def _planned(graph: Graph, policy: str) -> Row:
 
 
 def measure_running() -> list[Row]:
-    """Seconds of runs in sequence and at once, in turn."""
+    """Measures the seconds of runs in sequence and at once, in turn."""
     wide = wide_network(BRANCHES)
     subject = seeded_subject(light_model("resnet50"))
     with limit_threads(1):

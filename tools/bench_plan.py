@@ -47,7 +47,7 @@ class Row:
 
     @property
     def total_s(self) -> float:
-        """Seconds of all phases together."""
+        """The seconds of all phases together."""
         return self.derive_s + self.to_problem_s + self.solve_s + self.check_s + self.bound_s
 
 

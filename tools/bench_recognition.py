@@ -90,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def measure(name: str, shape: tuple[int, int], runs: int) -> dict[str, Any]:
-    """Seconds and bytes of the three graphs of a formula, and how far apart their outputs are."""
+    """Measures the seconds and bytes of the three graphs of a formula, and how far apart their outputs are."""
     pieces = _graph(name, shape)
     graphs = {
         "pieces": pieces,

@@ -80,7 +80,7 @@ def time_network(path: Path, arguments: Namespace) -> Iterator[Row]:
 
 
 def _timed(ours: Executable, feeds: Mapping[str, Array], theirs: Callable[[], Mapping[str, Array]], runs: int) -> Row:
-    """Seconds of both (least, median), their ratios, and how far outputs are apart. Raises SystemExit for too far."""
+    """Times both, least and median, and compares their outputs. Raises SystemExit where these differ too much."""
     apart = largest_difference(ours.run(feeds), theirs())
     if apart > TOLERANCE:
         raise SystemExit(f"{ours.graph.name}: outputs differ by {apart:.1e} of their largest value")
@@ -96,7 +96,7 @@ def _timed(ours: Executable, feeds: Mapping[str, Array], theirs: Callable[[], Ma
 
 
 def in_groups(runs: int, *functions: Callable[[], object]) -> list[list[float]]:
-    """Seconds of `runs` runs of each function, and of some more to fill the last group."""
+    """Returns the seconds of at least `runs` runs of each function; the last group is always complete."""
     times: list[list[float]] = [[] for _ in functions]
     while len(times[0]) < runs:
         for function, samples in zip(functions, times, strict=True):

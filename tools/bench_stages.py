@@ -97,7 +97,7 @@ BENCHES = (
 
 
 def least(works: Iterable[Callable[[], object]]) -> float:
-    """Milliseconds of the quickest."""
+    """Returns the milliseconds of the fastest one."""
     seconds = []
     for work in works:
         begin = time.perf_counter()

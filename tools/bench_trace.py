@@ -52,7 +52,7 @@ class Row:
 
     @property
     def speed(self) -> float:
-        """Events in a second."""
+        """Events written or read in a second."""
         return self.events / self.seconds
 
 

@@ -48,7 +48,7 @@ def proofs_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
 
 
 def networks_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
-    """Networks of the onnx package."""
+    """Yields the table of the networks of the onnx package."""
     yield ["network", "buffers", "arena, bytes", "strategy", "status", "solver, ms", "whole plan, ms", "first plan, ms"]
     for row in rows:
         times = (f"{1e3 * row[key]:.1f}" for key in ("solve_s", "plan_s", "first_s"))
@@ -56,7 +56,7 @@ def networks_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
 
 
 def startup_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
-    """Seconds of processes."""
+    """Yields the table of whole processes, in seconds."""
     yield ["instance", "strategy", "first use ever, s", "later, s"]
     for row in rows:
         yield [row["instance"], row["strategy"], f"{row.get('cold_s', 0):.2f}", f"{row.get('warm_s', 0):.2f}"]
@@ -92,7 +92,7 @@ def _planned(row: Row, sequence: Row) -> str:
 
 
 def running_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
-    """Milliseconds of runs, least and median."""
+    """Yields the table of runs in sequence and at once: milliseconds, least and median."""
     yield ["network", "threads", "in sequence, ms", "at once, ms", "speed-up", "outputs"]
     for row in rows:
         one, other = row["sequence_s"], row["at_once_s"]

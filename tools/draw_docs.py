@@ -72,7 +72,7 @@ def trace_of(shown: Any) -> Trace:
 
 
 def trace_of_solution(problem: Problem, plan: Plan) -> Trace:
-    """Buffers that are nobody's tensors, as a trace."""
+    """Returns the trace of a plan whose buffers belong to no tensor."""
     live, peak = profile(problem), peak_tick(problem)
     facts = RunInfo(
         "buffers", "static", strategy=plan.strategy, status=plan.status, arena_bytes=plan.arena_bytes,

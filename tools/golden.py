@@ -155,7 +155,7 @@ def bench_ratios(rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
 
 
 def golden(network: str, levels: Iterable[int], backends: Sequence[str]) -> dict[str, dict[str, Entry]]:
-    """Entries of one network."""
+    """Returns the entries of one network, by section and name: its plans and its runs."""
     full, small = graph_of(network), graph_of(network, small=True)
     feeds, values = random_feeds(small, 0, {}), {section: dict[str, Entry]() for section in SECTIONS}
     for level in levels:
@@ -253,7 +253,7 @@ def _shown(what: str, one: Any, other: Any) -> tuple[str, str]:
 
 
 def _only(one: Mapping[str, int], other: Mapping[str, int]) -> str:
-    """Counts that are others elsewhere."""
+    """Lists the counts that differ from those in `other`; "-" if none does."""
     return ", ".join(f"{count} {name}" for name, count in one.items() if other.get(name) != count) or "-"
 
 

@@ -7,7 +7,7 @@ from engine.cli.main import main as arenaplan
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Arguments are those of `arenaplan trace`: MODEL.onnx [--mode ...] [--format ...] [-o FILE]."""
+    """Runs `arenaplan trace` with these arguments: MODEL.onnx [--mode ...] [--format ...] [-o FILE]."""
     return arenaplan(["trace", *(sys.argv[1:] if argv is None else argv)])
 
 

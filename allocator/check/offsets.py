@@ -138,7 +138,7 @@ def _sweep(enter: Column, end: Column, low: Column, high: Column) -> tuple[int, 
 
 
 def _sweep_compiled(enter: Column, end: Column, low: Column, high: Column) -> tuple[int, ...]:
-    """Does what `_sweep` does, compiled, for any number of chunks alive at once. O(n log n)."""
+    """Finds the same as `_sweep`, compiled, for any number of chunks alive at once. O(n log n)."""
     holder, place = np.argsort(low, kind="stable"), np.empty(len(low), np.int64)
     place[holder] = np.arange(len(low))
     entering, leaving = np.lexsort((low, enter)), np.argsort(end, kind="stable")

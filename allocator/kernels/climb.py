@@ -46,7 +46,7 @@ def met_by_life(order: Numbers, at: int, begin: Numbers, end: Numbers, met: Numb
 
 
 def met_by_list(order: Numbers, at: int, start: Numbers, near: Numbers, seen: Numbers, met: Numbers) -> int:
-    """Does what `met_by_life` does, for neighbours in a list.
+    """Lists the same places as `met_by_life`, from a list of neighbours. Returns their number.
 
     `seen` marks a body with the last one that saw it, plus 1.
     """

@@ -77,7 +77,7 @@ def from_line(
     start: Numbers, near: Numbers, low: Numbers, high: Numbers, offset: Numbers, mark: Numbers, line: Numbers,
     hits: Numbers, floors: Numbers, ceilings: Numbers, placed: int, body: int,
 ) -> int:  # fmt: skip
-    """Does what `from_list` does, by offset, so that sorting is (nearly) done. `placed` bodies stand in line.
+    """Lists the same ranges as `from_list`, nearly sorted by offset; gives their number. `placed` bodies stand in line.
 
     A mark is where a body stands in a list, counted from 1; the last place, if it stands there several times. Marks of
     other lists differ by the place, so none is ever erased. What is no hit is written over: no branch.

@@ -61,7 +61,7 @@ class _Bytes:
     runs: "SortedDict[int, tuple[int, int]]" = field(factory=SortedDict)
 
     def replace(self, low: int, high: int, chunk: int) -> list[int]:
-        """Gives [low, high) to a chunk; those that had some of it."""
+        """Gives [low, high) to a chunk. Returns the chunks that had some of it."""
         first = max(self.runs.bisect_right(low) - 1, 0)
         starts = [s for s in self.runs.islice(first, self.runs.bisect_left(high)) if self.runs[s][0] > low]
         former = []

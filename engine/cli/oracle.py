@@ -30,7 +30,7 @@ class OracleComparison:
 
     @property
     def outputs_agree(self) -> bool:
-        """Whether no output differs by more than the tolerance."""
+        """True if no output differs by more than the tolerance."""
         return self.difference <= self.tolerance
 
     def to_json(self) -> dict[str, Any]:

@@ -56,7 +56,7 @@ class PlannedBody(Parametric):
 
     @property
     def needs_data(self) -> bool:
-        """Whether data computed in the body decide sizes in it, so that it cannot be planned beforehand."""
+        """True if data computed in the body decide sizes in it, so that it cannot be planned beforehand."""
         scope = self.graph.scope
         return any(key.startswith(scope) for task in self.template.tasks for key in task.data) or any(
             not op.schema.kernels for op in self.graph.operators

@@ -29,12 +29,12 @@ class Use:
 
     @property
     def is_handed_over(self) -> bool:
-        """Whether later stages take the bytes over."""
+        """True if later stages take the bytes over."""
         return not self.kind and self.operator == LATER_STAGES
 
     @property
     def is_fetched(self) -> bool:
-        """Whether the caller fetches the bytes."""
+        """True if the caller fetches the bytes."""
         return not self.kind and self.operator == "fetch"
 
 

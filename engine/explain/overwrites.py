@@ -66,7 +66,7 @@ class Forward:
 
     @property
     def is_taken(self) -> bool:
-        """Whether the plan has it."""
+        """True if the plan has this overwrite."""
         return self.reason == TAKEN
 
 

@@ -88,7 +88,7 @@ class Graph:
 
     @property
     def is_symbolic(self) -> bool:
-        """Whether some size is known only when the graph is fed, or while it runs."""
+        """True if some size is known only when the graph is fed, or while it runs."""
         return self.samples.invented > 0 or any(not op.schema.kernels for op in self._operators)
 
     @property

@@ -30,7 +30,7 @@ class MappedFile(mmap.mmap):
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether the file has its size and was not written since; a file that was renamed over it does not count."""
+        """True if the file has its size and was not written since. A file that was renamed over it does not count."""
         if self.size() != self.status.st_size:
             return False
         try:

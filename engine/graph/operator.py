@@ -24,7 +24,7 @@ class Operator:
 
     @property
     def shows_its_input(self) -> bool:
-        """Whether every output is a view of the first input, as long as that is dense."""
+        """True if every output is a view of the first input, as long as that is dense."""
         if not self.inputs:
             return False
         return None not in self.schema.views(Layout.dense(self.inputs[0].spec), self.signature)

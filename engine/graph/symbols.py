@@ -81,18 +81,18 @@ class Derived:
 
     @property
     def spec(self) -> TensorSpec:
-        """Shape and dtype; lengths may be dimensions."""
+        """The shape and dtype; lengths may be dimensions."""
         dims: Any = tuple(self._length(axis, text) for axis, text in enumerate(self.lengths))
         return TensorSpec(dims, self.dtype)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Dimensions."""
+        """The lengths of all axes; some may be dimensions."""
         return self.spec.shape
 
     @property
     def size(self) -> int:
-        """Number of elements. Raises ShapeError where that is no number."""
+        """The number of elements. Raises ShapeError where that is no number."""
         sizes = {self.samples[j].size for j in self.table.alive}
         if len(sizes) > 1:
             raise ShapeError(f"how many elements an array has ({', '.join(self.lengths)}) is not known yet")
@@ -121,7 +121,7 @@ class Derived:
         return text if all(self.samples[j].size == 1 for j in self.table.alive) else f"element {index} of {text}"
 
     def __str__(self) -> str:
-        """Its only element, or how it is made."""
+        """Returns the text of its only element, or of how it is made."""
         if isinstance(self.source, tuple):
             return ",".join(map(str, self.source)) if len(self.source) == 1 else f"[{','.join(map(str, self.source))}]"
         numbers = {j: self.samples[j].reshape(-1) for j in self.table.alive}

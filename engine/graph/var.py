@@ -23,17 +23,17 @@ class Var:
 
     @property
     def shape(self) -> Shape:
-        """Dimensions."""
+        """The lengths of all axes; some may be dimensions."""
         return self.spec.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Element type."""
+        """The element type."""
         return self.spec.dtype
 
     @property
     def ndim(self) -> int:
-        """Number of dimensions."""
+        """The number of axes."""
         return self.spec.ndim
 
     def __add__(self, other: Mixed["Var"]) -> "Var":

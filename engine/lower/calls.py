@@ -54,7 +54,7 @@ class Value:
 
     @property
     def is_view(self) -> bool:
-        """Whether another value owns the bytes."""
+        """True if another value owns the bytes."""
         return self.owner != self.id
 
 

@@ -39,12 +39,12 @@ class Ordering:
 
     @property
     def is_proved(self) -> bool:
-        """Whether no order has fewer bytes alive at once, in this count."""
+        """True if no order has fewer bytes alive at once, in this count."""
         return self.chosen_bytes == self.bound
 
     @property
     def claim(self) -> str:
-        """The statement that `bound` makes, with its condition."""
+        """The statement that `bound` proves, with its condition."""
         return "no order has fewer bytes alive" + (f" before {self.before}" if self.before else "")
 
     def as_given(self) -> "Ordering":

@@ -41,7 +41,7 @@ class PlotData:
 
     @property
     def has_addresses(self) -> bool:
-        """Whether there are chunks with addresses."""
+        """True if there are chunks with addresses."""
         return self.rectangles.has_places and len(self.low) > 0
 
     @property
@@ -56,7 +56,7 @@ class PlotData:
 
     @property
     def stage_starts(self) -> tuple[float, ...]:
-        """Where all stages but the first start; empty where they are too many to be drawn apart."""
+        """The ticks in which all stages but the first start; empty where they are too many to be drawn apart."""
         starts = tuple(stage.seconds if self.timed else float(stage.tick) for stage in self.rectangles.stages[1:])
         return starts if len(starts) <= _MOST_STAGES else ()
 

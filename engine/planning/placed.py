@@ -49,7 +49,7 @@ class Recomputed:
 
     @property
     def text(self) -> str:
-        """What the budget costs, in words; another order alone may be enough to meet it."""
+        """The cost of the budget, in words. Where another order is enough to meet it, nothing runs again."""
         if not self.operators:
             return "in another order, nothing runs again"
         again = agreed(len(self.operators), "operator", "runs again", "run again")
@@ -83,7 +83,7 @@ class PlacedPlan:
 
     @property
     def is_followed(self) -> bool:
-        """Whether the plan was read from a file."""
+        """True if the plan was read from a file."""
         return self.origin == FOLLOWED
 
     @property

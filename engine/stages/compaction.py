@@ -43,7 +43,7 @@ def plan_compacted(
 
 
 def _is_alone(plan: PlacedPlan, value: int) -> bool:
-    """Whether a value has a chunk that overwrites none and is overwritten by none."""
+    """Returns whether a value has a chunk that overwrites none and is overwritten by none."""
     if value not in plan.ids:
         return False
     chunk = plan.chunk_of(value)

@@ -152,7 +152,7 @@ class LengthRangeCost:
 
     @property
     def factor(self) -> float:
-        """How many times as large the bounded arena is."""
+        """The bounded arena over the exact one."""
         return self.bounded_bytes / self.exact_bytes if self.exact_bytes else 1.0
 
 

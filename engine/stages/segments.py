@@ -22,7 +22,7 @@ class Memory(Protocol):
 
     @property
     def relocations(self) -> int:
-        """How often addresses got other bytes; views are valid as long as this number stays."""
+        """The number of times that addresses got other bytes; views are valid as long as this number stays the same."""
 
     @property
     def nbytes(self) -> int:

@@ -41,7 +41,7 @@ class Stage:
 
     @property
     def is_last(self) -> bool:
-        """Whether the network is complete after this stage."""
+        """True if the network is complete after this stage."""
         return not self.after.tasks
 
 

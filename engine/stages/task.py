@@ -51,7 +51,7 @@ class Task:
 
     @property
     def bodies(self) -> "tuple[Template, ...]":
-        """None: the bodies in its attributes are planned beforehand."""
+        """No bodies: those in its attributes are planned beforehand."""
         return ()
 
     def instance(self, of: dict[Var, Var], prefix: str) -> "Task":
@@ -98,7 +98,7 @@ class FinalGuards:
 
     @property
     def bodies(self) -> "tuple[Template, ...]":
-        """No bodies."""
+        """No bodies: guards have none."""
         return ()
 
     def instance(self, _: dict[Var, Var], __: str) -> "FinalGuards":
@@ -126,7 +126,7 @@ class Template:
 
     @property
     def is_staged(self) -> bool:
-        """Whether some size is known only after a part of the network has run."""
+        """True if some size is known only after a part of the network has run."""
         return not self.data <= set(self.graph.inputs)
 
     def instance(self, writer: StageWriter, operands: Sequence[Var], prefix: str) -> "tuple[Tasks, list[Var]]":

@@ -24,12 +24,12 @@ class Screen:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether lines must fit into its width."""
+        """True if lines must fit into its width."""
         return self.width != UNBOUNDED
 
     @property
     def has_blocks(self) -> bool:
-        """Whether its encoding has the characters that pictures are drawn with."""
+        """True if its encoding has the characters that pictures are drawn with."""
         try:
             _BLOCKS.encode(self.encoding)
         except UnicodeEncodeError:

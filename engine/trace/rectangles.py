@@ -87,7 +87,7 @@ class Rectangles:
 
     @property
     def has_places(self) -> bool:
-        """Whether chunks lie at known addresses; reference counting without a heap model has none."""
+        """True if chunks lie at known addresses; reference counting without a heap model has none."""
         if self.facts.mode == "static":
             return True
         return bool(self.facts.heap) and bool((self.offset[self.size > 0] != NOWHERE).all())

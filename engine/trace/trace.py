@@ -93,7 +93,7 @@ class RunInfo:
 
     @property
     def is_timed(self) -> bool:
-        """Whether events have seconds."""
+        """True if events have seconds."""
         return self.clock != UNTIMED
 
 

@@ -39,7 +39,7 @@ def begin(name: str, batch: int | str, image: int, seed: int, training: bool) ->
 
 
 def finish(graph: Graph, logits: Var, *, training: bool) -> Graph:
-    """The output "y"; in training an input "label" (int64, a class for each row of logits) and the output "loss"."""
+    """Adds output "y"; in training, input "label" (int64, a class for each row of logits) and output "loss"."""
     if training:
         batch = next(iter(graph.inputs.values())).shape[0]
         label = graph.input("label", (batch, *logits.shape[2:]), "int64")
