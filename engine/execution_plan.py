@@ -6,8 +6,8 @@ from attrs import fields, frozen
 
 from engine.explain.alternatives import FindAlternatives, no_alternatives
 from engine.explain.explanation import Explanation, explain
-from engine.explain.operator import OperatorStory, explain_operator
-from engine.explain.tensor import TensorStory, explain_tensor
+from engine.explain.operator import OperatorExplanation, explain_operator
+from engine.explain.tensor import TensorExplanation, explain_tensor
 from engine.planning.placed import PlacedPlan
 from engine.report.report import Report, report
 from engine.trace.build import IN_TICKS, trace
@@ -39,12 +39,12 @@ class ExecutionPlan(PlacedPlan):
     def explain(self) -> Explanation: ...
 
     @overload
-    def explain(self, *, tensor: str) -> TensorStory: ...
+    def explain(self, *, tensor: str) -> TensorExplanation: ...
 
     @overload
-    def explain(self, *, operator: str) -> OperatorStory: ...
+    def explain(self, *, operator: str) -> OperatorExplanation: ...
 
-    def explain(self, *, tensor: str = "", operator: str = "") -> Explanation | TensorStory | OperatorStory:
+    def explain(self, *, tensor: str = "", operator: str = "") -> Explanation | TensorExplanation | OperatorExplanation:
         """Explains why the arena is as large as it is, or one tensor or operator, by its name in a trace.
 
         Raises UnknownNameError. Other ways to plan are tried as well, which takes seconds for a large network.

@@ -1,16 +1,12 @@
-"""Names and texts use the field's terms: no metaphors, and no variable whose name says nothing.
-
-The files in `words_not_yet.txt` still break a rule; that list only shrinks: `python -m tests.test_words` shortens it.
-"""
+"""Names and texts use the field's terms: no metaphors, and no variable whose name says nothing."""
 
 import ast
 import re
 from collections.abc import Iterator
-from functools import cache
 
 import pytest
 
-from tests.helpers.paths import ROOT, TESTS
+from tests.helpers.paths import ROOT
 
 METAPHORS = re.compile(
     r"(?<![A-Za-z])(lodgers?|heirs?|survivors?|tales?|crowds?|everybody|wished|tenants?|let[ _]rooms)(?![a-z])", re.I
@@ -21,19 +17,12 @@ VAGUE = frozenset({"found", "made", "known", "given", "told"})
 """Names of variables that say nothing of the value; as English words, and as the value `order="given"`, they stay."""
 TEXTS = (".py", ".md", ".js", ".css", ".html", ".toml", ".yml", "Makefile")
 FOLDERS = ("ops", "engine", "allocator", "tools", "tests", "docs")
-LISTED = TESTS / "words_not_yet.txt"
-LISTING = ("tests/test_words.py", "tests/words_not_yet.txt")
-"""The files that list the words themselves."""
+THIS = "tests/test_words.py"
 
 
-def test_no_file_has_a_metaphor_or_a_vague_name_but_those_listed() -> None:
-    faults = {path: lines for path in _paths() if path not in _listed() for lines in [_faults(path)] if lines}
+def test_no_file_has_a_metaphor_or_a_vague_name() -> None:
+    faults = {path: lines for path in _paths() for lines in [_faults(path)] if lines}
     assert not faults, "\n".join(f"{path}: {', '.join(lines)}" for path, lines in faults.items())
-
-
-def test_a_listed_file_still_breaks_a_rule() -> None:
-    clean = sorted(path for path in _listed() if not (ROOT / path).is_file() or not _faults(path))
-    assert not clean, f"remove from {LISTED.name}: {' '.join(clean)}"
 
 
 @pytest.mark.parametrize(
@@ -88,7 +77,6 @@ def vague_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
                 pass
 
 
-@cache
 def _paths() -> tuple[str, ...]:
     """Returns the project's files that have text, relative to its root."""
     files = [*ROOT.glob("*"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*"))]
@@ -96,16 +84,10 @@ def _paths() -> tuple[str, ...]:
     return tuple(
         name
         for name in names
-        if name.endswith(TEXTS) and name not in LISTING and not {"build", "node_modules"} & set(name.split("/"))
+        if name.endswith(TEXTS) and name != THIS and not {"build", "node_modules"} & set(name.split("/"))
     )
 
 
-@cache
-def _listed() -> frozenset[str]:
-    return frozenset(LISTED.read_text(encoding="utf-8").split())
-
-
-@cache
 def _faults(path: str) -> tuple[str, ...]:
     """Returns the lines of a file that break a rule, and where they do; the path itself is line 0."""
     text = (ROOT / path).read_text(encoding="utf-8")
@@ -113,9 +95,3 @@ def _faults(path: str) -> tuple[str, ...]:
     if path.endswith(".py"):
         faults += vague_names(ast.parse(text))
     return tuple(f"{number} {word}" for number, word in sorted(faults))
-
-
-if __name__ == "__main__":
-    LISTED.write_text(
-        "".join(f"{path}\n" for path in sorted(_listed()) if path in _paths() and _faults(path)), encoding="utf-8"
-    )

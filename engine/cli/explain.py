@@ -24,7 +24,7 @@ from ops.tensor.errors import OpError
 NAME, HELP = "explain", "say why the arena of a model is as large as it is, and what would make it smaller"
 
 
-class Story(Protocol):
+class AnyExplanation(Protocol):
     """An explanation of a plan, or of a part of it."""
 
     def to_json(self) -> dict[str, Any]:
@@ -45,15 +45,15 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Prints sentences or JSON; explains the first stage alone where data decide the sizes of the rest."""
     plan, stage, more = planning.planned(arguments)
-    story = _story(plan, arguments)
+    explanation = _explanation(plan, arguments)
     if arguments.json:
-        print_json(story.to_json() | stage)
+        print_json(explanation.to_json() | stage)
     else:
-        print(story.text(arguments.top) + more, end="")
+        print(explanation.text(arguments.top) + more, end="")
     return 0
 
 
-def _story(plan: ExecutionPlan, arguments: Namespace) -> Story:
+def _explanation(plan: ExecutionPlan, arguments: Namespace) -> AnyExplanation:
     if arguments.tensor is not None:
         return explain_tensor(plan, arguments.tensor)
     if arguments.operator is not None:

@@ -34,7 +34,7 @@ class OperandTensor:
 
 
 @frozen(eq=False)
-class OperatorStory:
+class OperatorExplanation:
     """The explanation of one operator. Sizes in bytes.
 
     `form` is what remains of it at run time: a call of a kernel, an alias or a join (nothing runs), the feed or the
@@ -77,7 +77,7 @@ class OperatorStory:
         return self.text()
 
 
-def explain_operator(plan: PlacedPlan, name: str) -> OperatorStory:
+def explain_operator(plan: PlacedPlan, name: str) -> OperatorExplanation:
     """Explains one operator by its name in a trace, or "feed" or "fetch". Raises UnknownNameError."""
     lowered = plan.lowered
     last = len(lowered.instructions) + 1
@@ -88,7 +88,7 @@ def explain_operator(plan: PlacedPlan, name: str) -> OperatorStory:
     chunks = _alive(accesses, tick)
     instructions = accesses.instruction(tick)
     calls = [s for s in instructions if isinstance(s, Call)]
-    return OperatorStory(
+    return OperatorExplanation(
         model=lowered.graph.name,
         operator=name,
         kind=lowered.tick_kind(tick),
@@ -156,20 +156,20 @@ _FORMS = {
 }
 
 
-def _lines(story: OperatorStory, most: int) -> Iterator[str]:
-    what = _FORMS.get(story.form, f"kernel {story.kernel} of {story.backend}")
-    when = f"tick {story.tick} of {story.last_tick} in {shown(story.model)}"
-    yield f"{operator(story.operator, story.kind)}: {when}; {what}"
-    for verb, operands in (("reads", story.inputs), ("writes", story.outputs)):
+def _lines(facts: OperatorExplanation, most: int) -> Iterator[str]:
+    what = _FORMS.get(facts.form, f"kernel {facts.kernel} of {facts.backend}")
+    when = f"tick {facts.tick} of {facts.last_tick} in {shown(facts.model)}"
+    yield f"{operator(facts.operator, facts.kind)}: {when}; {what}"
+    for verb, operands in (("reads", facts.inputs), ("writes", facts.outputs)):
         yield from (f"  {verb} {_operand(each)}" for each in operands[:most])
         if len(operands) > most:
             yield f"  {verb} {len(operands) - most} more"
-    yield from (f"  {each}" for each in story.passed_over)
-    if story.workspace_bytes:
-        yield f"  needs {format_bytes(story.workspace_bytes)} of workspace while it runs"
-    for forward in story.forwards:
+    yield from (f"  {each}" for each in facts.passed_over)
+    if facts.workspace_bytes:
+        yield f"  needs {format_bytes(facts.workspace_bytes)} of workspace while it runs"
+    for forward in facts.forwards:
         yield f"  may write {shown(forward.output)} over {shown(forward.input)}: {outcome(forward, 'does')}"
-    yield from _waiting(story, most)
+    yield from _waiting(facts, most)
 
 
 def _operand(each: OperandTensor) -> str:
@@ -177,9 +177,9 @@ def _operand(each: OperandTensor) -> str:
     return f"{shown(each.tensor)}, {shape(each.shape, each.dtype)}, {format_bytes(each.bytes)}{whose}"
 
 
-def _waiting(story: OperatorStory, most: int) -> Iterator[str]:
-    yield _beside_peak(story)
-    held = [a for a in story.alive if a.need == HELD]
+def _waiting(facts: OperatorExplanation, most: int) -> Iterator[str]:
+    yield _beside_peak(facts)
+    held = [a for a in facts.alive if a.need == HELD]
     if not held:
         yield "No tensor is only kept for later."
         return
@@ -187,16 +187,16 @@ def _waiting(story: OperatorStory, most: int) -> Iterator[str]:
     yield f"Of these, {size} are only kept for later, in {counted(len(held), 'tensor')}:"
     for alive in held[:most]:
         size = format_bytes(alive.bytes + alive.padding)
-        yield f"  {size:>11}  {shown(alive.tensor)}: {why_alive(alive, story.tick, not story.reuse)}"
+        yield f"  {size:>11}  {shown(alive.tensor)}: {why_alive(alive, facts.tick, not facts.reuse)}"
     if len(held) > most:
         yield f"  ... and {counted(len(held) - most, 'smaller one')}"
 
 
-def _beside_peak(story: OperatorStory) -> str:
-    live = f"{format_bytes(story.live_bytes)} are alive while it runs, in {counted(len(story.alive), 'tensor')}"
-    if story.parallel:
-        return f"In sequence, {live}; where operators run at once, {format_bytes(story.peak_bytes)} may be at most."
-    if story.tick == story.peak_tick:
+def _beside_peak(facts: OperatorExplanation) -> str:
+    live = f"{format_bytes(facts.live_bytes)} are alive while it runs, in {counted(len(facts.alive), 'tensor')}"
+    if facts.parallel:
+        return f"In sequence, {live}; where operators run at once, {format_bytes(facts.peak_bytes)} may be at most."
+    if facts.tick == facts.peak_tick:
         return f"{live}: this is the peak."
-    share = story.live_bytes / story.peak_bytes if story.peak_bytes else 0.0
-    return f"{live}: {share:.0%} of the peak, which is at {shown(story.peak_operator)} (tick {story.peak_tick})."
+    share = facts.live_bytes / facts.peak_bytes if facts.peak_bytes else 0.0
+    return f"{live}: {share:.0%} of the peak, which is at {shown(facts.peak_operator)} (tick {facts.peak_tick})."

@@ -37,14 +37,14 @@ class Neighbour:
 
 
 @frozen(eq=False)
-class TensorStory:
+class TensorExplanation:
     """The explanation of one tensor. Sizes in bytes; `offset` counts from the start of the arena.
 
     `inside` counts from the first byte of its chunk. `span` is more than `bytes` where the tensor lies in parts.
     `storage` says where its bytes are: in the arena, in a constant or in an array of the caller. The chunk was made for
     the tensor `chunk_of`, and is alive in the ticks [begin, end). `readers` read this tensor, `holders` read any view
-    of its bytes. `heir` is the tensor of the same chain of overwrites that is alive at the peak. `views` and `parts`
-    are tensors in the bytes that it owns. `last_tick` is the tick of the fetch.
+    of its bytes. `peak_overwriter` is the tensor of the same chain of overwrites that is alive at the peak. `views` and
+    `parts` are tensors in the bytes that it owns. `last_tick` is the tick of the fetch.
     """
 
     model: str
@@ -74,7 +74,7 @@ class TensorStory:
     parts: tuple[str, ...]
     peak_tick: int
     is_at_peak: bool
-    heir: str
+    peak_overwriter: str
     below: tuple[Neighbour, ...]
     above: tuple[Neighbour, ...]
     forwards: tuple[Forward, ...]
@@ -91,76 +91,77 @@ class TensorStory:
         return self.text()
 
 
-def _lines(story: TensorStory, most: int) -> Iterator[str]:
-    size = f"{format_bytes(story.bytes)} ({story.bytes} bytes)"
-    yield f"{shown(story.tensor)}: {shape(story.shape, story.dtype)}, {size}, {story.role} of {shown(story.model)}"
-    if story.storage != Storage.ARENA.value:
-        whose = "a constant" if story.storage == Storage.CONSTANT.value else "an array of the caller"
+def _lines(facts: TensorExplanation, most: int) -> Iterator[str]:
+    size = f"{format_bytes(facts.bytes)} ({facts.bytes} bytes)"
+    yield f"{shown(facts.tensor)}: {shape(facts.shape, facts.dtype)}, {size}, {facts.role} of {shown(facts.model)}"
+    if facts.storage != Storage.ARENA.value:
+        whose = "a constant" if facts.storage == Storage.CONSTANT.value else "an array of the caller"
         yield f"  It is {whose}, outside of the arena."
     else:
-        yield from _place(story)
-    yield from _life(story, most)
-    if story.storage == Storage.ARENA.value:
-        yield from _peak_lines(story)
-    yield from (f"  May be written over {shown(f.input)}: {outcome(f, 'is')}." for f in story.forwards)
+        yield from _place(facts)
+    yield from _life(facts, most)
+    if facts.storage == Storage.ARENA.value:
+        yield from _peak_lines(facts)
+    yield from (f"  May be written over {shown(f.input)}: {outcome(f, 'is')}." for f in facts.forwards)
 
 
-def _place(story: TensorStory) -> Iterator[str]:
-    padding = f", and {story.padding} bytes of padding behind" if story.padding else ""
-    parts = ", in parts" if story.span > story.bytes else ""
-    yield f"  Lies in bytes [{story.offset}, {story.offset + story.span}) of the arena{parts}{padding}."
-    if story.chunk_of != story.tensor:
-        yield f"  Has no bytes of its own: it lies in those of {shown(story.chunk_of)}, from byte {story.inside} on."
-    if story.overwrites:
-        yield f"  Is written over {shown(story.overwrites)}."
-    if story.overwritten_by:
-        yield f"  Then {shown(story.overwritten_by)} is written over it."
-    for what, names in (("Views of it:", story.views), ("Tensors written inside it:", story.parts)):
-        if names and story.chunk_of == story.tensor:
+def _place(facts: TensorExplanation) -> Iterator[str]:
+    padding = f", and {facts.padding} bytes of padding behind" if facts.padding else ""
+    parts = ", in parts" if facts.span > facts.bytes else ""
+    yield f"  Lies in bytes [{facts.offset}, {facts.offset + facts.span}) of the arena{parts}{padding}."
+    if facts.chunk_of != facts.tensor:
+        yield f"  Has no bytes of its own: it lies in those of {shown(facts.chunk_of)}, from byte {facts.inside} on."
+    if facts.overwrites:
+        yield f"  Is written over {shown(facts.overwrites)}."
+    if facts.overwritten_by:
+        yield f"  Then {shown(facts.overwritten_by)} is written over it."
+    for what, names in (("Views of it:", facts.views), ("Tensors written inside it:", facts.parts)):
+        if names and facts.chunk_of == facts.tensor:
             more = f" and {len(names) - 5} more" if len(names) > 5 else ""
             yield f"  {what} {', '.join(map(shown, names[:5]))}{more}."
-    yield f"  Below it: {story.below[0].text() if story.below else 'nothing'}."
-    yield f"  Above it: {story.above[0].text() if story.above else 'nothing'}."
+    yield f"  Below it: {facts.below[0].text() if facts.below else 'nothing'}."
+    yield f"  Above it: {facts.above[0].text() if facts.above else 'nothing'}."
 
 
-def _life(story: TensorStory, most: int) -> Iterator[str]:
+def _life(facts: TensorExplanation, most: int) -> Iterator[str]:
     writer = (
-        "fed" if not story.written else f"written in tick {story.written} by {operator(story.operator, story.kind)}"
+        "fed" if not facts.written else f"written in tick {facts.written} by {operator(facts.operator, facts.kind)}"
     )
-    if story.storage == Storage.CONSTANT.value:
+    if facts.storage == Storage.CONSTANT.value:
         writer = "there from the start"
-    elif story.role == Role.PARAMETER.value:
+    elif facts.role == Role.PARAMETER.value:
         writer = "kept from run to run"
     yield f"  It is {writer}."
-    for use in story.readers[:most]:
+    for use in facts.readers[:most]:
         yield f"    read in tick {use.tick} by {operator(use.operator, use.kind)}"
-    if len(story.readers) > most:
-        yield f"    ... and {len(story.readers) - most} more readers"
-    if story.storage == Storage.ARENA.value:
-        yield from _held(story)
+    if len(facts.readers) > most:
+        yield f"    ... and {len(facts.readers) - most} more readers"
+    if facts.storage == Storage.ARENA.value:
+        yield from _held(facts)
 
 
-def _held(story: TensorStory) -> Iterator[str]:
-    length = ticks(story.end - story.begin)
-    if not story.holders:
-        yield f"  Nothing reads it. Its bytes are taken for {length}, [{story.begin}, {story.end})."
+def _held(facts: TensorExplanation) -> Iterator[str]:
+    length = ticks(facts.end - facts.begin)
+    if not facts.holders:
+        yield f"  Nothing reads it. Its bytes are taken for {length}, [{facts.begin}, {facts.end})."
         return
-    last = story.holders[-1]
+    last = facts.holders[-1]
     who = "the fetch of outputs" if last.is_fetched else LATER_STAGES if last.is_handed_over else readers((last,))
-    as_what = "" if last.tensor == story.tensor else f", which reads {shown(last.tensor)} in the same bytes"
-    yield f"  Its bytes are taken for {length}, [{story.begin}, {story.end}): they are held for {who}{as_what}."
+    as_what = "" if last.tensor == facts.tensor else f", which reads {shown(last.tensor)} in the same bytes"
+    yield f"  Its bytes are taken for {length}, [{facts.begin}, {facts.end}): they are held for {who}{as_what}."
 
 
-def _peak_lines(story: TensorStory) -> Iterator[str]:
-    if story.is_at_peak:
-        yield f"  It is alive at the peak, tick {story.peak_tick}."
-    elif story.heir:
-        yield f"  It is not alive at the peak, tick {story.peak_tick}; {shown(story.heir)}, in its bytes, is."
+def _peak_lines(facts: TensorExplanation) -> Iterator[str]:
+    if facts.is_at_peak:
+        yield f"  It is alive at the peak, tick {facts.peak_tick}."
+    elif facts.peak_overwriter:
+        overwriter = shown(facts.peak_overwriter)
+        yield f"  It is not alive at the peak, tick {facts.peak_tick}; {overwriter}, in its bytes, is."
     else:
-        yield f"  It is not alive at the peak, tick {story.peak_tick}."
+        yield f"  It is not alive at the peak, tick {facts.peak_tick}."
 
 
-def explain_tensor(plan: PlacedPlan, name: str) -> TensorStory:
+def explain_tensor(plan: PlacedPlan, name: str) -> TensorExplanation:
     """Explains one tensor by its name in a trace. Raises UnknownNameError."""
     lowered = plan.lowered
     values = {v.name: v for v in reversed(lowered.values)}
@@ -171,7 +172,7 @@ def explain_tensor(plan: PlacedPlan, name: str) -> TensorStory:
     return _inside(accesses, value)
 
 
-def _inside(accesses: Accesses, value: Value) -> TensorStory:
+def _inside(accesses: Accesses, value: Value) -> TensorExplanation:
     plan, chunk = accesses.plan, accesses.plan.chunk_of(value.id)
     number, owner = plan.ids[value.id], accesses.owner(chunk)
     low, high = plan.places[value.id].layout.extent
@@ -180,7 +181,7 @@ def _inside(accesses: Accesses, value: Value) -> TensorStory:
     written = accesses.writers.get(value.id, accesses.written(chunk))
     others = [accesses.values[v] for v in accesses.members[chunk] if v != number and accesses.values[v].is_view]
     inner = tuple(v.name for v in others if v.id in accesses.writers)
-    return TensorStory(
+    return TensorExplanation(
         **_plain(accesses, value),
         chunk=chunk,
         chunk_of=owner.name,
@@ -201,7 +202,7 @@ def _inside(accesses: Accesses, value: Value) -> TensorStory:
         parts=inner,
         peak_tick=tick,
         is_at_peak=chunk in at_peak,
-        heir=_alive_at_peak(accesses, chunk, set(at_peak.tolist())),
+        peak_overwriter=_alive_at_peak(accesses, chunk, set(at_peak.tolist())),
         below=below,
         above=above,
         forwards=tuple(f for s in accesses.instruction(written) for f in _forwards(accesses, s, value.name)),
@@ -241,13 +242,13 @@ def _plain(accesses: Accesses, value: Value) -> dict[str, Any]:
     }
 
 
-def _outside(accesses: Accesses, value: Value) -> TensorStory:
+def _outside(accesses: Accesses, value: Value) -> TensorExplanation:
     """Explains a constant or a tensor in an array of the caller."""
     plan = accesses.plan
     written = accesses.writers.get(value.id, 0)
     instructions = ((s.tick, s) for s in plan.lowered.instructions if value.id in s.inputs)
     uses = tuple(Use(tick, s.name, plan.lowered.tick_kind(tick), value.name) for tick, s in instructions)
-    return TensorStory(
+    return TensorExplanation(
         **_plain(accesses, value),
         chunk=NOWHERE,
         chunk_of="",
@@ -268,7 +269,7 @@ def _outside(accesses: Accesses, value: Value) -> TensorStory:
         parts=(),
         peak_tick=peak_chunks(plan)[0],
         is_at_peak=False,
-        heir="",
+        peak_overwriter="",
         below=(),
         above=(),
         forwards=(),

@@ -183,7 +183,7 @@ def test_no_change_to_the_tensors_at_the_peak_goes_below_the_other_peak(graph: G
 
 @settings(max_examples=40)
 @given(graphs(), st.sampled_from(OPTIONS))
-def test_every_tensor_and_operator_has_a_story(graph: Graph, options: dict[str, Any]) -> None:
+def test_every_tensor_and_operator_has_an_explanation(graph: Graph, options: dict[str, Any]) -> None:
     plan = planned(graph, options)
     for value in plan.lowered.values:
         explanation = plan.explain(tensor=value.name)
@@ -193,10 +193,10 @@ def test_every_tensor_and_operator_has_a_story(graph: Graph, options: dict[str, 
         assert str(explanation) and json.dumps(explanation.to_json())
     profile = bounds.profile(plan.problem)
     for stage in plan.lowered.instructions:
-        story = plan.explain(operator=stage.name)
-        assert story.tick == stage.tick and story.live_bytes == sum(profile[stage.tick : stage.tick + 1])
-        assert sum(a.bytes + a.padding for a in story.alive) == story.live_bytes
-        assert str(story) and json.dumps(story.to_json())
+        operator = plan.explain(operator=stage.name)
+        assert operator.tick == stage.tick and operator.live_bytes == sum(profile[stage.tick : stage.tick + 1])
+        assert sum(a.bytes + a.padding for a in operator.alive) == operator.live_bytes
+        assert str(operator) and json.dumps(operator.to_json())
     assert plan.explain(operator="feed").tick == 0
     assert plan.explain(operator="fetch").tick == len(plan.lowered.instructions) + 1
 
