@@ -17,9 +17,9 @@ from allocator.ragged import row_starts
 NO_COLOUR = -1
 """Colour of a step that is on no path."""
 MOST_STEPS = 2**16
-"""Steps for which happens-before is worked out; the table has the square of it in bits, 512 MiB."""
+"""The most steps for which happens-before is computed: its table has the square of it in bits, 512 MiB."""
 _UNLOADED = 20_000
-"""Steps, below which it is not worth loading numba."""
+"""The number of steps from which on numba is loaded. It trades the time of loading for that of the plain kernel."""
 
 
 @frozen(eq=False)

@@ -15,7 +15,7 @@ from attrs import define, field
 
 T = TypeVar("T")
 NOT_KNOWN = -1
-"""Of bytes."""
+"""A number of bytes that is not known."""
 
 
 @define(eq=False)

@@ -62,7 +62,7 @@ class PlanOptions(TypedDict, total=False):
 
 
 ALL_CPUS = 0
-"""As a number of threads: as many as there are processors to use."""
+"""A number of threads that means: as many as there are processors to use."""
 WATCHED_NODES = 1_000
 """Steps of the search for an arena in which every byte is watched. It need not be small, so the search ends early."""
 MODES = ("static", "dynamic")

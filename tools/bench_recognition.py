@@ -66,7 +66,7 @@ FORMULAS: Mapping[str, Callable[[Var], Var]] = {
     "hard_swish": lambda x: x * ops.clip(x + 3.0, 0.0, 6.0) / 6.0,
     "mish": lambda x: x * ops.tanh(ops.softplus(x)),
 }
-"""As exporters write them."""
+"""The formulas as exporters write them."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -35,7 +35,7 @@ BACKENDS = ("numba", "onednn", "numpy", "auto")
 GROUP, PAUSE = 4, 0.03
 """Counted runs of one engine in a row, and seconds of sleep in front of them."""
 TOLERANCE = 1e-3
-"""Of the largest difference between outputs over their largest value."""
+"""The largest difference between outputs that is accepted, over their largest value."""
 
 Row = dict[str, Any]
 

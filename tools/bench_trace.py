@@ -33,7 +33,7 @@ from engine.trace.trace import ALLOC, BEGIN, END, FREE, GROW, RunInfo
 
 NONE, READ = "none", "read "
 FORMATS_TIMED = (NONE, "table", "csv", "json", "massif", "perfetto", "pytorch", "chrome", f"{READ}csv", f"{READ}json")
-"""Those that stream, or should."""
+"""The formats that stream, or should."""
 _LIVE = 64
 """Chunks that are alive at once, at most."""
 _SLOT = 1 << 16

@@ -21,7 +21,7 @@ from engine.cli.placements import Placements, place, table
 from engine.cli.progress import add_quiet, progress_shown
 
 MODELS = [Path(PREFIX + name) for name in ("vgg16", "resnet50", "mobilenet_v2")]
-"""Those of MegEngine's article."""
+"""The networks of MegEngine's article."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -74,9 +74,9 @@ MODES: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {"static": {}, "dynamic": {"mode": "dynamic"}, "poison": {"debug": "poison"}}
 )
 WATCHED = 8_000_000_000
-"""Most bytes times calls of an arena that is watched: each call looks at each byte, 0.6 s for 10^9 of them."""
+"""The most bytes times calls of an arena that is watched. It bounds the time, as each call looks at each byte."""
 SECTIONS = ("plans", "runs")
-"""What must not differ."""
+"""The sections of a file in which nothing may differ."""
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 LIBRARIES = ("numpy", "numba", "onnx")
 OWN = ("ops", "allocator", "engine")
@@ -89,11 +89,11 @@ engine.compile
 print(time.perf_counter() - began, sum(name.partition(".")[0] in {OWN!r} for name in sys.modules))
 """
 LETTERS = 16
-"""Of a sum, shown in tables."""
+"""The letters of a digest that tables show."""
 
 Entry = dict[str, Any]
 Found = dict[str, Any]
-"""What a file has: entries by their names in each of SECTIONS, and what is known besides."""
+"""The content of a file: entries by name in each of SECTIONS, and what is known besides."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

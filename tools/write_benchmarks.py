@@ -27,14 +27,14 @@ from tools.benchmark_tables import TABLES, Row, markdown, replaced
 
 PAGE, KEPT = Path("docs/benchmarks.md"), Path("out/benchmarks.json")
 MOST_SECONDS = 150
-"""Of a process, 120 for the solver and the rest for reading and compiling."""
+"""The limit of a process: 120 for the solver, the rest for reading and compiling."""
 RANDOM = (10_000, 100_000, 1_000_000)
 TIGHT = "ABDEGHJ"
 NESTED = (
     *("densenet121:1", "inception_v3:1", "random_wired:1", "unet:1", "squeezenet:1"),
     *("densenet121:1:train", "densenet121:8:train"),
 )
-"""Of the networks of bench_nest: those that are planned in seconds."""
+"""The networks of bench_nest that are planned in seconds."""
 NODES = 1_000_000
 """For the exact search in the table of all strategies: the same plan on every machine."""
 

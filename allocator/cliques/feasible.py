@@ -9,9 +9,10 @@ from allocator.problem import FREE, Column, Conflicts, Problem, column
 NO_END = 2**62
 """Last offset of a run that has no end."""
 _WORK = 20_000_000
-"""Pinned chunks that may be looked at, some ten milliseconds; thereafter nothing is said to be barred: still sound."""
+"""The most looks at pinned chunks. Beyond them no offset counts as barred, which is still sound. More looks make
+bounds tighter and take longer."""
 _ONCE = 10_000
-"""As much work as so many, before the first is looked at."""
+"""The looks that one chunk costs, besides one at each pinned chunk."""
 
 
 @frozen(eq=False)

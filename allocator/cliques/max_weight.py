@@ -20,11 +20,11 @@ _STARTS, _FEWEST_STARTS = 48, 8
 _STARTED = 20_000_000
 """Pairs of neighbours of one chunk that all starts look at, about; where they are more, starts are fewer."""
 _MOST_CHUNKS = 4_000
-"""Chunks for one branch and bound; their table of neighbours has the square of it in bits."""
+"""The most chunks for one branch and bound: their table of neighbours has the square of it in bits."""
 _PARTS = 16
 """Branch and bounds on parts of a graph that is larger."""
 _STEPS = 50_000
-"""Chunks that branch and bound may colour, some ten milliseconds."""
+"""Chunks that branch and bound may colour. More of them find heavier cliques and take longer."""
 
 
 @frozen(eq=False)

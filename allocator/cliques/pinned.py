@@ -16,7 +16,7 @@ Mask = npt.NDArray[np.bool_]
 _MOST_PLACES = 20_000
 """Chunks times slots; a clique with more of them is passed over, and so is one with a twentieth of it in chunks."""
 _WORK = 2**23
-"""Bits that sums may shift for one clique, some milliseconds."""
+"""Bits that sums may shift for one clique. More bits make bounds tighter and take longer."""
 
 
 def bytes_in_slots(clique: Clique, feasible: FeasibleOffsets) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from math import gcd
 
 ENOUGH = 2**27
-"""Bits to shift for an answer, some ten milliseconds."""
+"""The most bits that are shifted for an exact answer. More bits make bounds tighter and take longer."""
 
 
 def largest_sum(weights: Iterable[int], room: int, work: int = ENOUGH) -> int:

@@ -9,7 +9,7 @@ from allocator.errors import ProblemError
 from allocator.steps import OverwriteForward, Program, Step
 
 Permit = Callable[[int, int], bool]
-"""Of a chunk and a step that is the last to use it: may the step overwrite it?"""
+"""A function of a chunk and of the step that uses it last. It returns whether the step may overwrite the chunk."""
 
 
 def always(_: int, __: int) -> bool:
@@ -33,11 +33,11 @@ class Refusal(StrEnum):
     NONE = ""
     """It is taken, or may be."""
     EMPTY = "empty"
-    """What would be written has no bytes."""
+    """The value that would be written has no bytes."""
     LATER = "later"
     """Something reads the bytes after the step."""
     OUTSIDE = "outside"
-    """What would be written does not fit into the bytes."""
+    """The value that would be written does not fit into the bytes."""
     BESIDE = "beside"
     """The step itself looks at the bytes by another name."""
     PROTECTED = "protected"

@@ -31,9 +31,10 @@ class Extension(StrEnum):
     """Ways in which the arena grows (onnxruntime's ArenaExtendStrategy)."""
 
     NEXT_POWER_OF_TWO = "kNextPowerOfTwo"
-    """By the next region, doubled until the request fits. If that needs no doubling, the one after it is doubled."""
+    """The arena grows by the next region, doubled until the request fits. If that needs no doubling, the region
+    after it is doubled."""
     SAME_AS_REQUESTED = "kSameAsRequested"
-    """By the bytes of the request."""
+    """The arena grows by the bytes of the request."""
 
 
 @frozen
@@ -72,4 +73,4 @@ class Bfc:
 BFC_TENSORFLOW = Bfc("bfc_tensorflow", region=2 << 20, releases=True)
 """A GPU with `allow_growth`; without it, the first region is all that the arena may have."""
 BFC_ONNXRUNTIME = Bfc("bfc_onnxruntime", region=1 << 20, max_region=1 << 30)
-"""With the defaults of OrtArenaCfg."""
+"""The arena of onnxruntime with the defaults of OrtArenaCfg."""

@@ -50,7 +50,7 @@ READERS: Mapping[str, Reader] = MappingProxyType(
         USAGE_RECORDS: usage_records.parse,
     }
 )
-"""By name, what makes an instance of the content of a file."""
+"""The functions that make an instance of the content of a file, by format."""
 WRITERS: Mapping[str, Writer] = MappingProxyType(
     {
         MINIMALLOC: _write_minimalloc,
@@ -64,7 +64,7 @@ WRITERS: Mapping[str, Writer] = MappingProxyType(
         "c-header": c_header.render,
     }
 )
-"""By name, what makes the content of a file of an instance."""
+"""The functions that make the content of a file of an instance, by format."""
 _BY_SUFFIX: Mapping[str, str] = MappingProxyType(
     {
         ".csv": MINIMALLOC,

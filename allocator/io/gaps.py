@@ -11,7 +11,7 @@ from allocator.io.table import CsvTable
 from allocator.problem import Column, Conflicts, column, distinct
 
 MOST_PAIRS = 2**24
-"""Of segments of lifetimes that meet; more would take gigabytes."""
+"""The most pairs of segments of lifetimes that meet; more would take gigabytes."""
 _GAP = re.compile(r"([0-9]{1,19})-([0-9]{1,19})(@[0-9]+:[0-9]+)?")
 
 

@@ -5,7 +5,7 @@ from allocator.kernels.numbers import Numbers
 NO_PLACE = -1
 """Place of a body that does not exist; offset of one that lies nowhere."""
 MULTIPLIER, MODULUS = 48271, 2**31 - 1
-"""Of the generator of chance (Park and Miller 1988, with the multiplier of 1993)."""
+"""The constants of the random number generator (Park and Miller 1988, with the multiplier of 1993)."""
 
 
 def advance(

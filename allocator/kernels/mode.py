@@ -18,7 +18,7 @@ from allocator.problem import Column
 P = ParamSpec("P")
 R = TypeVar("R")
 SMALL = 500
-"""Chunks, below which plain kernels serve even where compiled ones are loaded."""
+"""The number of chunks from which on compiled kernels run, if they are loaded. With fewer, plain kernels run."""
 
 
 @frozen

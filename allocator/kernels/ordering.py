@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 Ints = NDArray[Any]
 BITS = 62
-"""Of a set in one word."""
+"""The bits of a set that one word holds."""
 WAITING, AFTER, BEFORE, READS, WRITES, PAIRS, BITKEY, LAZY = range(8)
 """Rows of the nodes of a part: how many it waits for; where its lists begin: who waits for it, whom it waits for, the
 chunks that it reads and writes, and pairs (chunk that is written, chunk that may be taken for it); a random number; 1
@@ -50,7 +50,7 @@ class OrderPart(NamedTuple):
     node: Ints
     """See the rows above; one column a node and one behind."""
     near: Ints
-    """What stands in the lists of all nodes."""
+    """The lists of all nodes, one behind the other."""
     chunk: Ints
 
 

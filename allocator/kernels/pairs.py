@@ -26,7 +26,7 @@ ONE, OTHER, GAP, FIRST, LAST = range(5)
 """Rows of `pairs`, with two rows of stamps behind: two bodies; where the gaps of their distance (offset of the other,
 less that of the one) begin; the first and the last gap that is possible."""
 STAMP = 2
-"""So many rows behind a row that changes: the level in which each of its cells was last put on the trail."""
+"""The distance from a row that changes to its row of stamps: the level in which each cell was last put on the trail."""
 LOW, HIGH = range(2)
 """Rows of `gaps`: the smallest and the largest distance in a gap; FAR where there is no limit."""
 OWNER, SHIFT, BULK, BOTTOM, TOP, ORDER = range(6)

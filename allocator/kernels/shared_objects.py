@@ -18,13 +18,13 @@ OBJECT = 5
 USED, TOP = range(2)
 """Fields of the first record of `objects`, which is no object: where `objects` and `lives` were never used."""
 NONE, STALE = 0, -1
-"""In place of an object: there is none; there was one, which is busy now."""
+"""Marks in place of an object: there is none; there was one, but it is in use now."""
 BUSY = -1
-"""In place of a gap: the object is in use in that time."""
+"""The mark in place of a gap: the object is in use in that time."""
 FAR = 2**62
 """A number of bytes that no object has, and the gap in an object that does not exist yet."""
 GONE = FAR + 1
-"""In place of the gap of a unit that does not wait."""
+"""The mark in place of the gap of a unit that does not wait."""
 NEVER, AT_NEED, WHERE_NEARER = range(3)
 """When an object grows: never; if no larger one is free; if no larger one is as near in size."""
 

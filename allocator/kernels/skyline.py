@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 Ints = NDArray[Any]
 FOUND, EXHAUSTED, OUT_OF_NODES, OUT_OF_ROOM = range(4)
 BY_RANK, BY_SLACK, BY_STRAIN, BY_BOTH = range(4)
-"""What decides between bodies that can lie equally low: rank alone; the least spare bytes in a clique; the clique that
-failed often and lately; spare bytes over failures. Ties: rank."""
+"""The rule for bodies that can lie equally low: rank alone; the least spare bytes in a clique; the clique that failed
+often and lately; spare bytes over failures. Ties: rank."""
 SIZE, BULK, ALIGNMENT, PINNED, LATEST, RANK, NEAR, HOME = range(8)
 """Rows of `bodies`. Bulk: the size rounded up to what all alignments have in common, so the bytes lost to others.
 Latest: the highest offset within the capacity. Near, home: where the body's entries in those lists begin."""
@@ -52,9 +52,9 @@ class SkylineSearch(NamedTuple):
     member: Ints
     """Bodies of each clique."""
     strain: NDArray[Any]
-    """Of each clique: how often, and how lately, it failed; behind them the worth of a failure now."""
+    """The failures of each clique, of which later ones count more; behind them the weight of a failure now."""
     urgency: NDArray[Any]
-    """Of each clique, when last looked at."""
+    """The urgency of each clique when it was last looked at."""
     state: Ints
     trail: Ints
     """(row of the state, or -1 for the floor of a clique; place; old value) of what changed."""

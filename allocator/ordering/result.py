@@ -14,14 +14,16 @@ from allocator.ordering.step_graph import StepGraph
 from allocator.problem import Column, column
 
 MOST_NODES = 2**13
-"""Of a network; who comes before whom is a table of the square of it."""
+"""The most nodes of a network: the table of which node comes before which has the square of it in entries."""
 WORK = 80_000_000
-"""Nodes of a piece times nodes that are tried in it, by default: a few seconds."""
+"""The default limit of the nodes of a piece times the nodes that are tried in it. More of them find better orders and
+take longer; tools/bench_order.py times the search."""
 LOOKS = 32_000_000
-"""At nodes, in all pieces together, by default: so that wide networks, where a node that is tried enables
-many, cost no more than others."""
+"""The default limit of looks at nodes, in all pieces together. It bounds the time for wide networks, where a node that
+is tried enables many others."""
 _UNLOADED = 20_000
-"""Nodes, below which it is not worth loading numba to follow one order."""
+"""The number of nodes from which on numba is loaded to follow one order. It trades the time of loading for that of the
+plain kernel."""
 _UNBOUND = 2**62
 
 

@@ -23,16 +23,18 @@ from allocator.ordering.step_graph import StepGraph
 from allocator.progress import Activity
 
 FIRST_LOOK = 3_000
-"""Nodes that are tried before beams are: most pieces need no more."""
+"""Nodes that are tried before beams are. More of them prove more pieces without beams, and take longer on all others;
+tools/bench_order.py times the search."""
 WIDTHS = (1, 4, 16, 64, 256)
-"""Of beams; the next one takes some four times as many nodes."""
+"""Widths of the beams, in the order in which they are tried. The nodes that a beam tries grow with its width."""
 _MOST_WORDS = 2**23
 _PLAIN = 40
-"""Nodes of a piece, up to which a first look is not worth loading numba."""
+"""Nodes of a piece up to which the first look runs without numba. It trades the time of loading numba for that of
+the search."""
 _PLAIN_TRIES = 3_000
 _SLICE = 20_000
 LEAST_LOOKS = 500_000
-"""For a piece, whatever those before it took."""
+"""The looks that each piece may take, even if those before it took all."""
 
 
 def lowest(graph: StepGraph, limits: Limits = NO_LIMITS) -> OrderResult:

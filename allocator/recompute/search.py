@@ -13,11 +13,11 @@ from allocator.recompute.work import RecomputeProblem
 
 MANNERS = (Manner(), Manner(0.3), Manner(0.0), Manner(1.0, 0.5), Manner(0.3, 0.5))
 MOST_COST = 2
-"""How often all work may be done once more."""
+"""The largest cost of what runs again, in costs of all work."""
 _HALVINGS = 6
-"""Of the bytes between what is reached and what is not."""
+"""How often the range between the bytes that are reached and those that are not is halved."""
 _THOROUGH = 2
-"""Of these, the last, in which all that `cheapest` tries is tried."""
+"""The last halvings, in which everything is tried that `cheapest` tries."""
 
 
 @frozen(eq=False)

@@ -12,7 +12,7 @@ from allocator.problem import FREE, Column, Problem, column
 NO_NODES = 2**62
 """A budget of nodes that no search reaches."""
 ANY_COUNT = 2**62
-"""Of chunks: as many as there are."""
+"""A limit of chunks that no problem reaches."""
 
 
 @frozen

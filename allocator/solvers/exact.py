@@ -15,7 +15,8 @@ from allocator.solvers.search.profiles import arranged
 from allocator.solvers.search.reductions import Reduction, reduce
 
 _FEW = 64
-"""Bodies up to which rectangles too are searched pair by pair: proofs are much shorter, nodes dearer."""
+"""Bodies up to which rectangles, too, are searched pair by pair. That trades time for each node for shorter proofs;
+tools/bench_solvers.py times the search."""
 
 MOST_CONFLICTS = 4_000_000
 """Pairs of chunks that meet, beyond which a table of them takes too long."""

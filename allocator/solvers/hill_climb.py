@@ -24,7 +24,7 @@ from allocator.solvers.placing.ranking import chain_lifetimes, ranked
 from allocator.solvers.search.budget import Budget
 
 _PLAIN = 80
-"""Bodies up to which plain kernels have climbed before numba is loaded."""
+"""Bodies up to which plain kernels climb. It trades the time of loading numba for that of the climb."""
 _GREEDY = 4
 """Orders to start from."""
 _PATIENCE = 1_000

@@ -15,7 +15,8 @@ from allocator.solvers.placing.timeline import timeline
 from allocator.solvers.placing.units import units_of
 
 UNLOADED = 10_000
-"""Chunks, below which the plain kernel of a free list takes 0.2 seconds at most: less than loading numba."""
+"""The number of chunks from which on the compiled kernel is loaded. Trades the time of loading
+numba for that of a plain kernel; `tools/bench_solvers.py --startup` times whole processes."""
 
 
 @frozen(eq=False)

@@ -21,15 +21,16 @@ _CHEAP: tuple[Solver, ...] = (PUSHDOWN, GREEDY_BY_SIZE, GREEDY_BY_BREADTH, STRIP
 ImprovingStrategy = tuple[Exact | HillClimb, int, int]
 """A strategy that improves a plan; the nodes that it has by default; the most chunks that may meet."""
 _FEW_ORDERS = 20
-"""Orders that hill climbing tries where the task has no limits; the first one gains most."""
+"""Orders that hill climbing tries where the task has no limits. More of them may find a smaller arena and take longer;
+tools/bench_solvers.py shows both."""
 _MORE_ORDERS = 100
 """The same where conflicts take the place of lifetimes: the cheap strategies see less of those."""
 _DENSE = 100
 """Conflicts of a chunk, on average, beyond which such orders are fewer."""
 _MOST_EXPLICIT_CONFLICTS = 200_000
-"""Pairs of conflicts beyond which the exact search takes longer to begin than it is worth."""
+"""The most pairs of conflicts with which the exact search begins: with more, its start takes too long."""
 _QUICK_CONFLICTS = 1_500
-"""Pairs of conflicts beyond which nodes of the exact search get dearer, and fewer by default."""
+"""Pairs of conflicts beyond which the exact search has fewer nodes by default, as each takes longer."""
 
 
 @frozen(eq=False)

@@ -10,7 +10,8 @@ from allocator.solvers.base import Answer, SolverOptions, Traits
 from allocator.solvers.placing.units import Units, units_of
 
 UNLOADED = 4_000
-"""Chunks, below which the plain kernel takes 0.2 seconds at most: less than loading numba."""
+"""The number of chunks from which on the compiled kernel is loaded. Trades the time of loading
+numba for that of a plain kernel; `tools/bench_solvers.py --startup` times whole processes."""
 
 
 @frozen(eq=False)

@@ -17,7 +17,7 @@ from ops.tensor.layout import Layout
 from ops.tensor.spec import TensorSpec
 
 NOTHING = -1
-"""What a byte holds that no value was written to."""
+"""The content of a byte to which no value was written."""
 
 
 @define(eq=False)

@@ -9,7 +9,7 @@ from ops.tensor.layout import Layout
 Run = tuple[int, int]
 """Half-open."""
 MOST_RUNS = 4096
-"""Of one layout, beyond which its extent stands for it."""
+"""The most runs of one layout; beyond it, the extent of the layout stands for them."""
 Piece = tuple[int, int, int]
 """First byte, end, and the value that was written there."""
 

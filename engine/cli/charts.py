@@ -30,7 +30,7 @@ _BAR, _GROUP = 0.16, 1.0
 _CUT_BEYOND = 2.0
 """Bars that are so much longer than the longest of the others are cut, and say so."""
 _LONGEST = 0.8
-"""Of the axis: the longest bar that is not cut; its number stands behind it."""
+"""The longest bar that is not cut, as a share of the axis; its number stands behind it."""
 _UNITS = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("B", 1))
 
 

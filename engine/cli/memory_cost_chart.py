@@ -10,7 +10,7 @@ from engine.cli.memory_cost import BOTH, IN_PLACE, NONE, SHARING, MemoryCost
 from engine.pictures.matplotlib import new_figure
 
 COLOURS = {NONE: "#999999", IN_PLACE: "#E69F00", SHARING: "#56B4E9", BOTH: "#0072B2"}
-"""Of Okabe and Ito's, which colour-blind people tell apart."""
+"""Colours of Okabe and Ito, which colour-blind people can tell apart."""
 _BAR = 0.19
 _UNIT = 2**20
 

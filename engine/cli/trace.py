@@ -37,7 +37,7 @@ HELP = (
 
 _USUAL = "table"
 _SAVED = (".json", ".csv")
-"""What files of saved traces are called."""
+"""The suffixes of files of saved traces."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -41,7 +41,7 @@ _BESIDE: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
         "parallel": ("POLICY", ()),
     }
 )
-"""What the second plan may have differently: what its value is called, and which there are (any, if none stand)."""
+"""The options in which the second plan may differ: the name of their value, and its choices (any value, if empty)."""
 DYNAMIC = "dynamic"
 
 
@@ -115,7 +115,7 @@ def change(text: str) -> dict[str, Any]:
 
 
 _BUFFERS = frozenset((".csv", ".txt", ".json", ".plc"))
-"""What files of buffers are called; models are called otherwise."""
+"""The suffixes of files of buffers; models have others."""
 _OF_BUFFERS = frozenset(("strategy", "timeout", "nodes", "seed"))
 """Options that hold for buffers too: the rest says how buffers are made of a model, and how that is run."""
 

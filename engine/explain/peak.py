@@ -13,8 +13,8 @@ from engine.planning.placed import PlacedPlan
 from engine.report.report import Report
 
 FED, WRITTEN, READ, SCRATCH, HELD = "fed", "written", "read", "workspace", "held"
-"""What the operator at the peak does with a tensor: the feed or the fetch touches it; the operator writes it, reads it,
-or computes in it; or the tensor is only kept there for an operator that runs later."""
+"""The uses of a tensor at the peak: the feed or the fetch touches it; the operator writes it, reads it, or computes in
+it; or the tensor is only kept there for an operator that runs later."""
 PADDING, ALIGNMENT, HOLES = "padding", "alignment", "fragmentation"
 
 

@@ -11,7 +11,7 @@ AUTO = "auto"
 """oneDNN where it is installed, then the others."""
 CHOICES = (AUTO, *BACKENDS)
 DEFAULT = NUMBA
-"""The same on every machine, whatever else is installed there."""
+"""The default back-end. It is the same on every machine, whatever else is installed there."""
 _LOG = logging.getLogger("arenaplan")
 
 

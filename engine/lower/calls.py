@@ -99,7 +99,7 @@ class Join:
 
 
 Instruction = Call | Alias | Join
-"""What one operator becomes; most become a call."""
+"""The instruction that one operator becomes; most become a call."""
 
 
 class NestRefusal(StrEnum):

@@ -71,7 +71,7 @@ def _depth_first(net: StepGraph, _: Limits) -> OrderResult:
 ORDERS: Mapping[str, Callable[[StepGraph, Limits], OrderResult]] = MappingProxyType(
     {GIVEN: _as_given, "depth_first": _depth_first, MEMORY: lowest}
 )
-"""By name. "memory" searches for the order in which fewest bytes are alive at once."""
+"""The functions that order steps, by name. "memory" searches for the order with the fewest bytes alive at once."""
 
 
 def check_order(name: str) -> None:

@@ -48,9 +48,9 @@ class _Storage:
     dtype: np.dtype[Any]
     graph: Graph
     plain: dict[Var, Var] = field(factory=dict)
-    """As float32, or whatever type it had."""
+    """The vars with the type that they had in the source, such as float32."""
     stored: dict[Var, Var] = field(factory=dict)
-    """In 16 bits."""
+    """The vars in 16 bits."""
 
     def run(self) -> Graph:
         for name, var in self.source.inputs.items():

@@ -16,7 +16,8 @@ from engine.remat.check import check_again
 from engine.remat.writing import write_again
 
 NODES = 1_000
-"""Steps of a search for addresses: what a longer one saves, a few more operators that run again save sooner."""
+"""Steps of a search for addresses. More steps take longer and let fewer operators run again; tools/bench_remat.py shows
+both."""
 
 
 @frozen(eq=False)

@@ -10,7 +10,7 @@ from engine.graph.var import Var
 from engine.lower.calls import Alias, Instruction, Lowered, Role
 
 AGAIN = "again"
-"""What the name of an operator that runs again ends in."""
+"""The end of the name of an operator that runs again."""
 
 
 def write_again(lowered: Lowered, sequence: Sequence[int]) -> Graph:

@@ -74,4 +74,4 @@ IMAGE_NETWORKS: Mapping[str, Network] = MappingProxyType({build.__name__: networ
 TEXT_NETWORKS: Mapping[str, Network] = MappingProxyType({build.__name__: network(build) for build in _TEXTS})
 """From token ids, "ids" [batch, ...]."""
 NETWORKS: Mapping[str, Network] = MappingProxyType({**IMAGE_NETWORKS, **TEXT_NETWORKS})
-"""By name, in the order in which they are listed."""
+"""All networks by name, in the order in which they are listed."""

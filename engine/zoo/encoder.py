@@ -8,7 +8,7 @@ from engine.zoo.transformer import dense, encoder_layer
 from engine.zoo.weights import Weights
 
 CLASSES = 2
-"""Between which a model that is trained decides."""
+"""The number of classes between which a trained model decides."""
 
 
 @frozen

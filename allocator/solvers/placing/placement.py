@@ -20,15 +20,16 @@ from allocator.solvers.placing.neighbours import Neighbours
 from allocator.solvers.placing.sweep import Sweep
 
 MOST_PAIRS = 4_000_000
-"""Of chunks that meet: more are not written down (they take some 50 bytes each), but found anew in each order."""
+"""The most pairs of chunks that meet that are stored, in some 50 bytes each. More are found anew for each order."""
 MOST_PAIRS_ONCE = 50_000
-"""The same for a single order."""
+"""The most pairs that are stored for a single order."""
 MOST_PAIRS_UNLOADED = 200_000
-"""Up to so many, the plain kernel takes a quarter of a second at most for a single order: less than loading numba."""
+"""The most such pairs with which the plain kernel places a single order. Trades the time of loading
+numba for that of a plain kernel; `tools/bench_solvers.py --startup` times whole processes."""
 MANY_CONFLICTS = 1_000
 """Where a chunk has more than twice as many conflicts, the bytes in use may be searched instead of their users."""
 SHORT = 100
-"""That pays where most chunks live for less than one in so many ticks, and few live long."""
+"""The bytes in use are searched only where most chunks live for less than one in so many ticks, and few live long."""
 
 
 class GapSearch(Protocol):

@@ -15,16 +15,16 @@ from allocator.solvers.search.bodies import Bodies, grain
 from allocator.solvers.search.budget import Budget
 
 _PLAIN = 12
-"""Bodies up to which the plain kernel may be sooner done than the compiled one is loaded."""
+"""Bodies up to which the plain kernel is tried before the compiled one is loaded."""
 _TRIAL = 1_000
-"""Nodes for which it is given the chance."""
+"""Nodes that the plain kernel may take. More of them avoid loading more often, and are lost where that fails."""
 _ORDERS = ("WAT", "TAW", "TWA", "AWT", "SAW", "DAW")
 """Static orders: life (W), area (A), heaviest clique (T), size (S), neighbours (D); largest first, ties by the next."""
 _CHANCES = {"W": 0.3, "D": 0.3, "A": 0.2, "T": 0.1, "S": 0.1}
-"""Of keys to come first, where an order is drawn: how often they found plans of hard instances, roughly."""
+"""The chance of each key to come first where an order is drawn. Keys with a larger one are tried more often."""
 _MANNERS = (skyline.BY_SLACK, skyline.BY_BOTH, skyline.BY_STRAIN, skyline.BY_RANK)
 _HALVINGS = 5
-"""Of the way from the goal to the best arena: how near to that capacities are probed."""
+"""How often the way from the goal to the best arena is halved, at most, to probe a capacity between them."""
 _FIRST = 1_000
 """Nodes that each way of searching has at first."""
 _WORK, _LEAST_WAYS = 24_000, 4

@@ -16,9 +16,9 @@ from allocator.solvers.search.descent import Descent
 from allocator.solvers.search.profiles import PairGaps, Pieces, alike, pair_gaps, pieces, without_mirrors
 
 _PLAIN = 12
-"""Bodies up to which a search begins with the plain kernel, as it may be done before the compiled one is loaded."""
+"""Bodies up to which the plain kernel is tried before the compiled one is loaded."""
 _TRIAL = 100
-"""Nodes for which it does."""
+"""Nodes that the plain kernel may take. More of them avoid loading more often, and are lost where that fails."""
 _MANNERS = (pairs.BY_STRAIN, pairs.BY_HEIGHT, pairs.BY_REGRET)
 _PRICE = 10
 """Nodes of a budget that one node costs: it does more work than a node of a search of rectangles. Trades the quality of
@@ -26,7 +26,7 @@ plans for the time of a search; tools/bench_solvers.py shows both."""
 _WORK = 1_000_000
 """Pairs times nodes between two looks at the clock."""
 _HALVINGS = 5
-"""Of the way from the goal to the best arena: how near to that capacities are probed."""
+"""How often the way from the goal to the best arena is halved, at most, to probe a capacity between them."""
 _FIRST = 1_000
 """Nodes that each manner has at first."""
 _NOISE = 0.3

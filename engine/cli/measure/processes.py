@@ -20,7 +20,7 @@ BYTES, SECONDS = "bytes", "seconds"
 MODES = ("static", "dynamic")
 _CHILD = "engine.cli.measure.child"
 _ADDERS = (add_model, add_optimise, add_planning, add_parallel, add_running)
-"""What adds the options that a measuring process gets: those that say what is run, and how."""
+"""The functions that add the options of a measuring process: those that say what is run, and how."""
 _SETTLED: dict[str, str] = {"NUMPY_MADVISE_HUGEPAGE": "0"}
 """Where bytes are counted no page is huge: the resident set would grow in steps of 2 MiB."""
 

@@ -15,7 +15,7 @@ from engine.text.tables import in_columns, joined
 from engine.text.units import format_bytes
 
 TOLERANCE = 0.05
-"""Of a prediction; beyond it, the difference is told with its reason."""
+"""The share of a prediction beyond which a difference is shown with its reason."""
 SMALL_BYTES = 128 * 1024
 """glibc's M_MMAP_THRESHOLD (man 3 mallopt): smaller blocks may lie on pages that the heap holds anyway."""
 _UNKNOWN = "-"

@@ -13,7 +13,7 @@ from ops.tensor.dims import dims_in
 from ops.tensor.spec import Array
 
 _DIGITS = 9
-"""Of the greatest length."""
+"""The most digits of a length."""
 
 
 def named_lengths(text: str) -> tuple[tuple[str, int], ...]:

@@ -15,10 +15,10 @@ from engine.zoo.network import Default, Network, Option
 
 PREFIX = "zoo:"
 INPUT = "x"
-"""Of a network of images."""
+"""The name of the input of a network of images."""
 CHANNELS = 3
 OPTIMISERS: Mapping[str, Optimiser] = MappingProxyType({"sgd": SGD(), "momentum": SGD(momentum=0.9), "adam": Adam()})
-"""With which a network can be trained: the graph is then a whole step."""
+"""The optimisers with which a network can be trained: the graph is then a whole step."""
 _OPTIMISER, _TRAINING = "optimiser", "training"
 _NO_OPTIMISER = "none"
 _DIGITS = 9
