@@ -73,7 +73,8 @@ def over_any_like_output(signature: Signature) -> tuple[Overwrite, ...]:
 def ufunc_kernel(function: np.ufunc, writes: Callable[[Layout], bool] = any_strides) -> Kernel:
     """Returns a kernel that is one call of a ufunc on all inputs.
 
-    The output goes by position, which is faster; not for `np.minimum` and `np.maximum`, which refuse that.
+    The output goes by position, so that numpy reads no keyword; not for `np.minimum` and `np.maximum`, which refuse
+    that.
     """
 
     def bind(call: Binding) -> Thunk:

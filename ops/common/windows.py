@@ -116,7 +116,8 @@ def _extents(kernel: Shape, dilations: Shape) -> Shape:
 def windows(sizes: Shape, kernel: Shape, attrs: Attrs) -> Windows:
     """Returns the windows of these attributes over spatial `sizes`. Raises ShapeError where no window fits.
 
-    An operator is asked for its windows some six times until it runs, and networks repeat themselves: results are kept.
+    Results are kept, since an operator is asked for its windows several times until it runs, and networks repeat
+    layers.
     """
     ceil_mode = attrs.get("ceil_mode", False)
     steps = (attrs["strides"], attrs["dilations"])

@@ -107,10 +107,11 @@ def _unsupported(signature: Signature) -> str:
 
 
 def _slower(signature: Signature) -> str:
-    """Returns where our own kernels are faster (tools/bench_kernels.py --operators nhwc_conv).
+    """Returns why our own kernels are taken, or an empty text where the library is.
 
-    They read images of few channels without a reorder. They clip sums with an added tensor in registers, and NaN
-    passes. They read weights from main memory faster, where few pixels are multiplied by them.
+    Ours read images of few channels without a reorder. They clip sums with an added tensor in registers, and keep NaN.
+    They are taken where few pixels are multiplied by weights from main memory. tools/bench_kernels.py --operators
+    nhwc_conv times both back-ends.
     """
     if len(signature.inputs) > RESIDUAL and loses_nan(_convolution(signature)):
         return "an addition and a bound: compiled code is faster"

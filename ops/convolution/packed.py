@@ -22,9 +22,10 @@ from ops.tensor.spec import Array, Shape, TensorSpec
 
 _FLOAT = np.dtype("float32")
 _ROOM_BYTES = 256 << 10
-"""Most bytes of a block of pixels, where weights are read again for each block out of the second-level cache."""
+"""Most bytes of the inputs of a block of tiles, where weights fit into the second-level cache and are read again for
+each block. Trades cache misses for reads of weights; tools/bench_kernels.py --operators conv times layers."""
 _LARGE_ROOM_BYTES = 1 << 20
-"""The same where the weights do not fit into that cache."""
+"""Most bytes of such a block where the weights are larger than this: each read of them comes from main memory."""
 
 
 def _depth(case: ConvCase) -> int:

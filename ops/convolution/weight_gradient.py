@@ -25,9 +25,10 @@ from ops.tensor.errors import AttributeValueError, ShapeError
 from ops.tensor.spec import Array, TensorSpec, compute_dtype
 
 COLUMN_BYTES = 2 << 20
-"""Most bytes of one block of columns; a block has at least one pixel. Workspace is traded for fewer additions."""
+"""Most bytes of one block of columns; a block has at least one pixel. Trades workspace for fewer additions."""
 BATCHED_PIXELS = 1024
-"""Most pixels of several images in one block: the products of this many take much longer than their addition."""
+"""Most pixels of several images in one block. Trades workspace for fewer additions of products;
+tools/bench_layers.py times the backward pass of convolutions."""
 PRODUCT_BYTES = 1 << 20
 """Most bytes of products before they are added (at least those of one output channel): they stay in a cache."""
 

@@ -43,8 +43,8 @@ from ops.vector.bytecode import Script, fits
 from ops.vector.kernel import NoOpcodeError, encoder_of, run
 
 CACHED_BYTES = 2 << 20
-"""Most bytes of one block: of the output, of whole inputs and of what lies between. Smaller ones cost more in calls
-than they save in traffic; tools/bench_kernels.py --operators fused_elementwise times chains."""
+"""Most bytes of one block: of the output, of whole inputs and of what lies between. Trades cache misses of large blocks
+for calls of small ones; tools/bench_kernels.py --operators fused_elementwise times chains."""
 _COUNT = np.dtype("int64")
 
 
@@ -110,7 +110,7 @@ class _Loop:
 
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
-        """Returns the kernel of each step, always numpy's: others cost too much to call for a block."""
+        """Returns the kernel of each step, always numpy's: others take longer to start, once for each block."""
         return tuple(step.schema.kernel(s, (NUMPY,)) for step, s in zip(self.program, self.signed, strict=True))
 
     def of_block(self, number: int, operands: Sequence[TensorSpec], shape: Shape) -> Signature:

@@ -49,7 +49,7 @@ def _keep_exponent(signature: Signature, constants: Mapping[int, Array]) -> tupl
 
 
 def _direct(call: Binding) -> Thunk:
-    """Computes np.power, or a cheaper function where the exponent is a constant that has one."""
+    """Returns the call of np.power, or of a simpler function where the exponent is a constant that has one."""
     shortcut = _SHORTCUTS.get(float(call.packed[0].item())) if call.packed else None
     return partial(shortcut, call.x, call.y) if shortcut else partial(np.power, *call.inputs, call.y)
 

@@ -81,7 +81,7 @@ def _add_at(_: np.dtype[Any]) -> AddRows:
 
     def add(terms: Array, places: Array, sums: Array) -> None:
         for group, total in zip(terms, sums, strict=True):
-            if total.shape[1] == 1:  # by far faster in one dimension
+            if total.shape[1] == 1:  # numpy has a loop of its own for one dimension
                 np.add.at(total[:, 0], places, group[:, 0])
             else:
                 np.add.at(total, places, group)

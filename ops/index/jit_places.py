@@ -16,7 +16,7 @@ def places() -> Compiled:
     count) takes a column a mark, and nothing beyond its last column; `count` (1,) has the marks so far, and counts on.
     `marks` and `shape` may be read-only.
     """
-    import numba  # noqa: PLC0415 - half a second to load, and only this kernel wants it
+    import numba  # noqa: PLC0415 - takes long to load, and only this kernel wants it
 
     array, int64 = numba.types.Array, numba.int64
     read = (array(numba.uint8, 1, "C", readonly=True), int64, array(int64, 1, "C", readonly=True))

@@ -18,7 +18,7 @@ def add_rows(dtype: np.dtype[Any]) -> Compiled:
     `rows` (I, J, N) and `sums` (I, K, N) are dense float32 or float64, `places` (J,) dense int64 below K. `rows` and
     `places` may be read-only.
     """
-    import numba  # noqa: PLC0415 - half a second to load, and only this kernel wants it
+    import numba  # noqa: PLC0415 - takes long to load, and only this kernel wants it
 
     element, array = numba.from_dtype(dtype), numba.types.Array
     read = (array(element, 3, "C", readonly=True), array(numba.int64, 1, "C", readonly=True))

@@ -25,7 +25,7 @@ def suppress() -> Compiled:
     first is better. `scratch` are two arrays of float32[n, 5], `order` is one of int64[n]. Rows (batch, class, box) are
     written as far as y (int64[rows, 3]) is long.
     """
-    import numba  # noqa: PLC0415 - half a second to load, and only this kernel wants it
+    import numba  # noqa: PLC0415 - takes long to load, and only this kernel wants it
 
     for function in (_corners, _is_free, _is_better, _sink, _candidates, _chosen):
         numba.extending.register_jitable(function)

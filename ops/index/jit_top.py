@@ -18,7 +18,7 @@ def top_k(dtype: np.dtype[Any]) -> Compiled:
     `data` (rows, n) and `values` (rows, k) are dense arrays of `dtype`, `places` (rows, k) is of int64. The best comes
     first; of equal elements the first is the better one.
     """
-    import numba  # noqa: PLC0415 - half a second to load, and only this kernel wants it
+    import numba  # noqa: PLC0415 - takes long to load, and only this kernel wants it
 
     table, places = (numba.types.Array(numba.from_dtype(d), 2, "C") for d in (dtype, np.dtype("int64")))
     numba.extending.register_jitable(_sink)

@@ -22,7 +22,7 @@ def unique(dtype: np.dtype[Any]) -> Compiled:
     `inverse` takes the number of each slice, `first` where number k first occurs, `counts` how often (zeros behind the
     last number). NaN equals NaN and is greater than all numbers; -0.0 equals 0.0.
     """
-    import numba  # noqa: PLC0415 - half a second to load, and only this kernel wants it
+    import numba  # noqa: PLC0415 - takes long to load, and only this kernel wants it
 
     for function in (_before, _sorted_run, _merged, _numbered, _counted):
         numba.extending.register_jitable(function)

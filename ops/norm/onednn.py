@@ -12,7 +12,7 @@ from ops.onednn.primitives import Operand
 from ops.schema.schema import Binding, Kernel, Signature, unless
 
 _SHORT, _LONG, _FEW = 16, 192, 2048
-"""Elements of rows for which the library is taken (from, to), and of a tensor that is too small for its longer calls.
+"""The library is taken for rows of 16 to 192 elements, in tensors of at least 2048: its calls take longer to start.
 tools/bench_kernels.py --operators layer_norm times both back-ends."""
 
 

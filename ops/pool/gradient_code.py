@@ -24,7 +24,8 @@ def _channels(address: int, count: int, lengths: Any, dtype: Any) -> Any:
 def _search_taps(args: Any, planes: Array, position: tuple[int, int], best: Array, places: Array) -> None:
     """Writes the maxima of a row of windows in steps of one, and their places: tap by tap and without a branch.
 
-    So vectors can be used: the windows in between cost less than to read every second pixel.
+    So vectors can be used. The windows between strides are computed too, which avoids reading every second pixel;
+    tools/bench_layers.py times pooling.
     """
     (depth, height, width), (a, b) = planes.shape, position
     taps, kh, kw = args.kernel[0] * args.kernel[1] * args.kernel[2], args.kernel[1], args.kernel[2]

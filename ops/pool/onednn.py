@@ -18,7 +18,8 @@ from ops.tensor.spec import Shape
 _LOWEST = -0x00800001
 """The bits of the lowest float32: the library's maximum of nothing, or of minus infinity."""
 _FEW = 2048
-"""Elements of all windows whose pooling takes longer to call than to do."""
+"""Least elements of all windows together for which the library is taken: its calls take longer to start.
+tools/bench_kernels.py --operators nhwc_max_pool nhwc_average_pool times both back-ends."""
 
 
 @frozen

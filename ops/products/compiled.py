@@ -21,8 +21,8 @@ from ops.tensor.spec import Array, Shape
 
 SINGLE = np.dtype("float32")
 FEW = 4
-"""Most rows for which b, if it is not packed, is read once and in place: packing it would take longer than the
-products."""
+"""Most rows for which b, if it is not packed, is read once and in place. Trades the time of packing against that of
+products out of unpacked memory; tools/bench_kernels.py --operators matmul times products of all sizes."""
 _KINDS = {"none": NONE, "clip": CLIP, "leaky_relu": LEAK}
 _SMOOTH = {GELU_ERF: at.GELU_ERF, GELU_TANH: at.GELU_TANH, SILU: at.SILU}
 PLAIN: tuple[Number, ...] = (NONE, 0.0, 0.0, 0.0)

@@ -54,8 +54,8 @@ def _splat(builder: Value, double: Value) -> Floats:
 def gelu_erf(x: Floats) -> Floats:
     """Returns x * (1 + erf(x / sqrt(2))) / 2, with an error of at most 4e-7 times x.
 
-    The error function is the rational one of Eigen (MathFunctionsImpl.h, generic_erf_float). An exact one would take
-    about twice as many instructions.
+    The error function is the rational one of Eigen (MathFunctionsImpl.h, generic_erf_float), which needs fewer
+    instructions than an exact one.
     """
     t = (x * math.sqrt(0.5)).at_least(-_EDGE).at_most(_EDGE)
     square = t * t

@@ -45,10 +45,10 @@ def _unsupported_packed(signature: Signature) -> str:
 
 
 def _slower(signature: Signature) -> bool:
-    """Tells whether our own kernels are faster (tools/bench_kernels.py --operators fused_matmul matmul gemm).
+    """Returns whether our own kernels are taken; they add a tensor to sums in registers.
 
-    They add a tensor to sums in registers, and are as fast where weights stay in caches. The library has the faster
-    gelu through tanh.
+    The library is taken for a gelu through tanh, and for large weights, from some number of rows on.
+    tools/bench_kernels.py --operators fused_matmul matmul gemm times both back-ends.
     """
     rows, weights = math.prod(signature.y.shape[:-1]), signature.inputs[1].size
     if signature.attrs.get("activation") == GELU_TANH:

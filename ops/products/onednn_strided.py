@@ -79,7 +79,10 @@ def _unsupported(signature: Signature) -> str:
 
 
 def _slower(signature: Signature) -> bool:
-    """Tells whether our own kernels are faster: they pack a constant matrix once (tools/bench_kernels.py)."""
+    """Returns whether our own kernels are taken: they pack a constant matrix once.
+
+    tools/bench_kernels.py --operators matmul times both back-ends.
+    """
     return 1 in signature.constants and signature.inputs[1].ndim == 2
 
 

@@ -29,7 +29,7 @@ ROWS, PANEL = 14, 32
 """Pixels and outputs of a tile."""
 _BLOCK_BYTES = 1 << 17
 """Most bytes of inputs of a block of tiles: they stay in a second-level cache while they are multiplied by one panel
-after the other. tools/run_networks.py has a quantised network that times it (resnet18_int8)."""
+after the other. tools/bench_kernels.py --networks resnet18_int8 --operators nhwc_quantised_conv times its layers."""
 _MODULE = "ops.quantised.nhwc_code"
 
 

@@ -101,8 +101,8 @@ def ends(dtype: np.dtype[Any]) -> tuple[float, float]:
 def to_quantised(real: Array, zero: Array, y: Array, bounds: tuple[Array, ...] = ()) -> Iterator[Thunk]:
     """Yields the steps to y = saturate(round(real) + zero), in place in float32; `zero` is 0-d, or has real's shape.
 
-    `bounds` are flat arrays filled with the least and the greatest value: they stand for numbers, and
-    trade workspace for time.
+    `bounds` are flat arrays filled with the least and the greatest value. They replace single numbers: they take
+    workspace, and numpy then has arrays of one shape. No benchmark covers it.
     """
     least, most = (prefix(b, real.shape) for b in bounds) if bounds else (constant(n, SINGLE) for n in ends(y.dtype))
     yield partial(np.rint, real, real)

@@ -16,7 +16,8 @@ from ops.schema.schema import Binding, Kernel, Signature, unless
 from ops.tensor.spec import Shape
 
 _SHORT, _FEW = 64, 4096
-"""Elements of rows, and of a tensor, for which a call takes longer than it saves."""
+"""Least elements of a row, and of a tensor, for which the library is taken. Trades the start of its calls against its
+time for each element; no benchmark covers it."""
 _LOWEST, _HIGHEST = -0x00800001, 0x7F7FFFFF
 """The bits of the lowest and the highest float32, with which the library begins."""
 

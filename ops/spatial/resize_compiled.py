@@ -22,10 +22,11 @@ from ops.tensor.spec import Array, Shape
 from ops.windows.pixels import dense_pixels, pitch
 
 _MOST_TAPS = 4
-"""Most taps of an output that are gathered at once. It trades the temporaries of one axis after the other for more
-products: their number is the product over the axes then, not the sum."""
+"""Most elements that an output is computed from at once, over both axes. It trades the temporaries of one axis after
+the other for more products: as many as the axes' numbers multiplied, not added. tools/bench_gradients.py times linear
+resizing backwards; no benchmark times it forwards."""
 _SAME = Table(np.zeros((1, 1), np.intp), np.ones((1, 1)), np.zeros(1, bool))
-"""Of an axis of length 1 that stays."""
+"""The table of an axis of length 1 that does not change."""
 
 
 @frozen(eq=False)

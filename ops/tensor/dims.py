@@ -20,7 +20,7 @@ from ops.tensor.errors import ShapeError
 _ODD: Final = (3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97)
 """Primes at first, so that products tell their factors."""
 SAMPLES: Final = 7
-"""Of each dimension: three multiples of 64, a multiple of 4, an odd number, a small one, and 1."""
+"""The number of samples of a dimension: three multiples of 64, a multiple of 4, an odd number, a small one, and 1."""
 
 _ARITHMETIC: Final = MappingProxyType(
     {"+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod}

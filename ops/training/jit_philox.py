@@ -27,7 +27,7 @@ def drop(dtype: np.dtype[Any]) -> Compiled:
     of a block, a multiple of 4. An element has 32 bits: the same ones for the same element, step, seed and length of
     the scratch.
     """
-    import numba  # noqa: PLC0415 - half a second to load, and only these kernels want it
+    import numba  # noqa: PLC0415 - takes long to load, and only these kernels want it
 
     element, types = numba.from_dtype(dtype), numba.types
     read = types.Array(element, 1, "C", readonly=True), types.Array(types.int64, 1, "C", readonly=True)

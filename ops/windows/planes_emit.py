@@ -70,7 +70,7 @@ def _columns(builder: Value, plane: Plane, tap: Value) -> Value:
 
 
 def _load(builder: Value, row: Value, plane: Plane, column: Value, otherwise: Value) -> Value:
-    """Returns 16 columns side by side. Where none is outside, without a mask: masked loads may be slower."""
+    """Returns 16 columns side by side; the load has no mask where no column is outside."""
     place = advance(builder, row, column, 4)
     last = builder.add(column, word(LANES))
     whole = builder.and_(builder.icmp_signed(">=", column, word(0)), builder.icmp_signed("<=", last, plane.columns))

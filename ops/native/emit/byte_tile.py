@@ -52,7 +52,7 @@ _QUADS = ir.VectorType(BYTE, 4 * LANES)
 _LINE = 4 * LANES * WIDTH
 """Bytes of weights of a step: four inputs of 32 outputs."""
 _UNROLLED = 4
-"""Steps of one turn of the inner loop: more of them make the code longer, and save little of its counting."""
+"""Steps of one turn of the inner loop. More of them make the code longer, and its counting rarer."""
 _AHEAD = 24
 """Steps that weights are prefetched ahead of their use: fewer may come too late, more may be evicted before it."""
 _HAS_TYPED_BYTES = binding.llvm_version_info[0] >= 22

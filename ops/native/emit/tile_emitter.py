@@ -42,7 +42,7 @@ from ops.native.records import offset
 _AHEAD = 32
 """Steps along the depth that weights are prefetched before they are used: fewer may come too late from memory."""
 _UNROLLED = 4
-"""Steps of one turn of the inner loop: more of them make the code longer, and save little of its counting."""
+"""Steps of one turn of the inner loop. More of them make the code longer, and its counting rarer."""
 
 
 class TileArgs(NamedTuple):
