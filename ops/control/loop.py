@@ -47,7 +47,10 @@ def _natural(value: object) -> int:
 
 @frozen(eq=False)
 class _Form:
-    """A loop in numbers. Operands: `ahead` of trips and cond, `carried`, the others. Outputs: carried, rows, count."""
+    """The numbers of a loop.
+
+    Operands: `ahead` of trips and cond, then `carried`, then the others. Outputs: carried, rows, count.
+    """
 
     body: Body
     ahead: int
@@ -128,7 +131,7 @@ def _overwrites(signature: Signature) -> tuple[Overwrite, ...]:
 
 @frozen(eq=False)
 class _Run:
-    """One run of a loop. `slots` are the rows of the last turn, `stacks` where they are kept."""
+    """One run of a loop. `slots` hold the rows of the last turn; `stacks` keep the rows of all turns."""
 
     form: _Form
     turns: Turns

@@ -51,7 +51,7 @@ class _Way:
 
 @frozen(eq=False)
 class _Form:
-    """A scan in numbers: so many states, and how each tensor is cut into rows; `turns` rows each."""
+    """The numbers of a scan: its states, how each tensor is cut into rows, and `turns`, the rows of each tensor."""
 
     body: Body
     states: int

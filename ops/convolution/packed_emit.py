@@ -119,7 +119,7 @@ def tile(pixels: int) -> Callable[..., None]:
 
 
 class _Rows(NamedTuple):
-    """What is added to a tile: its address, the bytes from a channel to the next, those to the last pixel."""
+    """The tensor added to a tile: its address, the bytes from a channel to the next, and those to the last pixel."""
 
     start: Value
     pitch: Value
@@ -134,7 +134,7 @@ class _Rows(NamedTuple):
 
 
 class _Finish(NamedTuple):
-    """What is done to the sums in the end: `limits` are vectors; `apart` holds no word, or one."""
+    """The last step of the sums: `limits` are vectors; `apart` has the distance to the tensor that is added, if any."""
 
     limits: Sequence[Value]
     apart: Sequence[Value]

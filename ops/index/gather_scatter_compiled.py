@@ -48,7 +48,7 @@ _ONE_TURN = _Loop(1, 0, 0, 0)
 
 @frozen(eq=False)
 class IndexedRows:
-    """All rows: the tensor that indices name places of, the indices, the tensor that lies as they do."""
+    """Rows of three tensors: the one whose places indices name, the indices, and the one that lies as they do."""
 
     data: Array
     indices: Array

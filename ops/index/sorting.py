@@ -22,7 +22,7 @@ _BIG_PLACE = np.dtype(">i8")
 
 @frozen
 class Order:
-    """What is sorted: `rows` times so many slices of `width` elements."""
+    """The slices to sort: `rows` rows of slices of `width` elements each."""
 
     rows: int
     slices: int

@@ -82,9 +82,9 @@ def _scale_tail(tail: Shape, rows: Array, factors: tuple[Array, ...], _: int, __
 
 
 def _scale_channels(each: int, rows: Array, factors: tuple[Array, ...], a: int, b: int) -> tuple[Thunk, ...]:
-    """Returns steps that scale and shift rows a to b of an image, in place; each row has `each` channels.
+    """Returns steps that scale and shift rows a to b (exclusive) of an image, in place.
 
-    `factors` are scale and bias, one number for each channel of an image.
+    A row has `each` channels. `factors` are scale and bias, with one number for each channel of the image.
     """
     whole = rows.reshape(((b - a) * each, -1)) if rows.size else rows
     columns = (v[a * each : b * each].reshape((-1, 1)) for v in factors)

@@ -26,7 +26,7 @@ _CODE = "ops.onednn.guard_code"
 
 
 class Watch(Enum):
-    """When the compiled kernel runs instead.
+    """Says when the compiled kernel runs instead.
 
     NOTHING: never. INPUTS: if an input is beyond 2 ** 30, or NaN. FLAG: if an operation was invalid, as maxima of NaN
     are, or if y contains the start value of a reduction, which only infinities leave there.

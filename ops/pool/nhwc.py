@@ -56,7 +56,10 @@ def _infer_average(inputs: Specs, attrs: Attrs) -> Specs:
 
 @frozen(eq=False)
 class _Pooling:
-    """`ufunc` joins elements, beginning with `identity`; `finish(part of y, its box)` makes the result of them."""
+    """How the elements of a window become one: `ufunc` combines two at a time, beginning with `identity`.
+
+    `finish(part of y, its box)` returns steps that turn the combined elements into the result, in place.
+    """
 
     windows: Windows
     ufunc: np.ufunc

@@ -1,7 +1,7 @@
-"""Pooling one axis at a time: a window is a product of ranges, so its maximum or sum is one of maxima or sums.
+"""Pooling one axis at a time: the maximum of a window is the maximum of the maxima of its rows, and so are sums.
 
-A piece of a few channels goes through all axes before the next piece begins; between axes it stays in the cache.
-Windows are clipped at the borders, so nothing is ever padded.
+A piece of a few channels is pooled along all axes before the next piece begins, so that it stays in the cache. Windows
+are clipped at the borders, so nothing is ever padded.
 """
 
 import math
@@ -20,7 +20,7 @@ from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.spec import Array, Shape, TensorSpec
 
 PIECE_BYTES = 64 << 10
-"""Most bytes of one temporary, where one channel is not larger already."""
+"""Most bytes of one temporary, unless one channel alone is larger."""
 
 
 def _nothing(_: Array) -> tuple[Thunk, ...]:
@@ -29,10 +29,11 @@ def _nothing(_: Array) -> tuple[Thunk, ...]:
 
 @frozen(eq=False)
 class Pooling:
-    """`ufunc` joins elements in `dtype`, beginning with `identity`.
+    """How the elements of a window become one: `ufunc` combines two at a time, beginning with `identity`.
 
-    `prepare(source, room)` writes what is to be joined into a temporary; None where that is the data itself.
-    `finish(out)` turns what was joined into the result, in place.
+    `prepare(x, temporary)` returns steps that write the elements to combine into a temporary; it is None where these
+    are the elements of x as they are. `finish(y)` returns steps that turn the combined elements into the result, in
+    place (as a division by the size of windows).
     """
 
     windows: Windows

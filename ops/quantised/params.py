@@ -35,7 +35,10 @@ def check_scale(scale: TensorSpec) -> None:
 
 @frozen(eq=False)
 class Grain:
-    """Which elements share a scale: all (axis -1), those at one place along an axis, or blocks along it (block > 0)."""
+    """The elements that share a scale.
+
+    They are all elements (axis -1), those at one place along an axis, or blocks along it (block > 0).
+    """
 
     axis: int
     block: int = 0

@@ -23,7 +23,7 @@ from ops.tensor.spec import Array
 
 @frozen(eq=False)
 class _Direction:
-    """What one direction reads and writes: (time, batch, ...) views."""
+    """The tensors that one direction reads and writes, as (time, batch, ...) views."""
 
     case: Case
     call: Binding

@@ -56,7 +56,7 @@ ATTRIBUTES = (
 
 @frozen(eq=False)
 class Family:
-    """A kind of cell: gates in its weights, activations that stand for none given, operands, states that it carries."""
+    """A kind of cell: gates in its weights, its default activations, operands, and the states that it carries."""
 
     gates: int
     activations: tuple[str, ...]

@@ -58,7 +58,7 @@ def _check_labels(labels: Array, classes: int, ends: Array) -> None:
 
 @frozen(eq=False)
 class LossPart:
-    """One box: its logits (images, classes, pixels) as they are, room for them, and rooms of one a pixel."""
+    """One box: its logits (images, classes, pixels), a buffer of their size, and arrays of one element a pixel."""
 
     x: Array
     index: tuple[slice, slice]

@@ -99,7 +99,10 @@ def _log(rows: Array, _: int) -> tuple[Thunk, ...]:
 
 @frozen(eq=False)
 class _Recipe:
-    """What is folded, with which function, and what becomes of it. Integers may have to be folded `in_floats`."""
+    """A reduction: the function that folds, how elements are loaded, and how the result is finished.
+
+    Integers may have to be folded `in_floats`.
+    """
 
     function: np.ufunc = np.add
     load: Load | None = None

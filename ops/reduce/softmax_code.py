@@ -30,9 +30,10 @@ from ops.vector.row_code import (
 
 _HEAD = SOFTMAX.itemsize
 _WIDE = 256
-"""Columns that are worked on at a time."""
+"""Columns that one pass goes over together."""
 _FEW, _CACHED = 16, 2048
-"""Most rows that go through a pass together, and most elements of them, so that they stay in the nearest cache."""
+"""Most rows that one pass goes over together, and most elements of these rows: they stay in the first-level cache.
+tools/bench_kernels.py --operators softmax times rows of several lengths."""
 _LANES = 4 * _FEW
 """Bytes of 16 sums."""
 _columns = stack(2 * 4 * _WIDE)
@@ -50,7 +51,11 @@ def _tops(addresses: int, few: int, count: int, tops: int) -> None:
 
 @jitable
 def _power(x: int, y: int, count: int, is_log: int, top: Any, lanes: int) -> None:  # noqa: PLR0917 - compiled
-    """Writes the sums of a row's powers, in 16 lanes; and the powers, unless the logarithm is computed."""
+    """Writes e ** (x - top) of a row to y, and 16 partial sums of these powers to `lanes`.
+
+    For a log-softmax (`is_log`) the powers themselves are not written. A row of more than CHUNK elements is added up
+    in float64: its sum is then in the first lane, and the others are 0.
+    """
     sums, total = floats(lanes, _FEW), 0.0
     for first in range(0, count, CHUNK):
         few, at = min(CHUNK, count - first), 4 * first
@@ -68,9 +73,10 @@ def _power(x: int, y: int, count: int, is_log: int, top: Any, lanes: int) -> Non
 
 @jitable
 def _rows(args: Any, rows: int, first: int, few: int, scratch: int) -> None:
-    """Computes some rows: each pass over all of them, so that none waits for what a row folds to.
+    """Computes `few` rows, from `first` on. Each pass goes over all of these rows before the next pass begins.
 
-    scratch:  16 largest | 16 sums, then their logarithms | 16 addresses | 16 lanes of sums for each row
+    So no row waits for its own largest element or sum. The scratch buffer holds:
+    16 largest elements | 16 sums, then their logarithms | 16 addresses | 16 lanes of sums for each row
     """
     is_log, count = args.is_log, args.length
     tops, ends, addresses, lanes = scratch, scratch + 4 * _FEW, scratch + 8 * _FEW, scratch + 16 * _FEW

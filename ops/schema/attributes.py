@@ -15,7 +15,10 @@ REQUIRED: Final = object()
 
 @frozen(eq=False)
 class Attribute:
-    """`convert` returns the checked value or raises TypeError or ValueError."""
+    """An attribute: its name, its check and its default.
+
+    `convert` returns the checked value, or raises TypeError or ValueError.
+    """
 
     name: str
     convert: Callable[[Any], object]

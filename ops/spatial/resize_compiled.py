@@ -23,8 +23,7 @@ from ops.windows.pixels import dense_pixels, pitch
 
 _MOST_TAPS = 4
 """Most elements that an output is computed from at once, over both axes. It trades the temporaries of one axis after
-the other for more products: as many as the axes' numbers multiplied, not added. tools/bench_gradients.py times linear
-resizing backwards; no benchmark times it forwards."""
+the other for more products: as many as the axes' numbers multiplied, not added. No benchmark covers it."""
 _SAME = Table(np.zeros((1, 1), np.intp), np.ones((1, 1)), np.zeros(1, bool))
 """The table of an axis of length 1 that does not change."""
 

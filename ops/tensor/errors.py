@@ -26,7 +26,7 @@ class DataError(OpError, ValueError):
 
 
 class CountError(DataError):
-    """Data that hold another number of what is wanted than the operator was signed for."""
+    """Data with a number of elements that the operator was not signed for."""
 
 
 class GradientError(OpError, NotImplementedError):

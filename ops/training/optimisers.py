@@ -38,10 +38,10 @@ _DTYPES: Dtypes = frozenset({np.dtype("float32"), _DOUBLE})
 
 @frozen(eq=False)
 class _Block:
-    """The same elements of a parameter, its gradient and its state, old and new; two temporaries of as many.
+    """The same elements of a parameter, its gradient and its state, old and new, and two temporaries of that size.
 
-    `numbers` are of one element, of the dtype of the block, and there before any block: the rate, and what else is
-    computed of the scalars.
+    `numbers` have one element each, of the dtype of the block, and are computed before any block: the rate, and others
+    that depend on the scalars alone.
     """
 
     old: tuple[Array, ...]

@@ -14,7 +14,7 @@ from ops.windows.pixels import pitch
 
 @frozen(eq=False)
 class Activation:
-    """What is done to sums in the end: what is below 0 is multiplied by the slope, then all is held between bounds."""
+    """The last step of the sums: those below 0 are multiplied by the slope, then all are held between bounds."""
 
     low: float = -math.inf
     high: float = math.inf

@@ -17,7 +17,10 @@ ALIGNMENT = 64
 
 @frozen
 class TileShape:
-    """So many rows, and `width` vectors of `lanes` float32: their sums, the vectors and one more fill the registers."""
+    """A tile of so many rows, and of `width` vectors of `lanes` float32.
+
+    Its sums, the vectors and one more register fill the registers.
+    """
 
     name: str
     lanes: int
