@@ -36,7 +36,8 @@ def _check(proto: Any, exe: Executable, feeds: Mapping[str, Array], *, exact: bo
     same = engine.compile(fixed).run(dict(feeds))
     for (name, got), want in zip(outputs.items(), run_onnxruntime(proto, feeds), strict=True):
         assert got.dtype == want.dtype and got.shape == want.shape, name
-        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+        largest = max(10.0, float(np.abs(want).max(initial=0))) if want.dtype.kind == "f" else 10.0
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6 * largest)  # sums round by their largest terms
         if exact:
             np.testing.assert_array_equal(got, same[name])
 
