@@ -64,7 +64,10 @@ def element_strides(shape: Shape) -> tuple[int, ...]:
 
 
 def add_positions(flat: Array, term: Array, strides: tuple[int, ...]) -> Thunk:
-    """Adds i * strides[0] + j * strides[1] + ... to flat[i, j, ...]; `term` is scratch of the shape of `flat`."""
+    """Returns the step flat[i, j, ...] += i * strides[0] + j * strides[1] + ...
+
+    `term` is scratch of the shape of `flat`.
+    """
     thunks = []
     for axis, stride in enumerate(strides):
         if stride and flat.shape[axis] > 1:

@@ -20,7 +20,10 @@ def require_wide(inputs: Specs) -> None:
 
 
 def widened(b: Backward, schema: OpSchema, *operands: Tensor, **attrs: Any) -> tuple[Tensor, ...]:
-    """Adds an operator whose operands are all of one type; of float16, on copies, and gives what it makes back so."""
+    """Adds an operator whose operands are all of one type, and returns its outputs.
+
+    float16 is copied to float32 before, and the outputs are copied back.
+    """
     dtype = operands[0].dtype
     if dtype != _HALF:
         return b.apply(schema, *operands, **attrs)

@@ -62,7 +62,7 @@ class Turns:
             self.even()
 
     def finish(self, turns: int) -> None:
-        """Brings the last values to the outputs, after so many turns."""
+        """Moves the last values to the outputs, after so many turns."""
         if turns == 0:
             self.keep()
         elif turns % 2:

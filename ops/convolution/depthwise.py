@@ -21,7 +21,7 @@ _SUMS = 1024
 
 
 def supports_depthwise(signature: Signature) -> bool:
-    """Tells whether there are as many groups as channels, one or two spatial dimensions, and float32 or float64."""
+    """Returns whether there are as many groups as channels, one or two spatial dimensions, and float32 or float64."""
     case, dtype = case_of(signature), signature.x.dtype
     return case.group == case.channels and case.windows.ndim <= 2 and compute_dtype(dtype) == dtype
 

@@ -23,7 +23,7 @@ def scratch_specs(like: TensorSpec, w: Windows) -> tuple[TensorSpec, TensorSpec]
 
 
 def is_depthwise(x: TensorSpec, group: int, channels: int, w: Windows) -> bool:
-    """Tells whether each channel under the windows has filters of its own, of a type and shape that are compiled."""
+    """Returns whether each channel under the windows has filters of its own, of a type and shape that are compiled."""
     return 1 < group == channels and w.ndim <= 2 and compute_dtype(x.dtype) == x.dtype and x.size > 0
 
 

@@ -55,7 +55,7 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
 
 
 def _needs_sums(signature: Signature) -> bool:
-    """Tells whether sums need a scratch array until y may be written."""
+    """Returns whether sums need a scratch array until y may be written."""
     return len(signature.inputs) > RESIDUAL or signature.attrs["activation"] == LEAK
 
 

@@ -49,7 +49,7 @@ def overwrites_residual(signature: Signature) -> tuple[Overwrite, ...]:
 
 
 def needs_sums(signature: Signature) -> bool:
-    """Tells whether sums of a numpy kernel need a scratch array until y may be written."""
+    """Returns whether sums of a numpy kernel need a scratch array until y may be written."""
     return len(signature.inputs) > RESIDUAL or signature.attrs["activation"] == LEAK
 
 

@@ -121,7 +121,7 @@ def _slower(signature: Signature) -> str:
 
 
 def _is_thin(signature: Signature) -> bool:
-    """Tells whether it is a pointwise convolution, not depthwise, of few pixels."""
+    """Returns whether it is a pointwise convolution, not depthwise, of few pixels."""
     case, pixels = case_of(signature), math.prod(signature.y.shape[:-1])
     if math.prod(case.windows.kernel) > 1 or case.channels == case.group:
         return False

@@ -1,5 +1,7 @@
-"""Convolution out of packed panels, compiled for AVX-512. Imports numba: ops.convolution.packed_door loads it, on
-first use."""
+"""Convolution out of packed panels, compiled for AVX-512.
+
+Imports numba: ops.convolution.packed_door loads it, on first use.
+"""
 
 from collections.abc import Callable
 from typing import Any

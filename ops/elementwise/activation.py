@@ -74,7 +74,7 @@ def activation(
 
 
 def _relu(call: Binding) -> Thunk:
-    """Computes maximum(x, 0) by numpy's clip: one pass with the least overhead, which keeps NaN as maximum does."""
+    """Returns a call of numpy's clip, which computes maximum(x, 0) in one pass and keeps NaN as maximum does."""
     dtype = call.y.dtype
     top = constant(np.inf, dtype) if dtype in FLOATS else highest(dtype)
     return partial(call.x.clip, constant(0, dtype), top, call.y)
@@ -205,7 +205,7 @@ def _prelu_gradient(b: Backward) -> Terms:
 
 
 def _clip_gradient(b: Backward) -> Terms:
-    """Gives x nothing where it meets a bound (as torch.relu6).
+    """Returns the gradients; x gets 0 where it meets a bound (as in torch.relu6).
 
     A bound gets the gradient of all elements that it holds back; hi wins over lo.
     """

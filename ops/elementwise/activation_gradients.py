@@ -81,19 +81,19 @@ def slope(
 
 
 def spread(mask: Array, buffer: Array) -> tuple[Thunk, ...]:
-    """Sets all bits of an element of `buffer` where the mask holds."""
+    """Returns steps that set all bits of an element of `buffer` where the mask holds, and clear the others."""
     bits = buffer.view(_BITS[buffer.itemsize])  # two plain passes, no masked copy; tools/bench_gradients.py times them
     return (partial(np.copyto, bits, mask.view(np.int8)), partial(np.negative, bits, bits))
 
 
 def keep(dy: Array, bits: Array, y: Array) -> Thunk:
-    """Writes y = dy where the bits are set, else 0, whatever dy is. dy may have no dimensions."""
+    """Returns the step y = dy where the bits are set, else 0, whatever dy is; dy may have no dimensions."""
     kind = _BITS[dy.itemsize]
     return partial(np.bitwise_and, dy.view(kind), bits.view(kind), y.view(kind))
 
 
 def choose(a: Array, b: Array, bits: Array, y: Array) -> tuple[Thunk, ...]:
-    """Writes y = a where the bits are set, else b. Writes over b; y may be any of them."""
+    """Returns steps that write y = a where the bits are set, else b; they change b and the bits; y may be any of them."""
     left, right, chosen, out = (v.view(_BITS[v.itemsize]) for v in (a, b, bits, y))
     return (
         partial(np.bitwise_xor, left, right, right),
@@ -104,7 +104,7 @@ def choose(a: Array, b: Array, bits: Array, y: Array) -> tuple[Thunk, ...]:
 
 
 def _relu(block: Block) -> tuple[Thunk, ...]:
-    """Passes dy on where y is NaN, as in PyTorch."""
+    """Returns steps that write dy where y is above the threshold or NaN, else 0; PyTorch keeps dy for NaN too."""
     (dy, y), (bits,), (mask,) = block.inputs, block.temporaries, block.masks
     return (
         partial(np.less_equal, y, block.number(block.attrs["threshold"]), mask),
@@ -135,7 +135,7 @@ def _prelu(block: Block) -> tuple[Thunk, ...]:
 
 
 def _within(y: Array, lo: Array, hi: Array, masks: tuple[Array, ...]) -> tuple[Thunk, ...]:
-    """Writes the first mask: lo < y < hi."""
+    """Returns steps that write lo < y < hi to the first mask."""
     inside, below = masks
     return (
         partial(np.greater, y, lo, inside),
@@ -165,7 +165,7 @@ def _shrink(block: Block) -> tuple[Thunk, ...]:
 
 
 def _hard_swish(block: Block) -> tuple[Thunk, ...]:
-    """Computes the slope: 0 below -3, x / 3 + 1/2 between, 1 above 3."""
+    """Returns steps that compute the slope (0 below -3, x / 3 + 1/2 between, 1 above 3), and multiply dy by it."""
     (dy, x), (gate, bits), masks, three = block.inputs, block.temporaries, block.masks, block.number(3)
     return (
         partial(np.divide, x, three, gate),

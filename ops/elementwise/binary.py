@@ -74,7 +74,7 @@ def _div_gradient(b: Backward) -> Terms:
 
 
 def _mod_gradient(b: Backward) -> Terms:
-    """Derives from y = a - b * n, where n is whole and constant almost everywhere."""
+    """Returns the gradients of y = a - b * n, where n is a whole number, constant almost everywhere."""
     return b.terms(lambda: b.dy, lambda: (b.y - b.x) / b.inputs[1] * b.dy)
 
 

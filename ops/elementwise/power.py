@@ -85,7 +85,7 @@ def _buffers(signature: Signature) -> tuple[TensorSpec, ...]:
 
 
 def _mixed(call: Binding) -> Thunk:
-    """Computes block by block in the base's integers, or in float64 where a float takes part."""
+    """Returns the call that computes in the base's integers, or in float64 where a float takes part, block by block."""
     specs = _buffers(call.signature)
     steps: list[Thunk] = []
     scratch = carve(call.workspace, *specs)
@@ -129,7 +129,7 @@ def _whole_power(base: Array, exponent: Array, y: Array, scratch: Buffers) -> tu
 
 
 def _gradient(b: Backward) -> Terms:
-    """Derives by base and exponent.
+    """Returns the gradients of base and exponent.
 
     Where the base is 0, the exponent gets 0; where it is below 0, NaN, as in PyTorch.
     """

@@ -56,21 +56,24 @@ def _swish(block: Block) -> tuple[Thunk, ...]:
 
 
 def _gelu(block: Block) -> tuple[Thunk, ...]:
-    """Computes with the gate erf(x / sqrt(2))."""
+    """Returns steps that compute with the gate erf(x / sqrt(2))."""
     gate, scaled, *others = block.temporaries
     passes = erf_passes(scaled, gate, (scaled, *others), block.masks[0])
     return (partial(np.multiply, block.x, block.number(math.sqrt(0.5)), scaled), *passes, *_gated(block, gate))
 
 
 def _gelu_compiled(block: Block) -> tuple[Thunk, ...]:
-    """Computes with the compiled erf; in place, the compiled function would take one element at a time."""
+    """Returns steps that compute with the compiled erf.
+
+    They give it another array for its result: in place it would take one element at a time.
+    """
     gate, scaled = block.temporaries
     scale = partial(np.multiply, block.x, block.number(math.sqrt(0.5)), scaled)
     return (scale, partial(erf(gate.dtype), scaled, gate), *_gated(block, gate))
 
 
 def _gelu_tanh(block: Block) -> tuple[Thunk, ...]:
-    """Computes with the gate tanh(sqrt(2 / pi) * (x + 0.044715 x^3))."""
+    """Returns steps that compute with the gate tanh(sqrt(2 / pi) * (x + 0.044715 x^3))."""
     gate, _ = block.temporaries
     return (*_tanh_gate(block, gate), *_gated(block, gate))
 

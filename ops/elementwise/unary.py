@@ -57,7 +57,7 @@ def _is_inf(call: Binding) -> Thunk:
 
 
 def _abs_gradient(b: Backward) -> Terms:
-    """Gives 0 where x is 0."""
+    """Returns the gradient dy * sign(x), which is 0 where x is 0."""
     return (b.dy * b.sign(b.x),)
 
 

@@ -24,7 +24,7 @@ _KINDS = {
 
 
 def has_half() -> bool:
-    """Tells whether compiled code converts float16; otherwise it would call a function that does not exist."""
+    """Returns whether compiled code converts float16; otherwise it would call a function that does not exist."""
     return platform.machine() in ("aarch64", "arm64") or has("f16c")
 
 

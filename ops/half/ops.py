@@ -178,7 +178,7 @@ def _all_constants(signature: Signature) -> tuple[int, ...]:
 
 
 def _supports(backend: str, backends: Sequence[str], signature: Signature) -> bool:
-    """Tells whether a back-end has its own kernel for all stripes."""
+    """Returns whether a back-end has its own kernel for all stripes."""
     parts = _parts(signature, backends)
     return bool(parts) and all(part.kernel.backend == backend for part in parts)
 

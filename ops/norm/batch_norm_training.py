@@ -229,7 +229,10 @@ def _gradient(b: Backward) -> Terms:
 
 
 def _through_statistics(b: Backward, dx: Tensor) -> Tensor:
-    """Adds what flows through the mean, which is 1 / n of each x, and through the variance, 2 (x - mean) / n."""
+    """Returns dx with what flows through mean and variance.
+
+    Each x is 1 / n of the mean, and changes the variance by 2 (x - mean) / n.
+    """
     channels = (1, b.x.shape[1], *(1,) * (b.x.ndim - 2))
     count = b.x.spec.size // max(b.x.shape[1], 1)
     if b.grads[1] is not None:

@@ -46,7 +46,7 @@ def _cut(x: Array, most: int) -> Iterator[tuple[int, int, int]]:
 
 
 def _add_rows(rows: Array, sums: Sums, total: Array) -> Iterator[Thunk]:
-    """Adds the sum of each row to `total`: rows in their own type, in pairs, then in float64."""
+    """Yields steps that add the sum of each row to `total`: rows in their own type, in pairs, then in float64."""
     _, part, wide = (s[: len(rows)] for s in sums)
     yield partial(np.add.reduce, rows, 1, None, part)
     yield partial(np.copyto, wide, part)

@@ -11,7 +11,10 @@ _SMOOTH = {GELU_ERF: Eltwise(c.GELU_ERF), GELU_TANH: Eltwise(c.GELU_TANH), SILU:
 
 
 def has_activation(attrs: Attrs) -> bool:
-    """Tells whether the library has the activation. Its leaky ReLU of slope 0 is ReLU, which makes -inf 0, not NaN."""
+    """Returns whether the library has the activation.
+
+    Its leaky ReLU of slope 0 is ReLU, which makes -inf 0, not NaN.
+    """
     return not (attrs.get("activation", NONE) == LEAK and attrs["slope"] == 0)
 
 

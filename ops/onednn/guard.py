@@ -68,7 +68,7 @@ def beside(kernel: Kernel, plan: Callable[[Signature], Plan], unsupported: Calla
 
 
 def is_fast(case: Case, threads: int) -> bool:
-    """Tells whether the library has a fast implementation that takes all memory from the scratchpad."""
+    """Returns whether the library has a fast implementation that takes all memory from the scratchpad."""
     return any(p.planned for p in primitives(case, threads))
 
 

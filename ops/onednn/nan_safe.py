@@ -26,7 +26,7 @@ def _bare(case: Case) -> Case:
 
 
 def loses_nan(case: Case) -> bool:
-    """Tells whether the library's last post-operation loses NaN, or computes it from infinities."""
+    """Returns whether the library's last post-operation loses NaN, or computes it from infinities."""
     match case.posts[-1:]:
         case (Eltwise(algorithm, alpha),):
             return algorithm in _LOSSY or (algorithm == c.RELU and not alpha)

@@ -70,7 +70,7 @@ class Primitive:
 
     @property
     def planned(self) -> bool:
-        """Tells whether it is fast and allocates nothing; it allocates if it calls the library's own GEMM."""
+        """Returns whether it is fast and allocates nothing; it allocates if it calls the library's own GEMM."""
         return _UNPLANNED.isdisjoint(self.implementation.split(":"))
 
     @property

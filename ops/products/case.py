@@ -15,7 +15,7 @@ _LEAST_FACTOR = 2.0**-20
 
 
 def is_mild(factor: float) -> bool:
-    """Tells whether b may be multiplied by the factor instead of the sums, in float32.
+    """Returns whether b may be multiplied by the factor instead of the sums, in float32.
 
     No further element overflows, and only elements of b below 2**-106 may become 0.
     """
@@ -63,7 +63,7 @@ def products(a: Array, b: Array, y: Array, added: tuple[Array, ...] = ()) -> Ite
 
 
 def _flattens(array: Array) -> bool:
-    """Tells whether a batch of matrices is one matrix without a copy."""
+    """Returns whether a batch of matrices is one matrix without a copy."""
     return Layout.of(array).reshape(_flat_shape(array)) is not None
 
 

@@ -61,14 +61,14 @@ def activation_numbers(attrs: Attrs) -> tuple[Number, ...]:
 
 
 def has_near_rows(layout: Layout) -> bool:
-    """Tells whether elements of a row are neighbours, and no stride is negative."""
+    """Returns whether elements of a row are neighbours, and no stride is negative."""
     *outer, inner = zip(layout.shape, layout.strides, strict=True) if layout.shape else ((1, layout.itemsize),)
     forward = all(n < 2 or (s >= 0 and s % layout.itemsize == 0) for n, s in outer)
     return forward and (inner[0] < 2 or inner[1] == layout.itemsize)
 
 
 def has_near_columns(layout: Layout) -> bool:
-    """Tells whether elements of a column are neighbours, and no stride is negative."""
+    """Returns whether elements of a column are neighbours, and no stride is negative."""
     order = (*range(len(layout.shape) - 2), len(layout.shape) - 1, len(layout.shape) - 2)
     return len(layout.shape) > 1 and has_near_rows(layout.transpose(order))
 

@@ -27,7 +27,7 @@ _SMOOTH: Mapping[str, tuple[OpSchema, Attrs]] = {
 
 
 def _needs_sums(signature: Signature) -> bool:
-    """Tells whether the sums need a scratch array until y may be written."""
+    """Returns whether the sums need a scratch array until y may be written."""
     return len(signature.inputs) > RESIDUAL or signature.attrs["activation"] == LEAK
 
 

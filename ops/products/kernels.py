@@ -70,18 +70,18 @@ def _addends(call: Binding, y: Array) -> tuple[tuple[Array, ...], tuple[Array, .
 
 
 def _is_single(signature: Signature) -> bool:
-    """Tells whether it is float32, with a factor that the panels of b may contain."""
+    """Returns whether it is float32, with a factor that the panels of b may contain."""
     return signature.x.dtype == SINGLE and is_mild(signature.attrs.get("alpha", 1.0))
 
 
 def _packs(signature: Signature) -> bool:
-    """Tells whether b is one constant matrix, and a has several rows; one row reads b once, packed or not."""
+    """Returns whether b is one constant matrix, and a has several rows; one row reads b once, packed or not."""
     b = signature.inputs[1]
     return _is_single(signature) and b.ndim == 2 and 1 in signature.constants and rows_of(signature.x.shape) > 1
 
 
 def _is_plain_gemm(signature: Signature) -> bool:
-    """Tells whether a is not transposed, and c is a row or a whole matrix."""
+    """Returns whether a is not transposed, and c is a row or a whole matrix."""
     attrs, shapes = signature.attrs, [s.shape for s in signature.inputs[BIAS:]]
     fits = all(s in (signature.y.shape, signature.y.shape[1:], (1, *signature.y.shape[1:])) for s in shapes)
     return _is_single(signature) and not attrs["trans_a"] and fits and (not shapes or attrs["beta"] == 1)
@@ -92,7 +92,7 @@ def _packs_gemm(signature: Signature) -> bool:
 
 
 def _near(layout: Layout) -> bool:
-    """Tells whether elements of rows, or of columns, are neighbours."""
+    """Returns whether elements of rows, or of columns, are neighbours."""
     return has_near_rows(layout) or has_near_columns(layout)
 
 

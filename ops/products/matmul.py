@@ -32,7 +32,7 @@ def check_factors(a: TensorSpec, b: TensorSpec) -> None:
 
 
 def is_half(signature: Signature) -> bool:
-    """Tells whether the first input is float16, which BLAS does not support."""
+    """Returns whether the first input is float16, which BLAS does not support."""
     return signature.x.dtype == HALF
 
 
@@ -79,7 +79,7 @@ def _half(call: Binding) -> Thunk:
 
 
 def blas_reads(layout: Layout) -> bool:
-    """Tells whether BLAS reads the matrices (or the vector) in place: neighbours along one of the last two axes.
+    """Returns whether BLAS reads the matrices (or the vector) in place: neighbours along one of the last two axes.
 
     numpy copies all others into memory that it allocates, which no plan contains.
     """

@@ -59,7 +59,7 @@ def _slower(signature: Signature) -> bool:
 
 
 def _row_like(signature: Signature) -> bool:
-    """Tells whether the tensor to add has y's shape, or is one row, if the whole batch is one matrix."""
+    """Returns whether the tensor to add has y's shape, or is one row, if the whole batch is one matrix."""
     added = [signature.inputs[p] for p in form_of(signature).residual]
     return all(s == signature.y or s.size == s.shape[-1] for s in added)
 

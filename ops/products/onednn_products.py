@@ -66,7 +66,7 @@ def form_of(signature: Signature) -> Form:
 
 
 def is_plain(signature: Signature) -> bool:
-    """Tells whether it is a product of float32 matrices whose addends and activation the library supports."""
+    """Returns whether it is a product of float32 matrices whose addends and activation the library supports."""
     attrs, specs = signature.attrs, signature.inputs
     matrices = has_activation(attrs) and specs[0].ndim > 1 and specs[1].ndim > 1 and signature.y.ndim <= c.MOST_DIMS
     if signature.x.dtype != FLOAT or not matrices or any(not s.size for s in specs):

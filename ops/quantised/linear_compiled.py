@@ -14,7 +14,7 @@ _INT8 = np.dtype("int8")
 
 
 def _supports(signature: Signature) -> bool:
-    """Tells whether there is one scale of float32, bytes on one side and float32 on the other."""
+    """Returns whether there is one scale of float32, bytes on one side and float32 on the other."""
     scale, x, y = signature.inputs[1], signature.x, signature.y
     quantised, real = (x, y) if x.dtype in BYTES else (y, x)
     precise = (signature.attrs.get("precision") or SINGLE) == SINGLE

@@ -34,7 +34,7 @@ _MODULE = "ops.quantised.nhwc_code"
 
 
 def has_vnni() -> bool:
-    """Tells whether compiled code multiplies 64 pairs of bytes in one instruction."""
+    """Returns whether compiled code multiplies 64 pairs of bytes in one instruction."""
     return has("avx512f", "avx512bw", "avx512vl", "avx512vnni")
 
 

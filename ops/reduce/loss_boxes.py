@@ -93,7 +93,7 @@ class LossPart:
         yield partial(np.subtract, self.buffer, row, self.buffer)
 
     def pick(self) -> Thunk:
-        """Writes what the room has at the labels."""
+        """Returns the step that writes the elements of the buffer at the labels into `picked`."""
         return partial(np.take, self.buffer.reshape(-1), self.labels, out=self.picked, mode="clip")
 
 

@@ -48,7 +48,7 @@ def _softplus(a: Floats) -> Floats:
 
 
 def _mish(a: Floats) -> Floats:
-    """Computes what `ops.elementwise.smooth` explains."""
+    """Computes Mish, as `ops.elementwise.smooth` explains."""
     e = exp(a.at_most(_SATURATED))
     n = (e + 2.0) * e
     return a * (n / (n + 2.0))
