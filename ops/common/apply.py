@@ -45,7 +45,7 @@ V = TypeVar("V", bound=VarLike)
 Operand = Any
 """A var, an array, or a plain number (which takes the dtype of the first var)."""
 Mixed: TypeAlias = V | Array | float
-"""The same as a type that checkers know: functions whose operands are all of it return the type of their vars."""
+"""An operand, as a type for type checkers: a function whose operands have this type returns the type of its vars."""
 
 
 def is_var(value: object) -> bool:

@@ -5,7 +5,7 @@ from ops.tensor.errors import CountError, ShapeError
 from ops.tensor.spec import TensorSpec
 
 SCALAR = TensorSpec((), INT64)
-"""What an operator that counts gives."""
+"""The output of an operator that counts."""
 FOUND = TensorSpec((1,), INT64)
 """Room for the number of those found so far."""
 

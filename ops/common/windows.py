@@ -23,7 +23,7 @@ AUTO_PAD = Attribute("auto_pad", one_of("NOTSET", "SAME_UPPER", "SAME_LOWER", "V
 WINDOW_ATTRIBUTES = (STRIDES, PADS, DILATIONS, AUTO_PAD)
 """Attributes that all operators with windows share; () stands for all ones (pads: all zeros)."""
 MOST = 2**31 - 1
-"""What no entry of these, and no window, may exceed: so places of taps are far from where 64 bits overflow."""
+"""The largest entry of these attributes, and the largest window: so places of taps never overflow 64 bits."""
 
 
 Sizes = int | Sequence[int]

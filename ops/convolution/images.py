@@ -16,10 +16,10 @@ from ops.schema.workspace import bytes_of, carve, prefix
 from ops.tensor.spec import Array, TensorSpec, compute_dtype
 
 COLUMN_BYTES = 2 << 20
-"""Most bytes of the columns of several images: workspace, which is traded for larger products."""
+"""Most bytes of the columns of several images. Trades workspace for larger products; no benchmark covers it."""
 _SMALL = 64
-"""Most pixels of an image: a larger one has enough work for a product of its own. Trades the copy of products, which
-lie channel by channel, against products of few columns; no benchmark covers it."""
+"""Most pixels of an image that is multiplied together with others. Trades the copy of products, which lie channel by
+channel, against products of few columns; no benchmark covers it."""
 _BATCHED_PIXELS = 1024
 """Most pixels of several images together. Trades workspace for fewer calls of BLAS; no benchmark covers it."""
 

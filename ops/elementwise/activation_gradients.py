@@ -93,7 +93,10 @@ def keep(dy: Array, bits: Array, y: Array) -> Thunk:
 
 
 def choose(a: Array, b: Array, bits: Array, y: Array) -> tuple[Thunk, ...]:
-    """Returns steps that write y = a where the bits are set, else b; they change b and the bits; y may be any of them."""
+    """Returns steps that write y = a where the bits are set, else b.
+
+    They change b and the bits; y may be a, b or the bits.
+    """
     left, right, chosen, out = (v.view(_BITS[v.itemsize]) for v in (a, b, bits, y))
     return (
         partial(np.bitwise_xor, left, right, right),

@@ -25,7 +25,7 @@ from ops.tensor.spec import TensorSpec
 
 _SINGLE = np.dtype("float32")
 _OPTIONS = (("max_output", INT64), ("iou_threshold", _SINGLE), ("score_threshold", _SINGLE))
-"""What may be an attribute, or an input behind boxes and scores where only running tells it."""
+"""Options that are attributes, or inputs behind boxes and scores where they are known only when the operator runs."""
 
 
 def _share(value: Any) -> float:

@@ -18,7 +18,7 @@ from ops.native.records import join_args, pack_args
 from ops.tensor.spec import Array
 
 Move = tuple[Array, Array]
-"""What is read, and where it is written: arrays of one element type; the former is broadcast to the latter's shape."""
+"""The array to read, and the array to write: of one element type; the first is broadcast to the second's shape."""
 _RUN = 32 << 10
 """Bytes of one row where everything is one run: so that several threads have rows to share."""
 _ROWS = 64

@@ -13,7 +13,7 @@ from ops.schema.schema import Attrs, Binding, GradientRule, Kernel, OpSchema, Sp
 from ops.tensor.layout import Layout
 
 Moves = Callable[[Binding], Iterable[Move]]
-"""What is read and where it is written: all of an output, each element once."""
+"""Returns the moves of a call: arrays to read, and where to write them; each element of an output is written once."""
 
 
 def _bind(moves: Moves, call: Binding) -> Thunk:

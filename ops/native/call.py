@@ -21,10 +21,10 @@ function of our own that is called like it, and returns 0 where the other steps 
 ROW = record("function args kind: int64")
 """A row of the table that runners read: a step's function, the address of its arguments, its kind."""
 OPENMP = record("parallel thread_number thread_count region threads: int64")
-"""What `ops.native.door.run_forked` needs of OpenMP: addresses of GOMP_parallel, omp_get_thread_num,
-omp_get_num_threads and of `ops.native.program_code.region`; and how many threads there shall be."""
+"""The words of OpenMP that `ops.native.door.run_forked` reads: the addresses of GOMP_parallel, omp_get_thread_num,
+omp_get_num_threads and of `ops.native.program_code.region`, and the number of threads."""
 PART = record("function args thread_number thread_count: int64")
-"""What `region` reads: the function of a step, the address of its arguments, and OpenMP's functions as above."""
+"""The words that `region` reads: the function of a step, the address of its arguments, OpenMP's functions as above."""
 
 
 def as_words(numbers: Array | Iterable[Word]) -> Array:

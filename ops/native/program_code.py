@@ -29,7 +29,7 @@ _SPINS = 1 << 12
 _LINGER_SPINS = 1 << 16
 """Loads by a thread that has done its part: another run often follows, and a sleeping thread is woken late."""
 _JOIN_SPINS = 1 << 15
-"""Loads before the first thread begins without those that have not come: some tenths of a millisecond."""
+"""Loads before the first thread begins without those that have not come."""
 
 
 @jitable

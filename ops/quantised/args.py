@@ -28,7 +28,7 @@ COPY_PIXELS = record("x pitch y pixels groups channels padded_channels flip: int
 COPY_LINES = record("x pitch y lines width channels begin padded_width pad flip: int64")
 """Copy of lines of `width` pixels into lines of `padded_width`, from pixel `begin` on; pad: the byte that pads."""
 START_SUMS = record("zero signed column_sums starts count: int64")
-"""What sums of a product begin with: zero is the address of the zero point of a, or 0; signed: 1 if it is int8."""
+"""The start of the sums of a product. zero: the address of the zero point of a, or 0. signed: 1 if it is int8."""
 CORRECT = record("zero signed a depth y columns rows b_zeros: int64")
 """Subtraction of b_zeros times the sums of rows of a - zero from a product y (rows, columns)."""
 LINEAR_ARGS = record("x y scale zero lines length x_hop y_hop backwards signed: int64")

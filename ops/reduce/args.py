@@ -3,9 +3,9 @@
 from ops.native.records import record
 
 SUM, ABS, SQUARE, MAX, MIN = range(5)
-"""What is folded: x, |x|, its square, the larger, the smaller. Those before MAX are sums."""
+"""The kind of a fold: sums of x, of |x| and of its square, the largest and the smallest element."""
 AS_IS, DIVIDED, ROOT = range(3)
-"""What becomes of it: nothing, a mean, its root."""
+"""The last step of a fold: none, division by the number of elements, square root."""
 REDUCE = record("fold end elements width y: int64")
 """A reduction: kinds of the fold and of its end, elements of one fold, neighbours, the address of y.
 

@@ -15,7 +15,7 @@ _MOST_PAIRS = 24
 Pair = tuple[Dim, Dim | int]
 """Two lengths that may have to be the same, the first of them a name."""
 Equations = Mapping[str, Dim | int]
-"""What to put in place of names, by name."""
+"""The dimension or number that replaces each name."""
 
 
 def same_lengths(attempt: Attempt) -> Equations:

@@ -41,7 +41,7 @@ _SUM, _PRODUCT, _ATOM = 0, 1, 2
 _STRENGTH: Final = MappingProxyType({"+": _SUM, "-": _SUM, "*": _PRODUCT, "//": _PRODUCT, "%": _PRODUCT})
 
 NumberOf = Callable[["Dim"], int]
-"""What a leaf is worth. Raises whatever the caller wants for one that is not known."""
+"""Returns the number of a leaf. For a leaf that is not known, it raises an error of the caller's choice."""
 
 
 class Parametric:

@@ -140,15 +140,15 @@ sum_square_16 = _folding_rows(lambda total, x: x.times(x, total), _add, 0.0)
 max_16 = _folding_rows(maximum, maximum, float("-inf"))
 min_16 = _folding_rows(minimum, minimum, float("inf"))
 largest_16 = _folding_rows(_largest, _largest, float("-inf"))
-"""As the maximum, where NaN does not count."""
+"""The maximum of 16 rows, where NaN does not count."""
 row_sum = _folding(lambda total, x, _: total + x, _add, 0.0)
 row_sum_abs = _folding(lambda total, x, _: total + x.apply("fabs"), _add, 0.0)
 row_sum_square = _folding(lambda total, x, mean: (x - mean).times(x - mean, total), _add, 0.0)
-"""Of differences from the number."""
+"""The sum of squares of the differences from a number."""
 row_max = _folding(lambda best, x, _: maximum(best, x), maximum, float("-inf"))
 row_min = _folding(lambda best, x, _: minimum(best, x), minimum, float("inf"))
 row_largest = _folding(lambda best, x, _: _largest(best, x), _largest, float("-inf"))
-"""As the maximum, where NaN does not count."""
+"""The maximum of a row, where NaN does not count."""
 
 
 def _summing(*, writes: bool) -> Any:
@@ -177,7 +177,7 @@ def _summing(*, writes: bool) -> Any:
 
 
 row_exp, row_sum_exp = _summing(writes=True), _summing(writes=False)
-"""Writes e ** (x - top) and their sums, or these alone."""
+"""The first writes e ** (x - top) and their sums, the second one the sums alone."""
 
 
 def _mapping(function: Callable[..., Floats], arrays: int, numbers: int) -> Any:

@@ -5,7 +5,7 @@ from ops.native.records import record
 from ops.tensor.spec import Shape
 
 DEPTHWISE, SPREAD, LARGEST, AVERAGE, AVERAGE_PADDED = range(5)
-"""What is done with the elements of a window. SPREAD is a depthwise convolution with several outputs a channel;
+"""The kind of an operation on windows. SPREAD is a depthwise convolution with several outputs a channel;
 AVERAGE_PADDED counts padding, too."""
 GEOMETRY = "sizes[3] outputs[3] kernel[3] strides[3] dilations[3] begins[3] ends[3]: int64"
 """Fields of windows over depth, height and width: elements of x, windows, taps, steps from window to window and from

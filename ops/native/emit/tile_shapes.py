@@ -8,9 +8,9 @@ from ops.native.processor import has
 from ops.native.records import record
 
 NONE, CLIP, LEAK = 0, 1, 2
-"""What is done to sums in the end: nothing; held between two bounds; what is negative multiplied by a slope."""
+"""The last step of sums: none; holding them between two bounds; multiplying negative ones by a slope."""
 FINISH = record("kind: int64", "low high slope: float64")
-"""What is done to sums in the end: the kind is NONE, CLIP (between low and high) or LEAK (slope)."""
+"""The last step of sums: the kind is NONE, CLIP (between low and high) or LEAK (slope)."""
 ALIGNMENT = 64
 """Bytes that packed weights start at a multiple of: a cache line."""
 
