@@ -161,7 +161,7 @@ class Bound:
 
 @frozen(eq=False)
 class Plan:
-    """Where each chunk lies. `lower_bound` is proved: no plan of this problem has a smaller arena.
+    """The offset of each chunk. `lower_bound` is proved: no plan of this problem has a smaller arena.
 
     `bound_reason` says what proves it, such as "bytes alive in tick 12"; it is empty for a plan that was read.
     """

@@ -67,7 +67,7 @@ class Watcher(Protocol):
 
 
 class NullWatcher:
-    """Sees nothing."""
+    """A watcher that shows nothing."""
 
     def begin(self, activity: Activity, /) -> None:
         """Does nothing."""

@@ -108,7 +108,7 @@ def measure(case: Case) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measures, prints, writes."""
+    """Measures all cases and prints the table; writes it as JSON where asked."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-o", "--output", type=Path, help="a JSON file")
     add_quiet(parser)

@@ -132,7 +132,7 @@ def table(rows: Sequence[Row], backends: Sequence[str]) -> Iterator[Sequence[str
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Prints a table a network; writes rows as JSON where asked."""
+    """Prints a table for each network; writes rows as JSON where asked."""
     arguments = _arguments(argv)
     rows: list[Row] = []
     with progress_shown(arguments.quiet), limit_threads(1):

@@ -87,7 +87,7 @@ def built(network: str) -> Graph:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measures, prints, writes."""
+    """Measures the networks and prints the table; writes it as JSON where asked."""
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("networks", metavar="NETWORK", nargs="*", default=NETWORKS)
     parser.add_argument("--markdown", action="store_true")

@@ -133,7 +133,7 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def main() -> None:
-    """Prints the tables, and writes the rows where that is asked for."""
+    """Prints the tables; writes the rows as JSON where asked."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("networks", nargs="*", default=DEFAULT, help="of the zoo; 'chain' for chains (default: some)")
     parser.add_argument("--batch", type=int, default=32)

@@ -104,7 +104,7 @@ def beginning(problem: Problem, most: int) -> Problem:
 
 @cache
 def load_kernels() -> None:
-    """Loads numba, so that strategies run compiled what they would run plain once to do without it."""
+    """Loads numba, so that strategies run compiled. Otherwise they may run plain once to do without loading it."""
     solve(random_problem(UNLOADED, 0), "pushdown")
 
 
@@ -182,7 +182,7 @@ def show_startup(row: Startup) -> str:
 
 
 def run(arguments: Namespace) -> dict[str, Any]:
-    """Measures and prints, row by row; what was found as data."""
+    """Measures and prints, row by row. Returns the rows with the machine and the seed, for JSON."""
     timed = (
         f"{'cold_s':>14}{'warm_s':>10}"
         if arguments.startup

@@ -156,7 +156,7 @@ def runs_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
 
 
 def loading_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
-    """Yields a line for each network and engine: MB of a process that loads and runs it, and seconds to its outputs."""
+    """Yields a line for each network and engine: MB of a process that loads and runs it, seconds to first output."""
     yield [
         *("network", "weights in", "engine", "weights, MB", "before, MB", "peak while loading, MB"),
         *("above before / weights", "peak of the whole run, MB", "loaded, s", "first output after, s"),

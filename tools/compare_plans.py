@@ -25,7 +25,7 @@ MODELS = [Path(PREFIX + name) for name in ("vgg16", "resnet50", "mobilenet_v2")]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Prints the table; an exit code as that of `arenaplan`."""
+    """Prints the table. Returns an exit code as that of `arenaplan`."""
     return guarded(lambda: _run(_parser().parse_args(argv)), "compare_plans")
 
 

@@ -18,7 +18,7 @@ TRACE = Path("out/resnet50_trace.json")
 
 
 def main(argv: Sequence[str] = ()) -> int:
-    """Prints the comparison and writes the trace; 1 where outputs differ."""
+    """Prints the comparison and writes the trace. Returns 1 where outputs differ."""
     parser = ArgumentParser("demo", description=__doc__)
     add_quiet(parser)
     arguments = parser.parse_args(argv)

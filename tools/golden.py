@@ -197,7 +197,7 @@ def plan_entry(plan: ExecutionPlan) -> Entry:
 
 
 def run_entry(graph: Graph, backend: str, feeds: Mapping[str, Array]) -> Entry:
-    """Sums of outputs, and of parameters after the run, in each mode; a large arena is not watched."""
+    """Returns digests of outputs, and of parameters after the run, in each mode; a large arena is not watched."""
     entry, plan = Entry(), engine.make_plan(graph, backend=backend, threads=1, nodes=NODES)
     is_small = plan.arena_bytes * len(plan.lowered.calls) <= WATCHED
     for mode, options in MODES.items():

@@ -85,7 +85,7 @@ def _changes(versions: Versions) -> str:
 
 @define
 class Tally:
-    """What the cases of one ONNX operator came to."""
+    """The results of the cases of one ONNX operator."""
 
     schemas: set[str] = field(factory=set)
     passed: int = 0

@@ -26,7 +26,7 @@ DEFAULT = Path("inception_bn")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Prints the table; an exit code as that of `arenaplan`."""
+    """Prints the table. Returns an exit code as that of `arenaplan`."""
     return guarded(lambda: _run(_parser().parse_args(argv)), "memory_cost")
 
 

@@ -73,7 +73,7 @@ def _add_tail(graph: Graph, offsets: Var, scores: Var, features: Var) -> None:
 
 @frozen(eq=False)
 class Decoder:
-    """What a greedy decoder has learnt: embeddings, one block of attention over all tokens so far, a layer above it."""
+    """The weights of a greedy decoder: embeddings, one block of attention over all tokens so far, a layer above it."""
 
     table: Array
     q: Array

@@ -118,7 +118,7 @@ def train(exe: Executable, learned: Digits, batch: int, epoch: int) -> float:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Trains; an exit code as that of `arenaplan`."""
+    """Trains the network and prints the loss of each epoch. Returns an exit code as that of `arenaplan`."""
     return guarded(lambda: _run(_parser().parse_args(argv)), "train_digits")
 
 

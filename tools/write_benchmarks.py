@@ -158,7 +158,7 @@ def machine() -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measures, keeps, writes."""
+    """Measures the sections, keeps the results as JSON, and writes the tables into the page."""
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="with minimalloc/ and large/")
     parser.add_argument("--only", choices=tuple(MEASURES), nargs="*", default=tuple(MEASURES))

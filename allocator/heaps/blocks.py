@@ -20,7 +20,7 @@ WORTH_LOADING = 20_000
 
 @frozen(eq=False)
 class Demand:
-    """What is asked for each id: bytes as the heap rounds them, pool (0 or 1), bytes of the segment that is got for it
+    """The request of each id: bytes as the heap rounds them, pool (0 or 1), bytes of the segment that is got for it
     where none fits (if the heap grows so), and bytes that have to be left over for a free block to be split."""
 
     size: Column

@@ -16,7 +16,7 @@ _MOST_IDS = 2**32
 
 
 class Kind(StrEnum):
-    """Which ticks a lifetime (lower, upper) has, in idealloc's own words."""
+    """The ticks that a lifetime (lower, upper) has, in idealloc's own words."""
 
     OPEN = "ex-csv"
     """Neither end. Two buffers meet where each begins before the other ends, as in [lower, upper)."""

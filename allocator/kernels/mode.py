@@ -29,7 +29,7 @@ class KernelMode:
 
     @classmethod
     def of(cls, chunks: int, unloaded: int = SMALL) -> "KernelMode":
-        """Returns the mode for a problem of so many chunks; below `unloaded`, it is not worth loading numba."""
+        """Returns the mode for a problem of so many chunks. Numba is not loaded for fewer than `unloaded`."""
         return cls(chunks < SMALL or (chunks < unloaded and not is_loaded()))
 
     def kernel(self, plain: Callable[P, R]) -> Callable[P, R]:

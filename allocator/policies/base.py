@@ -14,7 +14,7 @@ Solve = Callable[[Problem], Plan]
 
 @frozen(eq=False)
 class Waits:
-    """What must wait besides for its data: step after[k] for step before[k]; each pair stands here once.
+    """The waits besides those for data: step after[k] for step before[k]; each pair stands here once.
 
     Where there is a `level` for each step, all of one level are done before one of the next begins.
     """

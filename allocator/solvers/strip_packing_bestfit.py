@@ -16,9 +16,10 @@ numba for that of a plain kernel; `tools/bench_solvers.py --startup` times whole
 
 @frozen(eq=False)
 class StripPackingBestfit:
-    """At the lowest place, of what fits between its higher neighbours, the longest-lived; of those the largest.
+    """A solver that places at the lowest place the longest-lived chunk that fits between its higher neighbours.
 
-    Mostly near O(n log n). What lies below is never looked at again, so offsets cannot be pinned.
+    Of equally long-lived ones, it takes the largest. Mostly near O(n log n). What lies below is never looked at again,
+    so offsets cannot be pinned.
     """
 
     name: str = "strip_packing_bestfit"

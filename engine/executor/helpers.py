@@ -16,7 +16,7 @@ _LEAVE = -1
 
 
 class Helpers:
-    """At most `count` threads. A forked process makes new ones."""
+    """A group of at most `count` threads. A forked process makes new ones."""
 
     def __init__(self, count: int) -> None:
         self.count = count

@@ -52,7 +52,7 @@ def show(trace: Trace, out: BinaryIO, screen: Screen) -> None:
 
 @frozen(eq=False)
 class _Paint:
-    """How a chunk is drawn: its letter, and the number of its colour."""
+    """The letter with which a chunk is drawn, and the number of its colour."""
 
     letter: str
     colour: int

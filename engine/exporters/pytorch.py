@@ -52,7 +52,7 @@ _PLACED = LaidOut([], 0)
 
 @frozen(eq=False)
 class _Segments:
-    """What must be computed before events are written.
+    """The segments and addresses that must be known before events are written.
 
     `is_one`: all memory is one segment, because chunks reach from one growth into the next. `laid_out` has
     addresses for chunks that have none.

@@ -23,10 +23,8 @@ def output_layouts(graph: Graph) -> dict[Var, list[Layout]]:
 def writing_kernel(schema: OpSchema, signature: Signature, backends: Sequence[str], places: Sequence[Layout]) -> Kernel:
     """Returns the first kernel in the order of the back-ends.
 
-    Where it cannot write the layouts, the next back-end's if that can.
-
-    A copy of the output costs more than the difference between back-ends. Plain numpy is slower than both, so it is not
-    chosen for this.
+    Where it cannot write the layouts, the next back-end's kernel is returned if that can: it may be slower, but saves a
+    copy of the output. Plain numpy is not chosen for this.
     """
     first = schema.kernel(signature, backends)
     if all(map(first.writes, places)):

@@ -41,7 +41,7 @@ class SubBuffer:
 
 @frozen(eq=False)
 class Nesting:
-    """Where values lie inside others (`sub_buffers`), and which calls are not run for that.
+    """The places of values inside others (`sub_buffers`), and the calls that need not run because of them.
 
     `joins` has, by tick, the calls that become joins, with the place of each input. An input that does not lie there is
     copied. `refusals` has, by tick, why the other operators with input places stay calls.

@@ -33,7 +33,7 @@ CALLS, SEARCH, LIMITS, AT_ONCE = "calls", "search", "limits", "at once"
 
 @frozen
 class About:
-    """What other modules derive from an option of planning.
+    """The facts that other modules derive from an option of planning.
 
     `help` is the help text of its flag; an option without one has no flag. The flag of a bool that is True by default
     switches it off (`--no-views`), and so its help text says. `least` is the least value of an integer. Where
@@ -58,7 +58,7 @@ def _about(help: str = "", **values: Any) -> Mapping[str, About]:
 
 @frozen
 class Options:
-    """How to plan. Unknown values raise OptionError.
+    """The options of planning. Unknown values raise OptionError.
 
     `strategy` is one of `allocator.solvers.STRATEGIES`, or "best". `alignment` (a power of two) and `padding` are in
     bytes. `seed` is that of everything random. A search ends after `timeout` (seconds, or a text such as "10s") and

@@ -34,8 +34,8 @@ class Place:
 
 @frozen
 class Recomputed:
-    """What runs again. `operators` has the names of those that run once more; `flops` estimates the operations that
-    this adds to a run, and `share` is their part of all other operations. `plain_bytes`: the arena without it.
+    """The operators that run again: `operators` has their names. `flops` estimates the operations that this adds to a
+    run, and `share` is their part of all other operations. `plain_bytes`: the arena without it.
 
     `before` is the graph in which every operator runs once; `sequence` has the names, in that graph, of all that runs.
     """

@@ -47,7 +47,7 @@ class Stage:
 
 @frozen(eq=False)
 class Terms:
-    """How stages are planned: into at most `capacity` bytes, in one block of memory or in segments.
+    """The terms of planning stages: into at most `capacity` bytes, in one block of memory or in segments.
 
     In segments, the arena grows by at least the bytes that it has, and no chunk lies across a boundary.
     """

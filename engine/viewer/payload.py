@@ -43,7 +43,7 @@ def pack(rectangles: Rectangles, title: str) -> bytes:
 
 @define(eq=False)
 class _Strings:
-    """Each text once, with its index."""
+    """The texts, each once, with its index."""
 
     place: dict[str, int] = field(factory=dict)
 

@@ -20,7 +20,7 @@ from ops.tensor.spec import Shape
 
 @frozen(eq=False)
 class NhwcForm:
-    """How an operator is computed with channels last.
+    """The form of an operator that computes it with channels last.
 
     `nhwc_inputs` are the positions of inputs that it reads with channels last. `build` takes all inputs, these in that
     layout, adds operators, and returns the outputs; they have channels last if `nhwc_outputs`. An operator that
