@@ -99,7 +99,7 @@ def smooth(function: Callable[[Floats], Floats]) -> Callable[..., None]:
 
 
 def clip(builder: Value, words: Words, numbers: Words) -> None:
-    """Returns min(max(x, lo), hi) for scalars; a bound that is None is the smallest or largest number of x's dtype."""
+    """Writes the code of f(y, count; low, high), which holds floats between the bounds; NaN stays NaN."""
     low, high = (_splat(builder, n) for n in numbers)
     smooth(lambda x: x.at_least(low).at_most(high))(builder, words, ())
 

@@ -3,7 +3,7 @@
 from ops.native.records import record
 
 SUM, ABS, SQUARE, MAX, MIN = range(5)
-"""The kind of a fold: sums of x, of |x| and of its square, the largest and the smallest element."""
+"""The kind of a fold: a sum of x, of |x| or of its square, or an extreme. The kinds before MAX are sums."""
 AS_IS, DIVIDED, ROOT = range(3)
 """The last step of a fold: none, division by the number of elements, square root."""
 REDUCE = record("fold end elements width y: int64")

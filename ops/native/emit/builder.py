@@ -121,7 +121,7 @@ def store(b: Value, address: Value, value: Value, mask: Value = None) -> None:
 
 
 def gather(b: Value, addresses: Value, mask: Value, otherwise: Value) -> Value:
-    """Returns slices of x along `axis`, picked by int32 or int64 indices; their shape replaces that axis."""
+    """Returns the floats at a vector of 16 addresses; `otherwise` where the bit of the mask is 0."""
     places = b.inttoptr(addresses, ir.VectorType(FLOAT.as_pointer(), LANES))
     arguments = [places, ir.Constant(INT, 4), mask, otherwise]
     return call(b, "llvm.masked.gather.v16f32.v16p0", FLOATS, arguments)
@@ -222,7 +222,7 @@ def switch(b: Value, selector: Value, cases: Mapping[int, Callable[[], Any]]) ->
 
 
 def transpose(b: Value, rows: Sequence[Value]) -> list[Value]:
-    """Returns the axes in the order `perm`; reversed where that is None.
+    """Returns the columns of 16 vectors of 16 lanes, in four perfect shuffles.
 
     One of them interleaves vector i with vector i + 8, so it moves the top bit of the vector's number to the bottom of
     the lane's number, and the top bit of the lane's number to the bottom of the vector's number:
