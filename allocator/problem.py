@@ -31,7 +31,7 @@ def column(values: Any) -> Column:
 
 
 def distinct(keys: Column) -> Column:
-    """Returns the numbers in order, each once. Sorting needs no hash table, as np.unique does."""
+    """Returns the numbers in order, each once. They are sorted; no hash table is built."""
     ordered = np.sort(keys)
     return np.concatenate((ordered[:1], ordered[1:][ordered[1:] != ordered[:-1]]))
 

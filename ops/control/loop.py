@@ -70,7 +70,7 @@ class _Form:
         return self.body.outputs[self.first_row :]
 
     def temporaries(self) -> tuple[TensorSpec, ...]:
-        """Returns the number of the turn, whether to go on, rows, and buffers to swap."""
+        """Returns the specs of the number of the turn, of whether to go on, of rows, and of buffers to swap."""
         swap = self.body.inputs[1 : 1 + self.carried] if needs_swap(self.turns) else ()
         return COUNTER, _DECISION, *self.rows, *swap
 

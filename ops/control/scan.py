@@ -37,11 +37,11 @@ class _Way:
     backwards: bool
 
     def row(self, tensor: TensorSpec) -> TensorSpec:
-        """Returns one row of a tensor."""
+        """Returns the spec of one row of a tensor."""
         return tensor.with_shape(tensor.shape[: self.axis] + tensor.shape[self.axis + 1 :])
 
     def stack(self, row: TensorSpec, count: int) -> TensorSpec:
-        """Returns the tensor of `count` rows."""
+        """Returns the spec of a tensor of `count` rows."""
         return row.with_shape((*row.shape[: self.axis], count, *row.shape[self.axis :]))
 
     def rows(self, array: Array) -> Array:
@@ -65,7 +65,7 @@ class _Form:
         return self.states + len(self.inputs)
 
     def slots(self) -> tuple[Specs, Specs]:
-        """Returns one row of each input, and of each output."""
+        """Returns the specs of one row of each input, and of each output."""
         return self.body.inputs[self.states : self.captured], self.body.outputs[self.states :]
 
     def temporaries(self) -> Specs:

@@ -32,7 +32,7 @@ _not_depthwise = unless(
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Returns one channel with its padding, and sums of some of its rows."""
+    """Returns the specs of one channel with its padding, and of sums of some of its rows."""
     w = case_of(signature).windows
     reach = planar(tuple(w.reach(a, n) for a, n in enumerate(w.outputs)), 1)
     rows = max(1, min(planar(w.outputs, 1)[0], _SUMS // reach[1])) if planar(w.strides, 1)[0] == 1 else 1

@@ -16,7 +16,7 @@ _ANY_ORDER = (*CONTRACT, "reassoc")
 
 
 def scratch_specs(like: TensorSpec, w: Windows) -> tuple[TensorSpec, TensorSpec]:
-    """Returns one channel with its padding, and one channel of dy whose rows are as long as padded ones."""
+    """Returns the specs of one channel with its padding, and of one channel of dy with rows of that length."""
     pads = zip(w.begins, w.sizes, strict=True)
     padded = planar(tuple(max(b + n, w.reach(a, w.outputs[a])) for a, (b, n) in enumerate(pads)), 1)
     return like.with_shape(padded), like.with_shape((planar(w.outputs, 1)[0], padded[1]))

@@ -60,7 +60,7 @@ def _needs_sums(signature: Signature) -> bool:
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Returns columns, padded pixels (none where there is no padding), and sums of a block."""
+    """Returns the specs of columns, padded pixels (empty where there is no padding), and sums of a block."""
     case, dtype = case_of(signature), signature.x.dtype
     cut = columns(case, dtype)
     pixels = max((math.prod(b.shape) for b in cut), default=0)

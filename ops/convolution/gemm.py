@@ -43,7 +43,10 @@ def spans(w: Windows, box: Box) -> Shape:
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Returns columns, padded pixels, and (for float16) products, weights, bias in float32; empty where not needed."""
+    """Returns the specs of columns, padded pixels, and (for float16) products, weights and bias in float32.
+
+    A spec is empty where the array is not needed.
+    """
     case, dtype = case_of(signature), compute_dtype(signature.x.dtype)
     cut = columns(case, dtype)
     pixels = max((math.prod(b.shape) for b in cut), default=0)

@@ -45,7 +45,7 @@ _unsupported = unless(_supports, "images that are not small, or one alone, or fl
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Returns columns of some images, one padded image, and products."""
+    """Returns the specs of columns of some images, one padded image, and products."""
     case = case_of(signature)
     pixels = _images(case, signature.x.dtype.itemsize) * case.pixels
     padded = (case.channels, *spans(case.windows, _whole(case))) if case.windows.padded else (0,)

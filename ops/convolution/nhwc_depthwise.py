@@ -24,7 +24,7 @@ def _boxes(case: ConvCase, itemsize: int) -> list[Box]:
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Returns products of one tap, padded pixels, and sums of a box."""
+    """Returns the specs of products of one tap, padded pixels, and sums of a box."""
     case, dtype = case_of(signature), signature.x.dtype
     cut = _boxes(case, dtype.itemsize)
     size = case.out_channels * max((math.prod(b.shape) for b in cut), default=0)

@@ -45,7 +45,7 @@ def _weights(signature: Signature, case: ConvCase) -> int:
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Returns columns, padded pixels, sums of a block, and weights."""
+    """Returns the specs of columns, padded pixels, sums of a block, and weights."""
     case, dtype = case_of(signature), signature.x.dtype
     cut = columns(case, dtype)
     pixels = max((math.prod(b.shape) for b in cut), default=0)
@@ -149,7 +149,7 @@ def _pieces(signature: Signature) -> list[tuple[int, int]]:
 
 
 def _pointwise_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Returns sums of some pixels, and weights."""
+    """Returns the specs of sums of some pixels, and of weights."""
     most = max((b - a for a, b in _pieces(signature)), default=0)
     case = case_of(signature)
     sums = case.out_channels * most if needs_sums(signature) else 0

@@ -52,7 +52,7 @@ class _Layout:
     last: bool
 
     def pair(self, signature: Signature) -> tuple[TensorSpec, TensorSpec]:
-        """Returns x and y with channels last."""
+        """Returns the specs of x and y with channels last."""
         both = signature.x, signature.y
         return both if self.last else (channels_last_spec(both[0]), channels_last_spec(both[1]))
 
@@ -83,7 +83,7 @@ class _Layout:
         return "" if is_fast else "the library has no fast code for it"
 
     def copies(self, signature: Signature) -> tuple[TensorSpec, ...]:
-        """Returns the scratchpad, then copies of x and y with channels last, if they are needed."""
+        """Returns the specs of the scratchpad, then of copies of x and y with channels last, if they are needed."""
         (primitive,) = packing(self.deconvolution(signature), signature.threads)
         scratchpad = TensorSpec((primitive.scratchpad,), np.dtype(np.uint8))
         return (scratchpad,) if self.last else (scratchpad, *self.pair(signature))

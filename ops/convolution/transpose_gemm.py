@@ -62,7 +62,10 @@ def _blocks(signature: Signature, case: TransposeCase) -> list[Box]:
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Returns products of one block, pixels of several images; for float16 also images of y, and the weights."""
+    """Returns the specs of products of one block, and of pixels of several images.
+
+    For float16 there are also images of y, and the weights.
+    """
     case, dtype = _case(signature), compute_dtype(signature.x.dtype)
     cut, half = _blocks(signature, case), dtype != signature.x.dtype
     pixels = max((math.prod(b.shape) for b in cut), default=0)

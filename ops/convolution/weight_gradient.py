@@ -78,7 +78,10 @@ class _Blocks:
         return cls(case, cut, pieces(each, max(PRODUCT_BYTES // column, 1)) if len(cut) > 1 else [(0, each)])
 
     def temporaries(self, signature: Signature) -> tuple[TensorSpec, ...]:
-        """Returns columns, padded pixels of one image, dy of several images, products, and (for float16) sums."""
+        """Returns the specs of columns, padded pixels of one image, dy of several images, and products.
+
+        For float16 there are also sums.
+        """
         case, dtype = self.case, compute_dtype(signature.x.dtype)
         half, w = dtype != signature.x.dtype, case.windows
         pixels = max((math.prod(b.shape) for b in self.boxes), default=0)

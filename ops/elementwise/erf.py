@@ -51,7 +51,7 @@ def erf_passes(x: Array, y: Array, temporaries: Sequence[Array], mask: Array) ->
 
 
 def _polynomial(coefficients: Sequence[float], x: Array, out: Array) -> Iterator[Thunk]:
-    """Evaluates by Horner's rule."""
+    """Yields steps that evaluate a polynomial by Horner's rule."""
     highest, second, *others = (constant(c, out.dtype) for c in coefficients)
     yield partial(np.multiply, x, highest, out)
     yield partial(np.add, out, second, out)

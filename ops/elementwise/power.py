@@ -78,7 +78,7 @@ def _working(signature: Signature) -> np.dtype[Any]:
 
 
 def _buffers(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Returns base and exponent in the working dtype, and two masks."""
+    """Returns the specs of base and exponent in the working dtype, and of two masks."""
     dtype = _working(signature)
     size = max(1, min(signature.y.size, BLOCK_BYTES // (2 * dtype.itemsize + 2)))
     return (TensorSpec((size,), dtype),) * 2 + (TensorSpec((size,), BOOL),) * 2

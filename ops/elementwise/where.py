@@ -24,7 +24,10 @@ def _infer(inputs: Specs, _: Attrs) -> Specs:
 
 
 def _choose(block: Block) -> tuple[Thunk, ...]:
-    """Copies the other side first, unless the output lies where x lies: then it is copied only into the gaps of x."""
+    """Returns the steps that copy y, and then x where the condition holds.
+
+    Where the output lies over x, only y is copied, where the condition does not hold.
+    """
     condition, x, y = block.inputs
     if not np.may_share_memory(x, block.y):
         return (partial(np.copyto, block.y, y), partial(np.copyto, block.y, x, where=condition))

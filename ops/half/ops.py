@@ -61,7 +61,7 @@ def _inner(value: Any) -> Inner:
 
 
 def wide(spec: TensorSpec) -> TensorSpec:
-    """Returns the tensor in float32 if it is stored in 16 bits."""
+    """Returns the spec in float32 of a tensor that is stored in 16 bits, and other specs as they are."""
     return spec.with_dtype(SINGLE) if spec.dtype in HALVES else spec
 
 
@@ -112,7 +112,7 @@ def _cut(spec: TensorSpec, index: tuple[slice, ...]) -> TensorSpec:
 
 
 def _scratch_specs(part: Part) -> tuple[TensorSpec, ...]:
-    """Returns scratch arrays for each input that is not constant, for the output, and for the kernel."""
+    """Returns the specs of scratch arrays, for each input that is not constant, the output and the kernel."""
     changing = tuple(s for i, s in enumerate(part.signature.inputs) if i not in part.signature.constants)
     workspace = TensorSpec((part.kernel.workspace(part.signature),), np.dtype("uint8"))
     return (*changing, part.signature.y, workspace)

@@ -16,7 +16,7 @@ _PIECE = CACHE_BYTES // 8
 
 
 def mark_specs(marks: int, count: int) -> tuple[TensorSpec, ...]:
-    """Returns the temporaries: two numbers for each mark of a piece; the positions, and a last one."""
+    """Returns the specs of two numbers for each mark of a piece, and of the positions and a last one."""
     piece = TensorSpec((min(marks, _PIECE),), INT64)
     return piece, piece, TensorSpec((count + 1,), INT64)
 

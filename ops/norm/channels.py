@@ -23,12 +23,15 @@ def piece_channels(x: TensorSpec) -> int:
 
 
 def piece_spec(x: TensorSpec) -> TensorSpec:
-    """Returns the temporary that holds a piece of x: (channels, elements)."""
+    """Returns the spec of a piece of x: (channels, elements)."""
     return x.with_shape((piece_channels(x), math.prod(x.shape[2:])))
 
 
 def sums_specs(x: TensorSpec) -> tuple[TensorSpec, ...]:
-    """Returns the temporaries of sums over channels: a piece, row sums, the same in float64, and a total a channel."""
+    """Returns the specs of the temporaries of sums over channels.
+
+    They are a piece, row sums, the same in float64, and a total a channel.
+    """
     piece = piece_spec(x)
     rows = piece.with_shape(piece.shape[:1])
     return piece, rows, rows.with_dtype(_DOUBLE), TensorSpec((x.shape[1],), _DOUBLE)

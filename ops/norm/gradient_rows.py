@@ -112,7 +112,7 @@ def _normalize(case: RowCase, x: Array, buffer: Array, mean: Array, factor: Arra
 
 
 def _scale(case: RowCase, rows: Array, scale: Array, a: int, b: int) -> Thunk:
-    """Multiplies rows a to b of an image."""
+    """Returns the step that multiplies rows a to b of an image by the scale."""
     if case.each:
         channels = rows.reshape(((b - a) * case.each, -1)) if rows.size else rows
         return partial(np.multiply, channels, scale[a * case.each : b * case.each].reshape((-1, 1)), channels)

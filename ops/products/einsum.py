@@ -40,7 +40,10 @@ def _sizes(equation: Equation, labels: Sequence[str]) -> Shape:
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Returns copies of float16 inputs, then the results of all steps, except of the last if it is the output."""
+    """Returns the specs of copies of float16 inputs, then of the results of all steps.
+
+    The result of the last step is left out where it is the output.
+    """
     equation, dtype = _equation(signature.inputs, signature.attrs), compute_dtype(signature.x.dtype)
     half = dtype != signature.x.dtype
     results = [TensorSpec(_sizes(equation, s.result), dtype) for s in plan(equation)]

@@ -32,14 +32,14 @@ def _needs_sums(signature: Signature) -> bool:
 
 
 def _scratch_spec(signature: Signature) -> TensorSpec:
-    """Returns the sums of a block of rows."""
+    """Returns the spec of the sums of a block of rows."""
     width, rows = signature.y.shape[-1], math.prod(signature.y.shape[:-1])
     most = max(1, _SUMS_BYTES // max(1, width * signature.y.dtype.itemsize))
     return signature.y.with_shape((min(rows, most), width))
 
 
 def _scratch_specs(signature: Signature) -> tuple[TensorSpec, TensorSpec]:
-    """Returns sums (empty if they are written to y at once), and the workspace of the activation."""
+    """Returns the specs of sums (empty if they are made in y), and of the workspace of the activation."""
     buffer = _scratch_spec(signature)
     smooth = _smooth_workspace(buffer, signature.attrs["activation"])
     return buffer if _needs_sums(signature) else buffer.with_shape((0,)), TensorSpec((smooth,), np.dtype(np.uint8))

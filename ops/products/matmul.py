@@ -40,7 +40,7 @@ _not_half = unless(is_half, "not float16")
 
 
 def single_copies(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Returns all inputs and outputs as float32."""
+    """Returns the specs of all inputs and outputs in float32."""
     return tuple(s.with_dtype(SINGLE) for s in signature.inputs + signature.outputs)
 
 

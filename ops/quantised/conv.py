@@ -62,7 +62,7 @@ def _integer_blocks(signature: Signature) -> Blocks:
 
 
 def _integer_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Returns zero points, then the scratch arrays of a block."""
+    """Returns the specs of zero points, then of the scratch arrays of a block."""
     none = TensorSpec((), SINGLE)
     zeros = tuple(TensorSpec((s.size,), SINGLE) for s in (*signature.inputs[2:], none, none)[:2])
     return *zeros, *_integer_blocks(signature).scratch_specs(with_sums=False)
@@ -99,7 +99,7 @@ def _linear_blocks(signature: Signature) -> Blocks:
 
 
 def _linear_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Returns six parameters, the factor from sums to outputs, then the scratch arrays of a block."""
+    """Returns the specs of six parameters, of the factor from sums to outputs, then of a block's scratch arrays."""
     _, x_scale, x_zero, _, w_scale, w_zero, y_scale, y_zero, *_ = signature.inputs
     parameters = (x_scale, x_zero, w_scale, w_zero, y_scale, y_zero, w_scale)
     scratch = _linear_blocks(signature).scratch_specs(with_sums=True)

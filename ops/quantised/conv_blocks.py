@@ -70,7 +70,10 @@ class Blocks:
                 yield slice(first, last), box
 
     def scratch_specs(self, *, with_sums: bool) -> tuple[TensorSpec, ...]:
-        """Returns weights, pixels, columns, products in float32, sums, addends in int32; empty where not needed."""
+        """Returns the specs of weights, pixels, columns and products in float32, and of sums and addends in int32.
+
+        A spec is empty where the array is not needed.
+        """
         cut, w = self.boxes(), self.case.windows
         pixels = max((math.prod(b.shape) for b in cut), default=0)
         reach = max((math.prod(spans(w, b)) for b in cut), default=0)

@@ -61,7 +61,10 @@ def _quantize_infer(inputs: Specs, attrs: Attrs) -> Specs:
 
 
 def _quantize_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Returns quotients, both bounds, quotients in the type of the division, scale, zero point (zeros if missing)."""
+    """Returns the specs of the temporaries of quantising.
+
+    They are quotients, both bounds, quotients in the dtype of the division, scale, and zero point (zeros if missing).
+    """
     piece = TensorSpec((min(PIECE, signature.x.size),), SINGLE)
     scale, divided = signature.inputs[1], signature.attrs["precision"] or signature.inputs[1].dtype
     other = piece.with_dtype(divided) if divided != SINGLE else TensorSpec((0,), SINGLE)
@@ -107,13 +110,16 @@ def _dequantize_infer(inputs: Specs, attrs: Attrs) -> Specs:
 
 
 def _differences(signature: Signature) -> TensorSpec:
-    """Returns x - zero point, which is exact: it has 33 bits for int32, and 17 for others; float32 has 24."""
+    """Returns the spec of x - zero point, which is exact.
+
+    It has 33 bits for int32, and 17 for others; float32 has 24.
+    """
     wide = signature.x.dtype == _INT32
     return TensorSpec((min(PIECE, signature.x.size),), _DOUBLE if wide else SINGLE)
 
 
 def _dequantize_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Returns differences, products, scale and zero point."""
+    """Returns the specs of differences, products, scale and zero point."""
     buffer, scale = _differences(signature), signature.inputs[1]
     zero = signature.inputs[-1].with_dtype(buffer.dtype)
     return buffer, buffer.with_dtype(SINGLE), scale.with_dtype(SINGLE), zero

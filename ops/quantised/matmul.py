@@ -79,7 +79,7 @@ def _linear_infer(inputs: Specs, _: Attrs) -> Specs:
 
 
 def _linear_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Returns the six parameters, the factors from sums to outputs, and the scratch arrays of a tile."""
+    """Returns the specs of the six parameters, the factors from sums to outputs, and a tile's scratch arrays."""
     _, *left, _, b_scale, b_zero, y_scale, y_zero = signature.inputs
     case = Product.of(signature.inputs[0], signature.inputs[3])
     rows, columns = (*left, y_scale, y_zero), (b_scale, b_zero)

@@ -45,7 +45,7 @@ _unsupported = unless(_supports, "the second matrix is not constant, or several 
 
 
 def _scratch_specs(signature: Signature) -> tuple[TensorSpec, TensorSpec]:
-    """Returns a copy of the first factor, if it needs one, and what sums begin with."""
+    """Returns the specs of a copy of the first factor, if it needs one, and of the starts of sums."""
     outputs = signature.inputs[B].shape[1]
     return copy_spec(_as_conv(signature)), TensorSpec((outputs + -outputs % 32,), _INT32)
 

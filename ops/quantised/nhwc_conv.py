@@ -43,7 +43,7 @@ def _blocks(signature: Signature) -> Blocks:
 
 
 def _scratch_specs(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Returns zero points of both factors, the scratch arrays of a block, and the addend as float32."""
+    """Returns the specs of both zero points, of the scratch arrays of a block, and of the addend as float32."""
     scratch = _blocks(signature).scratch_specs(with_sums=True)
     added = scratch[3] if len(signature.inputs) > RESIDUAL else TensorSpec((0,), SINGLE)
     return TensorSpec((1,), SINGLE), TensorSpec((1,), SINGLE), *scratch, added

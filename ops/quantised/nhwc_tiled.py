@@ -49,7 +49,7 @@ _unsupported = unless(_supports, "weights that are not constant, or a large wind
 
 
 def copy_spec(signature: Signature) -> TensorSpec:
-    """Returns the copy of x, empty if none is needed."""
+    """Returns the spec of the copy of x, empty if none is needed."""
     return TensorSpec((source_of(signature).copy_bytes(signature.x.shape[0]),), np.dtype("uint8"))
 
 

@@ -78,7 +78,10 @@ class Product:
 
 
 def scratch_specs(case: Product, *, with_sums: bool) -> tuple[TensorSpec, ...]:
-    """Returns the scratch arrays of a tile: factors and products in float32, addends and (with_sums) sums in int32."""
+    """Returns the specs of the scratch arrays of a tile.
+
+    They are factors and products in float32, addends and (with_sums) sums in int32.
+    """
     rows, depth, columns = case.tile
     sums, longer = rows * columns * with_sums, rows * columns * (case.depth > EXACT_DEPTH)
     singles = (TensorSpec((n,), SINGLE) for n in (rows * depth, depth * columns, rows * columns))

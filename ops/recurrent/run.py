@@ -50,17 +50,17 @@ class _Direction:
         return [partial(np.copyto, target, source)], target
 
     def states(self, array: Array) -> Array:
-        """Returns the (batch, hidden) of this direction in a first or last state."""
+        """Returns the first or last state of this direction: (batch, hidden)."""
         return array[:, self.number] if self.case.layout else array[self.number]
 
     def start(self, name: str, state: Array) -> Thunk:
-        """Sets a state to its first value."""
+        """Returns the step that sets a state to its first value."""
         if name not in self.operands:
             return partial(state.fill, 0)
         return partial(np.copyto, state, self.states(self.operands[name]))
 
     def alive(self, t: int) -> list[Thunk]:
-        """Finds out which sequences are longer than `t`, where they have lengths."""
+        """Returns the steps that find which sequences are longer than `t`; none where there are no lengths."""
         if not self.buffers.live.size:
             return []
         lengths = self.operands["lengths"]
@@ -103,7 +103,10 @@ def _projected(direction: _Direction, times: range, w: Array, bias: Array) -> tu
 
 
 def _kept(states: Sequence[Array], fresh: Sequence[Array], y: Array, live: Array) -> list[Thunk]:
-    """Takes over new states, and writes the first one out; only in sequences that live, where some do not."""
+    """Returns the steps that take over new states, and write the first one to y.
+
+    Where sequences have lengths, only those that still run take part.
+    """
     if not live.size:
         kept: list[Thunk] = [partial(np.copyto, s, f) for s, f in zip(states, fresh, strict=True)]
         return [*kept, partial(np.copyto, y, fresh[0], casting="same_kind")] if y.size else kept

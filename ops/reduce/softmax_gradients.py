@@ -39,7 +39,7 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
 
 
 def row_spec(signature: Signature) -> TensorSpec:
-    """Returns x with one element along the axis."""
+    """Returns the spec of x with one element along the axis."""
     axis = normalize_axis(signature.attrs["axis"], signature.x.ndim)
     shape: Shape = tuple(1 if i == axis else n for i, n in enumerate(signature.x.shape))
     return signature.x.with_shape(shape)

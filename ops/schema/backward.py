@@ -73,16 +73,16 @@ class Backward(Protocol):
         """Returns the sum over axes (over all where they are None)."""
 
     def sum_to(self, x: Tensor, shape: Sequence[int]) -> Tensor:
-        """Sums over the dimensions that broadcasting from `shape` has added or grown."""
+        """Returns the sum over the dimensions that broadcasting from `shape` has added or grown."""
 
     def reshape(self, x: Tensor, shape: Sequence[int]) -> Tensor:
-        """Returns the elements in C order."""
+        """Returns the elements in C order, in a new shape."""
 
     def transpose(self, x: Tensor, perm: Sequence[int]) -> Tensor:
-        """Returns the axes in the order `perm`."""
+        """Returns x with its axes in the order `perm`."""
 
     def expand(self, x: Tensor, shape: Sequence[int]) -> Tensor:
-        """Broadcasts to `shape`."""
+        """Returns x, broadcast to `shape`."""
 
     def slice(self, x: Tensor, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int]) -> Tensor:
         """Returns the elements starts:ends along each of `axes`."""
@@ -97,7 +97,7 @@ class Backward(Protocol):
         """Returns x in another dtype."""
 
     def matmul(self, a: Tensor, b: Tensor) -> Tensor:
-        """Returns matrix products of the last two axes, as numpy's."""
+        """Returns the products of matrices in the last two axes, as numpy.matmul does."""
 
     def where(self, condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
         """Returns a where the condition holds, else b."""

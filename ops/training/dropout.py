@@ -82,7 +82,7 @@ def _bind_passes(call: Binding) -> Thunk:
 
 
 def _passes_specs(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Returns random words, a mask of dropped elements, temporaries of the generator, and the step."""
+    """Returns the specs of random words, a mask of dropped elements, the generator's temporaries, and the step."""
     blocks = max(1, min(_BLOCKS, -(-signature.x.size // _DRAWN.size)))
     words = _DRAWN.with_shape((blocks, WORDS, _DRAWN.size // WORDS))
     return words, TensorSpec((words.size,), BOOL), *philox_specs(words.shape), _DRAWN.with_shape((1,))

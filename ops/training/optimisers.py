@@ -136,7 +136,7 @@ def _adam_numbers(call: Binding, numbers: Sequence[Array]) -> Iterator[Thunk]:
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Returns two temporaries; the numbers in float64, and as the blocks need them."""
+    """Returns the specs of two temporaries, of the numbers in float64, and of the numbers as the blocks need them."""
     size = max(1, min(signature.x.size, BLOCK_BYTES // 2 // signature.x.dtype.itemsize))
     block, numbers = signature.x.with_shape((size,)), signature.x.with_shape((_numbers(signature),))
     return block, block, numbers.with_dtype(_DOUBLE), numbers

@@ -18,7 +18,10 @@ _ROUNDS = 10
 
 
 def philox_specs(words: Shape) -> tuple[TensorSpec, ...]:
-    """Returns the temporaries besides the words (blocks, 4, counters): four words and two products a counter."""
+    """Returns the specs of the temporaries besides the words (blocks, 4, counters).
+
+    They are four words and two products a counter.
+    """
     counters = TensorSpec((words[0], words[2]), _UINT64)
     return (counters,) * (WORDS + 2)
 

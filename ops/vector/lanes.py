@@ -178,7 +178,7 @@ def load(builder: Value, address: Value, lanes: Lanes) -> Floats:
 
 
 def store(builder: Value, address: Value, lanes: Lanes, floats: Floats) -> None:
-    """Writes those that count."""
+    """Writes the floats of the lanes that count to an address."""
     llvm.store(builder, address, floats.value, lanes)
 
 

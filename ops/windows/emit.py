@@ -121,7 +121,7 @@ class Lanes:
         self.builder, self.mask = builder, None if full else first_lanes(builder, count)
 
     def load(self, address: Value) -> Value:
-        """Returns zeros where there is no channel."""
+        """Returns the channels of a block at an address; zeros where there is no channel."""
         return load(self.builder, address, FLOATS, self.mask)
 
     def pixel(self, address: Value) -> Value:
@@ -129,7 +129,7 @@ class Lanes:
         return self.load(address)
 
     def store(self, address: Value, value: Value) -> None:
-        """Writes nothing where there is no channel."""
+        """Writes the channels of a block to an address; nothing where there is no channel."""
         store(self.builder, address, value, self.mask)
 
 

@@ -74,7 +74,7 @@ class Tile:
         """Bytes of weights of one input."""
 
     def emit(self, args: TileArgs) -> None:
-        """Writes all of it."""
+        """Writes the code of the tile."""
         b, lanes = self.b, self.shape.lanes
         full = b.icmp_signed(">=", args.channels, word(self.vectors * lanes))
         masks = [first_lanes(b, args.channels, lanes, lanes * v) for v in range(self.vectors)]
