@@ -64,7 +64,10 @@ class Fold:
         return prod(self.x.shape[a] for a in self.axes)
 
     def steps(self, function: np.ufunc, rows: Array, load: Load | None = None) -> tuple[Thunk, ...]:
-        """Folds x (or what `load` makes of it) into `rows`, which has the kept shape and the dtype of the fold."""
+        """Returns steps that fold x, or what `load` makes of it, into `rows`.
+
+        `rows` has the kept shape and the dtype of the fold.
+        """
         if not self.x.size:
             empty = lowest(rows.dtype) if function.identity is None else function.identity
             return (partial(rows.fill, empty),)

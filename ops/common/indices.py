@@ -86,7 +86,7 @@ class PositionScratch:
 
     @classmethod
     def carve(cls, workspace: Array, shape: Shape) -> "PositionScratch":
-        """Takes the first `position_bytes(shape)` bytes of a workspace."""
+        """Returns the scratch in the first `position_bytes(shape)` bytes of a workspace."""
         return cls(*carve(workspace, TensorSpec(shape, INT64), TensorSpec(shape, INT64), ENDS))
 
 
@@ -96,7 +96,10 @@ def position_bytes(shape: Shape) -> int:
 
 
 def along_axis(indices: Array, shape: Shape, axis: int, scratch: PositionScratch) -> Thunk:
-    """Computes flat[i] = position in a dense tensor of `shape` of element i of `indices`, its index along `axis`."""
+    """Returns a thunk that turns indices along `axis` into positions in a dense tensor of `shape`.
+
+    Position i, in the scratch `flat`, is that of element i of `indices`.
+    """
     strides = element_strides(shape)
     others = tuple(0 if i == axis else s for i, s in enumerate(strides))
     return in_turn(
@@ -108,7 +111,10 @@ def along_axis(indices: Array, shape: Shape, axis: int, scratch: PositionScratch
 
 
 def rows(indices: Array, shape: Shape, batch_dims: int, scratch: PositionScratch) -> Thunk:
-    """Computes flat[i] = row in a dense tensor of `shape`, batch axes first, that the tuple indices[i, :] names."""
+    """Returns a thunk that turns tuples of indices into positions of rows in a dense tensor of `shape`.
+
+    Position i, in the scratch `flat`, is that of the row that the tuple indices[i, :] names; batch axes come first.
+    """
     flat, term, strides = scratch.flat, scratch.term, element_strides(shape)
     thunks: list[Thunk] = [partial(flat.fill, 0)]
     for k, dim in enumerate(shape[batch_dims:]):

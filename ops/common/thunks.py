@@ -15,7 +15,10 @@ def nothing() -> None:
 
 
 def in_turn(*thunks: Thunk) -> Thunk:
-    """Runs `thunks` one after the other; as one call without Python where all of them are compiled."""
+    """Returns a thunk that runs `thunks` one after the other.
+
+    Where all of them are compiled, it is one call without Python in between.
+    """
     if len(thunks) < 2:
         return thunks[0] if thunks else nothing
     native = [t for t in thunks if isinstance(t, Native)]
@@ -30,7 +33,10 @@ def in_turn(*thunks: Thunk) -> Thunk:
 
 
 def copier(source: Array, y: Array) -> Thunk:
-    """Copies `source` (any strides) into the dense `y` of its shape; nothing where both are the very same bytes."""
+    """Returns a thunk that copies `source` (any strides) into the dense `y` of its shape.
+
+    It does nothing where both are the very same bytes.
+    """
     if Layout.of(source).is_dense and source.ctypes.data == y.ctypes.data:
         return nothing
     return partial(np.copyto, y, source)

@@ -190,7 +190,7 @@ def _tanh_gradient(b: Backward) -> Terms:
 
 
 def _leaky_relu_gradient(b: Backward) -> Terms:
-    """Reads y, which has the sign of x unless alpha is below 0."""
+    """Returns the gradient; it reads y, which has the sign of x unless alpha is below 0."""
     alpha = b.attrs["alpha"]
     return (b.apply1(LEAKY_RELU_GRADIENT, b.dy, b.y if alpha >= 0 else b.x, alpha=alpha),)
 
@@ -224,7 +224,10 @@ def _clip_gradient(b: Backward) -> Terms:
 
 
 def _thresholded_relu_gradient(b: Backward) -> Terms:
-    """Reads y unless the threshold is below 0: then a y of 0 does not tell whether x passed it."""
+    """Returns the gradient; it reads y, or x where the threshold is below 0.
+
+    In that case, a y of 0 does not tell whether x was above the threshold.
+    """
     alpha = b.attrs["alpha"]
     if alpha >= 0:
         return (b.apply1(RELU_GRADIENT, b.dy, b.y),)
@@ -232,7 +235,10 @@ def _thresholded_relu_gradient(b: Backward) -> Terms:
 
 
 def _shrink_gradient(b: Backward) -> Terms:
-    """Reads y, which is 0 where no gradient flows, and elsewhere only where x is the bias or its opposite."""
+    """Returns the gradient; it reads y, which is 0 where no gradient flows.
+
+    Elsewhere y is 0 only where x is the bias or its opposite.
+    """
     return (b.apply1(SHRINK_GRADIENT, b.dy, b.y),)
 
 

@@ -35,7 +35,10 @@ _SATURATED = 20.0
 
 
 def _sigmoid(block: Block) -> tuple[Thunk, ...]:
-    """Computes 1 / (1 + exp(-x)). exp overflows to infinity for very negative x, and 1 / infinity is right: 0."""
+    """Returns steps that compute 1 / (1 + exp(-x)).
+
+    exp overflows to infinity for very negative x, and 1 / infinity is right: 0.
+    """
     y = block.y
     return (
         partial(np.negative, block.x, y),
@@ -126,7 +129,7 @@ def _celu(block: Block) -> tuple[Thunk, ...]:
 
 
 def _softplus(block: Block) -> tuple[Thunk, ...]:
-    """Computes max(x, 0) + log1p(exp(-|x|)): nothing overflows."""
+    """Returns steps that compute max(x, 0) + log1p(exp(-|x|)): nothing overflows."""
     (rest,) = block.temporaries
     return (
         partial(np.absolute, block.x, rest),
@@ -139,7 +142,7 @@ def _softplus(block: Block) -> tuple[Thunk, ...]:
 
 
 def _mish(block: Block) -> tuple[Thunk, ...]:
-    """Computes tanh(log(1 + e)) as n / (n + 2) with n = e * (e + 2) and e = exp(x)."""
+    """Returns steps that compute tanh(log(1 + e)) as n / (n + 2) with n = e * (e + 2) and e = exp(x)."""
     (n, scale), two = block.temporaries, block.number(2)
     return (
         partial(np.minimum, block.x, block.number(_SATURATED), out=n),
@@ -202,7 +205,7 @@ def _mish_gradient(b: Backward) -> Terms:
 
 
 def _elu_gradient(b: Backward) -> Terms:
-    """Reads y, which has the sign of x and decides the slope, unless alpha or gamma is below 0."""
+    """Returns the gradient; it reads y, which has the sign of x, unless alpha or gamma is below 0."""
     alpha, gamma = b.attrs["alpha"], b.attrs.get("gamma", 1.0)
     if alpha >= 0 and gamma > 0:
         return (b.apply1(ELU_GRADIENT, b.dy, b.y, alpha=alpha, gamma=gamma),)

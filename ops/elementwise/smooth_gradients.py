@@ -38,7 +38,7 @@ def _sigmoid_curve(b: Backward) -> Tensor:
 
 
 def _softplus(block: Block) -> tuple[Thunk, ...]:
-    """Computes sigmoid(x) = 1 - exp(-softplus(x))."""
+    """Returns steps that compute the slope sigmoid(x) = 1 - exp(-softplus(x))."""
     (dy, y), (rest,) = block.inputs, block.temporaries
     return (
         partial(np.negative, y, rest),
@@ -73,7 +73,7 @@ def _gate(x: Array, alpha: float, gate: Array, block: Block) -> tuple[Thunk, ...
 
 
 def _swish(block: Block) -> tuple[Thunk, ...]:
-    """Computes s + alpha * x * s * (1 - s), where s = sigmoid(alpha * x)."""
+    """Returns steps that compute the slope s + alpha * x * s * (1 - s), where s = sigmoid(alpha * x)."""
     (dy, x), (gate, rest) = block.inputs, block.temporaries
     alpha = block.attrs["alpha"]
     return (
@@ -88,7 +88,7 @@ def _swish(block: Block) -> tuple[Thunk, ...]:
 
 
 def _normal_slope(block: Block) -> tuple[Thunk, ...]:
-    """Computes the normal distribution function of x, plus x times its density."""
+    """Returns steps that compute the normal distribution function of x, plus x times its density."""
     gate, scaled, *others = block.temporaries
     scale = partial(np.multiply, block.inputs[1], block.number(math.sqrt(0.5)), scaled)
     return (scale, *erf_passes(scaled, gate, (scaled, *others), block.masks[0]), *_slope_of_gate(block))

@@ -91,7 +91,7 @@ def _softsign(s: Scratch, _: float, __: float) -> Iterator[Thunk]:
 
 
 def _softplus(s: Scratch, _: float, __: float) -> Iterator[Thunk]:
-    """Computes max(x, 0) + log1p(exp(-|x|)): nothing overflows."""
+    """Yields steps that compute max(x, 0) + log1p(exp(-|x|)): nothing overflows."""
     yield partial(np.absolute, s.x, s.temporary)
     yield partial(np.multiply, s.temporary, s.number(-1), s.temporary)
     yield partial(np.exp, s.temporary, s.temporary)

@@ -21,9 +21,9 @@ Equations = Mapping[str, Dim | int]
 def same_lengths(attempt: Attempt) -> Equations:
     """Returns the first few equations with which the operator fits; none where there are no such.
 
-    Tried are, in this order: any two names, or a name and a number; any two such pairs; all dimensions of two operands,
-    and then of all operands, that stand in the same place, counted from the back. Of pairs, those that stand in the
-    same place of two operands come first.
+    It tries, in this order: any two names, or a name and a number; any two such pairs; all dimensions of two operands,
+    and then of all operands, that stand in the same place, counted from the back. Pairs that stand in the same place of
+    two operands come first.
     """
     search = _Search(attempt)
     return next((equations for equations in search.candidates() if search.fits(equations)), {})

@@ -127,7 +127,7 @@ class Samples:
         return Samples(self.alive, {}, self.named, self.invented, 0, (self, *self.around), self.guessed)
 
     def keep(self, alive: Iterable[int]) -> None:
-        """Goes on with some of the samples."""
+        """Drops all samples but these."""
         self.alive[:] = list(alive)
 
     @contextmanager
@@ -158,7 +158,7 @@ class Samples:
         return answer
 
     def note(self, guard: Guard) -> None:
-        """Watches a decision, once."""
+        """Stores a decision, to be checked when the true numbers are known; one that is there already stays."""
         self.guards.setdefault((guard.wording, guard.holds), evolve(guard, position=self.position))
 
 

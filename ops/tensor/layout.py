@@ -90,7 +90,7 @@ class Layout:
         return Layout(self.offset, shape, strides, self.itemsize)
 
     def slice(self, axis: int, start: int, length: int, step: int = 1) -> "Layout":
-        """Returns `length` elements along `axis` from `start`, every `step`-th. The caller keeps the bounds.
+        """Returns the layout of `length` elements along `axis` from `start`, every `step`-th; it checks no bounds.
 
         An empty slice stays where it was: it has no first element that could lie further on.
         """
@@ -101,7 +101,7 @@ class Layout:
         return Layout(offset, tuple(shape), tuple(strides), self.itemsize)
 
     def expand(self, shape: Shape) -> "Layout":
-        """Broadcasts to `shape` (numpy's rule): stride 0 along each dimension that grows."""
+        """Returns the layout broadcast to `shape` (numpy's rule): stride 0 along each dimension that grows."""
         lead = len(shape) - len(self.shape)
         kept = ((s if n == m else 0) for n, m, s in zip(self.shape, shape[lead:], self.strides, strict=True))
         return Layout(self.offset, shape, (0,) * lead + tuple(kept), self.itemsize)

@@ -93,7 +93,7 @@ def _cost(signature: Signature) -> Cost:
 
 
 def _gradient(b: Backward) -> Terms:
-    """Applies the very operator to dy: the same elements are dropped, and the others scaled."""
+    """Returns the gradient, the same operator on dy: the same elements are dropped, and the others scaled."""
     return b.terms(lambda: b.apply1(DROPOUT, b.dy, b.inputs[1], **b.attrs))
 
 

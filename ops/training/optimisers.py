@@ -124,7 +124,10 @@ def _rate(call: Binding, numbers: Sequence[Array]) -> Iterator[Thunk]:
 
 
 def _adam_numbers(call: Binding, numbers: Sequence[Array]) -> Iterator[Thunk]:
-    """Computes rate, rate / (1 - beta1^t), 1 / sqrt(1 - beta2^t); 1 - 0.999^t has few correct digits in float32."""
+    """Yields steps that write rate, rate / (1 - beta1^t) and 1 / sqrt(1 - beta2^t).
+
+    They compute in float64: 1 - 0.999^t has few correct digits in float32.
+    """
     (same, corrected, root), (rate, step) = numbers, (a.reshape(()) for a in call.inputs[-2:])
     yield partial(np.copyto, same, rate)
     for beta, power in (("beta1", corrected), ("beta2", root)):
