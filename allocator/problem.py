@@ -175,7 +175,7 @@ class Plan:
 
     @property
     def status(self) -> Status:
-        """Returns what the numbers say of the plan."""
+        """The status that the arena, the capacity and the lower bound prove."""
         if self.arena_bytes > self.capacity:
             return Status.INFEASIBLE if self.lower_bound > self.capacity else Status.UNKNOWN
         return Status.OPTIMAL if self.arena_bytes == self.lower_bound else Status.FEASIBLE

@@ -111,7 +111,7 @@ class Executable:
         return self.executor.stages
 
     def length_range_costs(self) -> LengthRangeCosts:
-        """Returns what one plan for all lengths costs beside exact plans, for some choices of lengths.
+        """Returns the bytes of one plan for all lengths and of exact plans, for some choices of lengths.
 
         `left_out` of the costs is the number of choices of lengths that the graph does not allow. Raises EngineError
         for a graph that was compiled without `length_ranges`.
@@ -195,7 +195,7 @@ class Executable:
         return self.plan.arena_bytes
 
     def report(self) -> Report:
-        """Returns what the plan costs and what is alive at its peak. Raises EngineError where `plan` does."""
+        """Returns the costs of the plan and the tensors alive at its peak. Raises EngineError where `plan` does."""
         return self.plan.report()
 
     def trace(

@@ -24,7 +24,7 @@ class ExecutionPlan(PlacedPlan):
     find_alternatives: FindAlternatives = no_alternatives
 
     def report(self) -> Report:
-        """Returns what the plan costs, and what is alive at its peak."""
+        """Returns the report: the costs of the plan, and the tensors alive at its peak."""
         return report(self)
 
     def trace(self, mode: str = "static", *, heap: str = "", threads: int = IN_TICKS) -> Trace:

@@ -67,7 +67,7 @@ class Row:
 
 
 def measure(browser: Any, tensors: int, runs: int = RUNS) -> Row:
-    """Measures the page of a trace of so many tensors."""
+    """Measures the page of a trace of `tensors` tensors."""
     trace = synthetic_trace(tensors)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "page.html"

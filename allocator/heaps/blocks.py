@@ -113,7 +113,7 @@ class _HeapRun:
 
 
 def calls_of(events: Events, segment_allocs: int, segment_frees: int) -> Calls:
-    """Returns the calls of a run, with so many to the system."""
+    """Returns the numbers of calls of a run, with those to the system."""
     called = events.sign[events.size[events.id] > 0]
     allocs = int(np.count_nonzero(called > 0))
     return Calls(allocs, len(called) - allocs, segment_allocs, segment_frees)

@@ -57,7 +57,7 @@ class Instance:
 
     @property
     def arena_bytes(self) -> int:
-        """Returns the bytes of the smallest arena that holds what lies somewhere."""
+        """Returns the bytes of the smallest arena that holds all chunks with an offset."""
         lies = (self.offset != FREE) & (self.problem.size > 0)
         return int((self.offset + self.problem.size)[lies].max(initial=0))
 

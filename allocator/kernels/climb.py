@@ -12,7 +12,7 @@ def advance(
     order: Numbers, offset: Numbers, begin: Numbers, end: Numbers, start: Numbers, near: Numbers,
     seen: Numbers, met: Numbers, draws: int, chance: Numbers,
 ) -> int:  # fmt: skip
-    """Moves the last body of an order that was placed; gives its new place, or NO_PLACE where nothing was in its way.
+    """Moves the last body of an order that was placed. Returns its new place, or NO_PLACE where nothing was in its way.
 
     It goes before one of those that it meets, drawn by chance: the latest in the order of so many draws. Two bodies
     meet if their lives [begin, end) do; where no lives are given, near[start[i] : start[i + 1]] are those that body i
@@ -36,7 +36,7 @@ def advance(
 
 
 def met_by_life(order: Numbers, at: int, begin: Numbers, end: Numbers, met: Numbers) -> int:
-    """Lists the places before `at` of bodies that live at the same time; gives their number."""
+    """Lists the places before `at` of bodies that live at the same time. Returns their number."""
     since, until, count = begin[order[at]], end[order[at]], 0
     for place in range(at):
         other = order[place]

@@ -27,7 +27,7 @@ def place_near(
     size: Numbers, alignment: Numbers, pinned: Numbers, order: Numbers, kept: int, limit: int, offset: Numbers,
     mark: Numbers, line: Numbers, hits: Numbers, floors: Numbers, ceilings: Numbers, digits: Numbers,
 ) -> int:  # fmt: skip
-    """Places all bodies, pinned ones first, then in this order; gives the bytes of the arena.
+    """Places all bodies, pinned ones first, then in this order. Returns the bytes of the arena.
 
     The neighbours of body i are near[start[i] : start[i + 1]], sorted. Where neighbour near[k] lies at x, it bars the
     offsets above x + low[k] and below x + high[k]; chains may stand there several times.
@@ -63,7 +63,7 @@ def from_list(
     start: Numbers, near: Numbers, low: Numbers, high: Numbers, offset: Numbers,
     floors: Numbers, ceilings: Numbers, body: int,
 ) -> int:  # fmt: skip
-    """Lists what is barred to a body, neighbour by neighbour; gives the number of ranges."""
+    """Lists what is barred to a body, neighbour by neighbour. Returns the number of ranges."""
     count = 0
     for k in range(start[body], start[body + 1]):
         x = offset[near[k]]
@@ -77,7 +77,7 @@ def from_line(
     start: Numbers, near: Numbers, low: Numbers, high: Numbers, offset: Numbers, mark: Numbers, line: Numbers,
     hits: Numbers, floors: Numbers, ceilings: Numbers, placed: int, body: int,
 ) -> int:  # fmt: skip
-    """Lists the same ranges as `from_list`, nearly sorted by offset; gives their number. `placed` bodies stand in line.
+    """Lists the ranges of `from_list`, nearly sorted by offset. Returns their number. `placed` bodies stand in line.
 
     A mark is where a body stands in a list, counted from 1; the last place, if it stands there several times. Marks of
     other lists differ by the place, so none is ever erased. What is no hit is written over: no branch.
@@ -117,7 +117,7 @@ def line_up(line: Numbers, offset: Numbers, placed: int, body: int) -> None:
 
 
 def begin_placing(size: Numbers, pinned: Numbers, order: Numbers, kept: int, offset: Numbers) -> int:
-    """Resets the offsets that are to be found; gives the bytes of the arena of the others."""
+    """Resets the offsets that are to be found. Returns the bytes of the arena of the others."""
     top = 0
     for at in range(kept, len(order)):
         offset[order[at]] = NOWHERE
@@ -143,7 +143,7 @@ def tightest(floors: Numbers, ceilings: Numbers, digits: Numbers, count: int, al
 
 
 def sort(floors: Numbers, ceilings: Numbers, digits: Numbers, count: int) -> int:
-    """Returns the ranges by ceiling, lowest first; gives where the first one stands now.
+    """Returns the ranges by ceiling, lowest first. Returns where the first one stands now.
 
     By digits, last digit first, to and fro between the two halves of the columns; a few by insertion.
     """
@@ -244,7 +244,7 @@ def sweep(
     begin: Numbers, stop: Numbers, inner: Numbers, room: Numbers, until: Numbers, bottom: Numbers, reach: Numbers,
     floors: Numbers, ceilings: Numbers, one: int, count: int,
 ) -> int:  # fmt: skip
-    """Adds the ranges that the placed members alive with this one bar to its body; gives the number of ranges."""
+    """Adds the ranges that the placed members alive with this one bar to its body. Returns the number of ranges."""
     since, behind, above, last = begin[one], inner[one] + room[one], inner[one], stop[one]
     node = len(reach) // 2 + (last - 1) // BLOCK
     while node:
@@ -334,7 +334,7 @@ def from_tree(
     above: int, behind_it: int, nodes: Numbers, list_count: int, bottom: Numbers, top: Numbers, behind: Numbers,
     floors: Numbers, ceilings: Numbers, count: int,
 ) -> int:  # fmt: skip
-    """Adds what these lists bar to the body in which a member has bytes [above, behind_it); gives the number."""
+    """Adds what these lists bar to the body in which a member has bytes [above, behind_it). Returns the number."""
     for k in range(list_count):
         at = behind[nodes[k]]
         while at:

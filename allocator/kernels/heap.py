@@ -65,7 +65,7 @@ def leave(blocks: Numbers, block: int) -> None:
 
 
 def find(blocks: Numbers, state: Numbers, pool: int, size: int) -> int:
-    """Returns the free block to take for so many bytes, or 0."""
+    """Returns the free block to take for `size` bytes, or 0."""
     if not state[BY_ADDRESS]:
         return first_from(blocks, LEFT + pool, size)
     best, block = 0, blocks[LEFT + pool]
@@ -171,7 +171,7 @@ def extend(
 
 
 def take(blocks: Numbers, state: Numbers, block: int, size: int, least_rest: int) -> None:
-    """Hands out a free block, or its first bytes if so many are left that it is worth while to split it."""
+    """Hands out a free block, or only its first `size` bytes if at least `least_rest` bytes are left."""
     leave(blocks, block)
     rest = blocks[block + SIZE] - size
     if rest >= least_rest:

@@ -16,7 +16,7 @@ def find_gaps(
     begin: Numbers, end: Numbers, size: Numbers, address: Numbers, order: Numbers, unit: int,
     met: Numbers, floor: Numbers,
 ) -> int:  # fmt: skip
-    """Lists what a unit meets in address order, and where the space below each of them begins; gives their number.
+    """Lists what a unit meets in address order, and where the space below each of them begins. Returns their number.
 
     The first `unit` places of `order` are in use, as units enter by number. floor[that number] is where all ends.
     """
@@ -54,7 +54,7 @@ def best_floor(
 
 
 def enter(address: Numbers, order: Numbers, unit: int) -> int:
-    """Sorts a unit in by its address, below others at the same address; gives its place."""
+    """Sorts a unit in by its address, below others at the same address. Returns its place."""
     place = unit
     while place and address[order[place - 1]] >= address[unit]:
         order[place] = order[place - 1]
@@ -110,7 +110,7 @@ def push_up(
     begin: Numbers, end: Numbers, size: Numbers, address: Numbers, order: Numbers, place: int, count: int,
     moved: Numbers,
 ) -> int:  # fmt: skip
-    """Moves up what the unit at `place` lies in the way of, and what that meets in turn; gives the highest end."""
+    """Moves up what the unit at `place` lies in the way of, and what that meets in turn. Returns the highest end."""
     top = address[order[place]] + size[order[place]]
     moved[order[place]] = 1
     for at in range(place, count):

@@ -29,7 +29,7 @@ class KernelMode:
 
     @classmethod
     def of(cls, chunks: int, unloaded: int = SMALL) -> "KernelMode":
-        """Returns the mode for a problem of so many chunks. Numba is not loaded for fewer than `unloaded`."""
+        """Returns the mode for a problem of `chunks` chunks. Numba is not loaded for fewer than `unloaded`."""
         return cls(chunks < SMALL or (chunks < unloaded and not is_loaded()))
 
     def kernel(self, plain: Callable[P, R]) -> Callable[P, R]:
@@ -41,5 +41,5 @@ class KernelMode:
         return tuple(c.tolist() for c in columns) if self.is_plain else columns
 
     def zeros(self, *counts: int) -> tuple[Numbers, ...]:
-        """Returns columns of so many zeros each, for a kernel to write."""
+        """Returns a column of zeros for each count, for a kernel to write."""
         return tuple([0] * n if self.is_plain else np.zeros(n, np.int64) for n in counts)

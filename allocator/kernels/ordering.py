@@ -129,7 +129,7 @@ def take(part: OrderPart, board: OrderState, node: int) -> None:
 
 
 def take_back(part: OrderPart, board: OrderState, count: int) -> None:
-    """Undoes the last nodes until only so many are done."""
+    """Undoes the last nodes until only `count` are done."""
     live = board.cursor[LIVE]
     while board.cursor[COUNT] > count:
         board.cursor[COUNT] -= 1
@@ -267,7 +267,7 @@ def retrace(part: OrderPart, board: OrderState, table: StateTable, number: int, 
 
 
 def explore(part: OrderPart, board: OrderState, table: StateTable, ceiling: int, nodes: int, looks: int) -> int:
-    """Continues a best-first search for orders below the ceiling, until so many nodes were tried or looked at.
+    """Continues a best-first search for orders below the ceiling, up to `nodes` tried nodes or `looks` at nodes in all.
 
     LIMITED: no order goes below the peak of the state on top of the heap. SOLVED: if that state is complete and below
     the ceiling, it is a best one; else there is no order below the ceiling.
@@ -352,7 +352,7 @@ def gather(part: OrderPart, board: OrderState, node: int) -> int:
 
 
 def insert(group: Ints, count: int, node: int) -> int:
-    """Puts a node behind the others, if it does not stand there; gives the new count."""
+    """Puts a node behind the others, if it does not stand there. Returns the new count."""
     for k in range(count):
         if group[k] == node:
             return count
@@ -361,7 +361,7 @@ def insert(group: Ints, count: int, node: int) -> int:
 
 
 def take_group(part: OrderPart, board: OrderState, count: int, peak: int, ceiling: int) -> int:
-    """Runs the nodes that were noted while they stay below the ceiling; gives the highest of the peak and theirs."""
+    """Runs the nodes that were noted while they stay below the ceiling. Returns the highest of the peak and theirs."""
     for k in range(count):
         node = board.node[GROUP, k]
         peak = max(peak, highest(part, board, node))

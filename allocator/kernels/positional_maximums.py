@@ -32,7 +32,7 @@ def raise_ticks(tallest: Numbers, own: Numbers, begin: int, end: int) -> None:
 def find_maximums(
     begin: Numbers, end: Numbers, size: Numbers, tallest: Numbers, own: Numbers, maximums: Numbers
 ) -> int:
-    """Fills `found` with the positional maximums of units that come largest first; gives their number. O(n log n).
+    """Fills `found` with the positional maximums of units that come largest first. Returns their number. O(n log n).
 
     The k-th of them is the largest size of which k units, that large or larger, are alive at once.
     """

@@ -95,7 +95,7 @@ def place(lives: Numbers, first: int, last: int, tick: int) -> int:
 
 
 def give(units: Numbers, objects: Numbers, lives: Numbers, unit: int, holder: int) -> int:
-    """Puts a unit into an object, or for NONE into a new one; gives the object."""
+    """Puts a unit into an object, or for NONE into a new one. Returns the object."""
     if holder == NONE:
         holder = objects[USED]
         objects[USED] += OBJECT

@@ -212,7 +212,7 @@ def turn_back(s: SkylineSearch) -> bool:
 
 
 def undo(s: SkylineSearch, length: int) -> None:
-    """Takes back what was assigned since the trail had this length."""
+    """Undoes all assignments since the trail had this length."""
     bodies, cliques, state, trail, home = s.bodies, s.cliques, s.state, s.trail, s.home
     for k in range(s.cursor[TRAIL] - 1, length - 1, -1):
         row, place = trail[k, 0], trail[k, 1]

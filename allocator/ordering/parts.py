@@ -84,7 +84,7 @@ def new_board(part: OrderPart) -> OrderState:
 
 
 def new_table(part: OrderPart, states: int) -> StateTable:
-    """Returns a table for so many states."""
+    """Returns an empty table with room for `states` states."""
     words = max(-(-(part.node.shape[1] - 1) // BITS), 1)
     columns = (np.zeros(n, np.int64) for n in (2 * states + 1, 3))
     return StateTable(np.zeros((HEAP + 1, states), np.int64), np.zeros((states, words), np.int64), *columns)

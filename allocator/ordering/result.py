@@ -48,13 +48,13 @@ class OrderResult:
 
 @frozen
 class Limits:
-    """When a search ends: after so many nodes that are tried (0: as it likes), at a moment of `time.monotonic`."""
+    """The limits of a search: the nodes to try (0: its default), and the moment of `time.monotonic` when it ends."""
 
     nodes: int = 0
     until: float = math.inf
 
     def nodes_of(self, count: int) -> int:
-        """Returns the limit of nodes for a piece of so many nodes."""
+        """Returns the nodes that may be tried for a piece of `count` nodes."""
         return self.nodes or WORK // max(count, 1)
 
     @property
@@ -95,12 +95,12 @@ def ends(graph: StepGraph) -> int:
 
 
 def as_given(graph: StepGraph) -> OrderResult:
-    """Returns what the given order costs, and a bound of all others."""
+    """Returns the given order with its peak, and a bound of all orders."""
     return followed(graph, np.arange(len(graph)))
 
 
 def followed(graph: StepGraph, order: Column | tuple[int, ...]) -> OrderResult:
-    """Returns what a chosen order costs."""
+    """Returns an order with its peak, that of the given order, and a bound of all orders."""
     kept = column(order)
     bound = int(floors(graph, reach(graph)).max(initial=0)) if len(graph) <= MOST_NODES else 0
     return OrderResult(kept, peak_of(graph, kept), peak_of(graph, np.arange(len(graph))), max(ends(graph), bound))

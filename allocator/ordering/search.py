@@ -182,7 +182,7 @@ class _PieceSearch:
         return end == SOLVED
 
     def _sweep(self, width: int) -> int:
-        """Searches by a beam for an order with a lower peak; gives how many nodes it tried."""
+        """Searches by a beam for an order with a lower peak. Returns how many nodes it tried."""
         total = self.count
         table, heads, board = self._table(width * total * 8), np.zeros(total + 1, np.int64), new_board(self.part)
         last = self._kernel(kernels.sweep)(self.part, board, table, self.peak, width, heads, self.looks)

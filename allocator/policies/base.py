@@ -38,4 +38,4 @@ class Policy(Protocol):
         """Returns a plan in which only chunks share bytes that may do so."""
 
     def waits(self, problem: Problem, users: Users, plan: Plan, /) -> Waits:
-        """Returns what a run that keeps to the plan has to wait for."""
+        """Returns the waits that a run must keep so that the plan holds."""

@@ -32,7 +32,7 @@ class Colours:
 
     @classmethod
     def of(cls, dependences: Dependences, most: int) -> "Colours":
-        """Returns at most so many paths; steps that have nothing to do with others are on none."""
+        """Returns at most `most` paths. A step that no other depends on, and that depends on none, is on no path."""
         weight = np.zeros(dependences.count, np.int64)
         weight[dependences.before] = weight[dependences.after] = 1
         weight[:1] = 1  # one path there must be

@@ -30,7 +30,7 @@ class RecomputeSchedule:
 
 
 def measured(work: RecomputeProblem, sequence: Sequence[int]) -> RecomputeSchedule:
-    """Measures what a sequence costs."""
+    """Returns a sequence with its peak and its extra cost."""
     return RecomputeSchedule(sequence, int(alive(work, sequence).max(initial=0)), extra_cost(work, sequence))
 
 

@@ -14,7 +14,7 @@ from allocator.recompute.work import NEVER, RecomputeProblem
 
 
 def drops(work: RecomputeProblem) -> Iterator[Drop]:
-    """Yields what is dropped at the peak in 2, 4, 8, 16 ... segments, up to one for each value."""
+    """Yields the drops of values at the peak in 2, 4, 8, 16 ... segments, up to one for each value."""
     turn = int(alive(work, range(len(work))).argmax())
     stored = _stored(work, turn)
     count = 2

@@ -82,7 +82,7 @@ def _saved_bytes(work: RecomputeProblem, overwrites: Sequence[OverwriteChoice]) 
 
 
 def extra_cost(work: RecomputeProblem, sequence: Sequence[int]) -> int:
-    """Returns the cost of what is run beyond once."""
+    """Returns the cost of all runs of steps beyond their first."""
     return sum(work.cost[i] for i in sequence) - sum(work.cost[i] for i in set(sequence))
 
 

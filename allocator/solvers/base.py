@@ -61,11 +61,11 @@ class Solver(Protocol):
 
     @property
     def name(self) -> str:
-        """Returns the name under which a caller asks for it."""
+        """The name under which a caller asks for it."""
 
     @property
     def traits(self) -> Traits:
-        """Returns what it accepts."""
+        """The traits of the problems that it accepts."""
 
     def solve(self, problem: Problem, options: SolverOptions, /) -> Answer:
         """Returns a plan that keeps the problem. Same problem, seed and nodes (no limit of time), same offsets."""

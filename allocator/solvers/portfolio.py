@@ -47,7 +47,7 @@ class Portfolio:
     nodes: int = 200_000
 
     def solve(self, problem: Problem, options: SolverOptions) -> Answer:
-        """Returns the best plan, who made it, and what the search proved."""
+        """Returns the best plan, the strategy that made it, and the bound that the search proved."""
         until = time.monotonic() + options.seconds
         best, seen = _cheapest(problem, options, until), current()
         if arena_bytes(problem, best.offset) <= options.goal:

@@ -36,7 +36,7 @@ class ByteMap(Generic[T]):
         self.holds[first:stop] = (value, behind)
 
     def at(self, byte: int) -> T:
-        """Returns what a byte holds."""
+        """Returns the content of a byte."""
         return self.holds[bisect_right(self.starts, byte) - 1]
 
     def pieces(self, low: int, high: int) -> list[tuple[int, int, T]]:

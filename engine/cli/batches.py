@@ -17,7 +17,7 @@ Shapes = Mapping[str, Sequence[int]]
 
 
 def at_batch(model: Path, batch: int, shapes: Shapes, seed: int = 0, *, is_forward: bool = False) -> Graph:
-    """Returns a network of the zoo, or the one in an ONNX file, for a batch of so many images.
+    """Returns a network of the zoo, or the one in an ONNX file, for `batch` images at once.
 
     The batch is the first dimension of the inputs, whatever `shapes` says of that one. Raises ModelError where a file
     fixes another number, or leaves a dimension open that no shape tells. `is_forward`: or is asked to be trained.
@@ -37,7 +37,7 @@ def at_batch(model: Path, batch: int, shapes: Shapes, seed: int = 0, *, is_forwa
 
 
 def training_at_batch(model: Path, batch: int, shapes: Shapes, seed: int = 0) -> Graph:
-    """Returns a step of gradient descent of a network of the zoo, for a batch of so many images. Raises ModelError."""
+    """Returns a step of gradient descent of a network of the zoo, for `batch` images at once. Raises ModelError."""
     return zoo_graph(model, _resized(shapes, batch), (), seed, fixed={"batch": batch, "optimiser": "sgd"})
 
 

@@ -70,7 +70,7 @@ class Comparison:
         return self.runs.outputs_equal
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the report's keys, and what was measured."""
+        """Returns the keys of the report, and the measurements."""
         return self.report.to_json() | {"measured_peak_bytes": self.measured_peak_bytes} | self.runs.to_json()
 
     def text(self, most: int = 10) -> str:

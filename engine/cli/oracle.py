@@ -60,7 +60,7 @@ def compare_with_oracle(
 
 
 def onnxruntime_runner(model: Any, feeds: Mapping[str, Array], threads: int = AS_THEY_ARE) -> Runner:
-    """Returns a function that runs a model (path or onnx.ModelProto) on so many threads. Raises EngineError."""
+    """Returns a function that runs a model (path or onnx.ModelProto) on `threads` threads. Raises EngineError."""
     try:
         import onnxruntime  # noqa: PLC0415 (heavy, optional)
     except ImportError as error:

@@ -229,7 +229,7 @@ def printable(text: str) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """Returns the text in so many columns at most; a mark stands for what is left out at its end."""
+    """Returns the text in at most `width` columns; a mark at its end stands for what is left out."""
     if visible_width(text) <= width:
         return text
     room, kept = width - len(_MARK), 0

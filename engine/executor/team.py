@@ -159,6 +159,6 @@ class _Call:
 
 
 def team(threads: int) -> Runner:
-    """Returns the runner for so many threads, at most as many as there are processors: more would only wait."""
+    """Returns the runner for `threads` threads, or for one a processor if these are fewer: more would only wait."""
     most = min(threads, cpus())
     return Team(most) if most > 1 else ALONE

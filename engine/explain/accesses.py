@@ -96,7 +96,7 @@ class Accesses:
         return tuple(self.plan.chunks.dest[self.plan.chunks.src == chunk].tolist())
 
     def instruction(self, tick: int) -> tuple[Instruction, ...]:
-        """Returns what runs in a tick; empty where the caller feeds or fetches."""
+        """Returns the instruction that runs in a tick, in a tuple; empty where the caller feeds or fetches."""
         return self.plan.lowered.instructions[tick - 1 : tick] if tick else ()
 
     def _uses(self, values: Iterable[int]) -> tuple[Use, ...]:

@@ -220,7 +220,7 @@ def _lower(explanation: Explanation) -> list[str]:
 
 
 def _useless(tried: Alternative) -> str:
-    """Returns what was tried in vain, with the proof if there is one."""
+    """Returns an alternative that saves too little, in words, with the proof if there is one."""
     return f"{tried.what} ({tried.note})" if tried.note.startswith("proved") else tried.what
 
 

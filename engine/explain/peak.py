@@ -93,7 +93,7 @@ def _is_computed(accesses: Accesses, value: Value) -> bool:
 
 
 def _need(accesses: Accesses, chunk: int, tick: int) -> str:
-    """Returns what the operator of a tick does with a chunk: FED, READ, WRITTEN, SCRATCH or HELD."""
+    """Returns the use that the operator of a tick makes of a chunk: FED, READ, WRITTEN, SCRATCH or HELD."""
     owner, step = accesses.owner(chunk), accesses.program.steps[tick]
     chunk_of = accesses.plan.chunks.chunk_of
     if not accesses.instruction(tick) and any(int(chunk_of[v]) == chunk for v in (*step.reads, *step.writes)):

@@ -34,7 +34,7 @@ class Raster:
 
 
 def raster(of: Rectangles, columns: int, rows: int) -> Raster:
-    """Returns the chunks of a run in so many columns and rows. A cell shows the chunk at its middle."""
+    """Returns the chunks of a run as a grid of columns and rows. A cell shows the chunk at its middle."""
     start, stop = spans(of)
     moments, live = _moments(start, stop, of.size, _edges(of, stop, columns))
     high = max(of.facts.footprint_bytes, 1)

@@ -8,7 +8,7 @@ from engine.trace.trace import ESTIMATED, RunInfo
 
 
 def head(facts: RunInfo) -> Iterator[str]:
-    """Yields what runs, and in how much memory."""
+    """Yields the network that runs, and its memory, in words."""
     yield f"{escaped(facts.model) or 'a model'}: {_run(facts)}"
     yield f"{_memory(facts)}, {_bound(facts)}" if facts.mode == "static" else _memory(facts)
 

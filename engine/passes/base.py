@@ -20,7 +20,7 @@ class Pass(ABC):
 
     @abstractmethod
     def apply(self, edit: Edit) -> None:
-        """Changes what it can in one go."""
+        """Makes all changes that it finds in one sweep over the graph."""
 
     def __call__(self, graph: Graph) -> Graph:
         """Applies the pass until it changes nothing. Returns the very graph where it changes nothing at all.

@@ -26,7 +26,7 @@ class Concurrency(Protocol):
         """Returns a plan that is safe for calls that run at the same time."""
 
     def schedule(self, problem: Problem, plan: Plan, /) -> Schedule:
-        """Returns what each call waits for when it runs with that plan."""
+        """Returns the schedule: the calls that each call waits for when it runs with that plan."""
 
 
 @frozen(eq=False)

@@ -35,7 +35,7 @@ class Trial:
         return min(bound for bound, _ in self.ways)
 
     def searching(self, nodes: int) -> "Trial":
-        """Returns the same with so many steps of the search for addresses."""
+        """Returns the same trial with `nodes` steps of the search for addresses."""
         return evolve(self, options=evolve(self.options, nodes=nodes))
 
     def plan(self, budget: int, plain: PlacedPlan) -> PlacedPlan:
@@ -62,7 +62,7 @@ def trial_of(lowered: Lowered, schedule: RecomputeSchedule, options: Options) ->
 
 
 def recomputed(before: Graph, plan: PlacedPlan, plain_bytes: int, sequence: tuple[str, ...]) -> Recomputed:
-    """Returns what runs again in a plan, compared with a graph in which nothing does."""
+    """Returns the operators that run again in a plan, compared with a graph in which none does."""
     first = {op.name for op in before.operators}
     again = tuple(c.name for c in plan.lowered.calls if c.operators and c.name not in first)
     once, all_runs = (graph_cost(graph).flops for graph in (before, plan.lowered.graph))

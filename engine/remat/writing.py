@@ -110,7 +110,7 @@ class _AgainWriter:
 
 
 def _free(stem: str, taken: set[str]) -> str:
-    """Returns a name for what is computed again, which is taken then."""
+    """Returns a free name for a value that is computed again. The name is then taken."""
     number, name = 1, f"{stem}/{AGAIN}"
     while name in taken:
         number += 1

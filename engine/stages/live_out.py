@@ -28,7 +28,7 @@ class LiveOut:
 
 
 def live_out(graph: Graph, part: PartialGraph, lowered: Lowered, state: RunState) -> LiveOut:
-    """Finds the tensors that the rest of a graph uses; none where the stage is the last. Raises GraphError."""
+    """Finds the tensors that the rest of a graph uses. After the last stage there are none. Raises GraphError."""
     if not part.rest:
         return LiveOut({}, {}, {})
     missing_data = {key for task in part.rest for key in data_outside(task)} - part.bindings.data.keys()

@@ -43,7 +43,7 @@ def limit_threads(threads: int) -> AbstractContextManager[Any]:
 
 
 def limit_for(threads: int) -> "BlasLimit | NoLimit":
-    """Returns the limit of BLAS for runs of a network; none for AS_THEY_ARE.
+    """Returns the limit of BLAS for runs of a network; for AS_THEY_ARE one that limits nothing.
 
     Without threadpoolctl there is no limit either, and a warning in the log says so.
     """

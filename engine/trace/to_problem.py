@@ -37,7 +37,7 @@ def problem_of(trace: Trace) -> tuple[Problem, Plan]:
 
 
 def heap_events(events: Iterable[Event]) -> tuple[Events, Column]:
-    """Returns what a dynamic run asks of a heap, and the block of each chunk that has bytes, in order of begin."""
+    """Returns the requests of a dynamic run to a heap, and the block of each chunk with bytes, in order of begin."""
     log, blocks = EventLog(), array("q")
     for event in events:
         if event.kind == FREED:

@@ -82,7 +82,7 @@ class Placer:
         return np.array(offset, np.int64)
 
     def place_rest(self, order: Numbers, kept: int, limit: int, offset: Numbers) -> int:
-        """Places all but the first `kept` of an order, whose offsets in `offset` stay; gives the bytes of the arena.
+        """Places all but the first `kept` of an order, whose offsets in `offset` stay. Returns the bytes of the arena.
 
         `order` and `offset` are what `runner` takes: lists, or columns that can be written (both, or the kernel is
         compiled once more). As soon as the arena would be above `limit` it ends, and the rest lies at -1.

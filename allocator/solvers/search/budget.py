@@ -38,7 +38,7 @@ class Budget:
         return self.nodes <= 0 or (self.until < math.inf and time.monotonic() >= self.until)
 
     def spend(self, nodes: int) -> None:
-        """Spends so many nodes."""
+        """Takes nodes from the budget."""
         self.nodes -= nodes
         self.seen.done += nodes
 

@@ -22,7 +22,7 @@ from engine.system.threads import limit_threads
 
 
 def measure(task: MeasureTask) -> dict[str, Any]:
-    """Returns what one process measures of itself: bytes, or seconds and faults."""
+    """Returns the measurements that one process takes of itself: bytes, or seconds and faults."""
     if task.what == BYTES:
         process_memory.refuse_huge_pages()
     subject = load_subject(task.arguments)

@@ -106,7 +106,7 @@ def measure_plan(plan: PlacedPlan, arguments: Namespace, runs: int, pairs: int) 
 
 
 def predict(plan: PlacedPlan, mode: str) -> Prediction:
-    """Returns what a run of a mode should need."""
+    """Predicts the bytes that a run of a mode needs."""
     if mode == "dynamic":
         peak = refcount_peak(plan.program)
         return Prediction(whole_pages(peak), 0, peak)
