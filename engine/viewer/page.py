@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import BinaryIO
 
-from engine.text.palette import KIND_COLOURS, OTHER_COLOUR
+from engine.text.palette import KIND_COLOURS, OTHER_COLOUR, PAINTS
 from engine.viewer.script import flatten
 
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
@@ -19,7 +19,7 @@ _STEP = 3 * 2**16
 
 def write_page(title: str, payloads: Sequence[bytes], out: BinaryIO) -> None:
     """Writes a page of one plan, or of two side by side; `engine.viewer.payload.pack` makes the `payloads`."""
-    style, script = read("style.css"), flatten(modules())
+    style, script = f"{_shared_colours()}\n{read('style.css')}", flatten(modules())
     texts = {"title": html.escape(_sound(title)), "style": style, "script": script, "policy": _policy(style, script)}
     pieces = _SLOT.split(read("page.html"))
     for text, slot in zip(pieces[::2], (*pieces[1::2], ""), strict=True):
@@ -42,8 +42,16 @@ def modules() -> dict[str, str]:
     return texts | {"palette": _palette()}
 
 
+def _shared_colours() -> str:
+    """Returns the rules of the colours that the page shares with pictures, for light and for dark pages."""
+    names = {"gap": "gap", "live": "live_line", "footprint": "footprint", "bound": "bound", "peak": "peak"}
+    light = " ".join(f"--{name}: {PAINTS[paint].light.lower()};" for name, paint in names.items())
+    dark = " ".join(f"--{name}: {PAINTS[paint].dark.lower()};" for name, paint in names.items())
+    return f':root {{ {light} }}\n:root[data-theme="dark"] {{ {dark} }}'
+
+
 def _palette() -> str:
-    """Returns the JavaScript module of the colours that the page shares with pictures."""
+    """Returns the JavaScript module of the colours of kinds of operators."""
     kinds, other = (json.dumps(colours).lower() for colours in (KIND_COLOURS, OTHER_COLOUR))
     return f"export const KINDS = {kinds};\nexport const OTHER = {other};\n"
 

@@ -14,7 +14,7 @@ from engine.exporters import html
 from engine.text.palette import KINDS, OTHER, PAINTS
 from engine.trace.rectangles import rectangles_of
 from engine.trace.trace import RunInfo, Trace
-from engine.viewer.page import modules, read, write_page
+from engine.viewer.page import modules, write_page
 from engine.viewer.payload import pack
 from tests.helpers.traces.hostile_names import HOSTILE, synthetic_trace
 
@@ -102,7 +102,9 @@ def test_two_plans_are_two_payloads() -> None:
     [("live", "live_line"), ("footprint", "footprint"), ("bound", "bound"), ("peak", "peak"), ("gap", "gap")],
 )
 def test_the_page_has_the_colours_of_pictures(variable: str, paint: str) -> None:
-    colours = re.findall(rf"--{variable}: (#\w+);", read("style.css"))
+    out = io.BytesIO()
+    write_page("colours", [pack(rectangles_of(synthetic_trace(3)), "plan")], out)
+    colours = re.findall(rf"--{variable}: (#\w+);", out.getvalue().decode())
     assert [colour.upper() for colour in colours] == [PAINTS[paint].light, PAINTS[paint].dark]
 
 
