@@ -1,11 +1,14 @@
 """Settings and fixtures that all tests share: how long one example takes is up to the machine."""
 
+import os
 from collections.abc import Iterator
 from weakref import WeakValueDictionary
 
 import numpy as np
 import pytest
 from hypothesis import settings
+
+os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")  # coloured texts replace sys.stdout for a moment
 
 from engine.zoo import weights
 from ops.tensor.spec import Array
