@@ -9,6 +9,9 @@ from engine.graph.graph import Graph
 from engine.graph.operator import Operator
 from engine.passes.edit import Edit
 
+MOST_ROUNDS = 16
+"""A bound on how often passes run on their own results, so that passes that undo each other end."""
+
 
 class Pass(ABC):
     """A change to graphs that compute the same afterwards, under the same names. All dimensions must have numbers.
@@ -20,19 +23,20 @@ class Pass(ABC):
 
     @abstractmethod
     def apply(self, edit: Edit) -> None:
-        """Makes all changes that it finds in one sweep over the graph."""
+        """Changes the graph where the pass applies."""
 
     def __call__(self, graph: Graph) -> Graph:
         """Applies the pass until it changes nothing. Returns the very graph where it changes nothing at all.
 
-        Raises GraphError for a graph with open dimensions.
+        A pass that always changes something is cut off. Raises GraphError for a graph with open dimensions.
         """
-        while True:
+        for _ in range(MOST_ROUNDS):
             edit = Edit(graph)
             self.apply(edit)
             if not edit.changes:
-                return graph
+                break
             graph = edit.graph()
+        return graph
 
 
 Rule = Callable[[Edit, Operator], object]

@@ -7,7 +7,7 @@ from numbers import Integral
 from attrs import frozen
 
 from engine.graph.graph import Graph
-from engine.passes.base import Pass
+from engine.passes.base import MOST_ROUNDS, Pass
 from engine.passes.cleanup.common import COMMON
 from engine.passes.cleanup.constants import CONSTANTS
 from engine.passes.cleanup.redundant import DEAD_CODE, MOVEMENT, NEUTRAL, NO_OPS
@@ -42,8 +42,6 @@ LAYOUT: tuple[Pass, ...] = (CHANNELS_LAST,)
 SPLITTING: tuple[Pass, ...] = (SPLIT_CONVS,)
 """Sums in place of concatenations; behind fusion, when convolutions have their additions and activations."""
 LEVELS = (0, 1, 2, 3)
-_MOST_ROUNDS = 16
-"""A bound on the rounds of one phase, so that passes that undo each other end. Networks here need few."""
 
 
 @frozen
@@ -103,7 +101,7 @@ def applied_passes(graph: Graph, level: int = 2) -> Iterator[Applied]:
 def until_unchanged(graph: Graph, passes: Sequence[Pass]) -> Iterator[Applied]:
     """Yields the passes that change something, running them in rounds until none of them does."""
     edit, unchanged = Edit(graph), 0
-    for each in chain.from_iterable(repeat(passes, _MOST_ROUNDS)):
+    for each in chain.from_iterable(repeat(passes, MOST_ROUNDS)):
         each.apply(edit)
         after = edit.graph()
         unchanged += 1
