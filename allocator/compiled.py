@@ -2,9 +2,14 @@
 
 Kernels live in `allocator/kernels/` and call only functions of that folder. Nothing is compiled, and numba is not even
 loaded, before the first twin is asked for. Small problems run the plain functions: same source, same results.
+
+Compiled code is kept on disk. numba watches the file of a compiled function alone, but code of one file is compiled
+into what calls it from another. So the code lies in a folder that is named after the contents of all kernels' files.
 """
 
 import logging
+import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache, wraps
@@ -22,6 +27,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 _KERNELS = "allocator.kernels."
 _LOGGER = logging.getLogger("allocator")
+_FOLDERS = "kernels-"
+_MOST_FOLDERS = 8
+"""The number of folders of compiled code that are kept, each for another state of the kernels' files."""
 _BAD_CACHE = (OSError, EOFError, UnpicklingError, AttributeError)
 """The cache cannot be written (a full disk), or read: a file is cut short, or names classes of an older version."""
 
@@ -44,7 +52,7 @@ def _twin(module: str, name: str) -> Callable[..., Any]:
             with _announced():
                 return getattr(_module(module, True), name)(*args)
         except _BAD_CACHE:  # kernels open no files: this is the cache, and what is wrong in a kernel is raised again
-            _empty_cache(_module(module, True))
+            shutil.rmtree(_folder(), ignore_errors=True)  # so that the next process writes it anew
             return getattr(_module(module, False), name)(*args)
 
     return wraps(getattr(import_module(module), name))(call)
@@ -71,33 +79,54 @@ def _module(name: str, cached: bool) -> ModuleType:
     return copy
 
 
-def _empty_cache(module: ModuleType) -> None:
-    """Empties the cache of each kernel of a module, so that the next process writes it anew."""
-    for dispatcher in vars(module).values():
-        cache_of_kernel = getattr(dispatcher, "_cache", None)
-        if cache_of_kernel is not None:
-            with suppress(OSError):
-                cache_of_kernel.flush()
-
-
 def _dispatcher(function: FunctionType, cached: bool) -> Any:
     numba = import_module("numba")
     if cached:
-        with suppress(RuntimeError):  # no folder to keep a cache in: each process compiles anew
-            dispatcher = numba.njit(cache=True, nogil=True, no_cfunc_wrapper=True)(function)
-            dispatcher._cache._cache_file._source_stamp = _sources_digest()
-            return dispatcher
+        with suppress(RuntimeError), _cache_in(_folder()):  # no folder to keep code in: each process compiles anew
+            return numba.njit(cache=True, nogil=True, no_cfunc_wrapper=True)(function)
     return numba.njit(nogil=True, no_cfunc_wrapper=True)(function)
+
+
+@contextmanager
+def _cache_in(folder: Path) -> Iterator[None]:
+    """Lets numba keep the code of functions that are declared inside `with` in this folder."""
+    config = import_module("numba").config
+    before, config.CACHE_DIR = config.CACHE_DIR, str(folder)
+    try:
+        yield
+    finally:
+        config.CACHE_DIR = before
+
+
+def _folder() -> Path:
+    """Returns the folder of code that was compiled from today's kernels; deletes the oldest beside a new one."""
+    root = Path(import_module("numba").config.CACHE_DIR or _default_root())
+    folder = root / f"{_FOLDERS}{_sources_digest()}"
+    with suppress(OSError):
+        if not folder.exists():
+            others = sorted(root.glob(f"{_FOLDERS}*"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
+            for old in others[_MOST_FOLDERS - 1 :]:
+                shutil.rmtree(old, ignore_errors=True)
+            folder.mkdir(parents=True, exist_ok=True)
+        os.utime(folder)
+    return folder
+
+
+def _default_root() -> Path:
+    """Returns the folder of Python's compiled files, or one of the user's cache where that is read-only."""
+    beside = Path(__file__).parent / "__pycache__"
+    with suppress(OSError):
+        beside.mkdir(exist_ok=True)
+    if os.access(beside, os.W_OK):
+        return beside
+    return Path(os.environ.get("XDG_CACHE_HOME", "") or Path("~/.cache").expanduser()) / "arenaplan"
 
 
 @cache
 def _sources_digest() -> str:
-    """Returns a digest of all kernels' files: code of one file is compiled into what calls it from another.
-
-    numba's own stamp is that of the caller's file alone.
-    """
+    """Returns a digest of the names and contents of all kernels' files."""
     files = sorted((Path(__file__).parent / "kernels").glob("*.py"))
-    return blake2b(b"".join(file.read_bytes() for file in files)).hexdigest()
+    return blake2b(repr([(f.name, f.read_bytes()) for f in files]).encode(), digest_size=8).hexdigest()
 
 
 @contextmanager

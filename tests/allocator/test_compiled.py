@@ -57,7 +57,7 @@ def test_a_kernel_cache_folder_that_cannot_be_made_only_costs_time(
 def test_a_missing_kernel_cache_folder_only_costs_time(forgotten: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_module("numba.core.caching").CacheImpl, "_locator_classes", [])
     assert maximums(compiled.compiled(find_maximums)) == [9, 7]
-    assert not list(forgotten.rglob("*"))
+    assert not list(forgotten.rglob("*.nb*"))
 
 
 def test_a_full_disk_under_the_kernel_cache_only_costs_time(forgotten: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,6 +85,10 @@ def test_a_kernel_cache_of_an_older_version_is_written_anew(forgotten: Path) -> 
         memo.cache_clear()
     (index,) = forgotten.rglob("*find_maximums*.nbi")
     index.write_bytes(pickle.dumps(import_module("numba").__version__) + b"callocator.kernels.numbers\nGone\n.")
+    assert maximums(compiled.compiled(find_maximums)) == [9, 7]
+    assert not index.exists()
+    for memo in (compiled._twin, compiled._module):
+        memo.cache_clear()
     assert maximums(compiled.compiled(find_maximums)) == [9, 7]
     assert b"Gone" not in index.read_bytes()
 
@@ -123,6 +127,17 @@ def test_each_file_of_kernels_counts_for_the_cache(tmp_path: Path, monkeypatch: 
     with (tmp_path / "kernels" / "treap.py").open("a") as file:
         file.write("# changed")
     assert compiled._sources_digest.__wrapped__() != before
+
+
+def test_only_the_folders_of_kernels_that_were_used_last_are_kept(
+    forgotten: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for age in range(compiled._MOST_FOLDERS + 2):
+        monkeypatch.setattr(compiled, "_sources_digest", lambda digest=f"{age:016x}": digest)
+        folder = compiled._folder()
+        os.utime(folder, (age, age))
+    kept = sorted(folder.name for folder in forgotten.iterdir())
+    assert kept == [f"kernels-{age:016x}" for age in range(2, compiled._MOST_FOLDERS + 2)]
 
 
 def test_importing_loads_no_compiler_and_no_reader_of_models() -> None:
