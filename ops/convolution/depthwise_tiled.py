@@ -11,7 +11,7 @@ import numpy as np
 from ops.common.epilogue import limits
 from ops.convolution.nhwc_shapes import case_of, dense_operands, operands
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Attrs, Binding, Kernel, Signature, Thunk, first_weights, unless
+from ops.schema.schema import Attrs, Binding, Kernel, Signature, Specs, Thunk, first_weights, unless
 from ops.tensor.spec import Array
 from ops.windows.args import DEPTHWISE, SPREAD
 from ops.windows.call import Activation, windows_call
@@ -30,8 +30,15 @@ _unsupported = unless(_supports, "not one group for each channel, or not float32
 def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
     """Returns the weights as (taps, outputs), and zeros in place of a missing bias."""
     case = case_of(signature)
-    weights = np.ascontiguousarray(constants[1].reshape((case.out_channels, case.taps)).T)
-    return weights, np.zeros(case.out_channels if len(signature.inputs) < 3 else 0, weights.dtype)
+    weights, zeros = _packed_specs(signature)
+    by_tap = np.array(constants[1].reshape((case.out_channels, case.taps)).T, weights.dtype, order="C")
+    return by_tap, np.zeros(zeros.shape, zeros.dtype)
+
+
+def _packed_specs(signature: Signature) -> Specs:
+    case, weights = case_of(signature), signature.inputs[1]
+    zeros = case.out_channels if len(signature.inputs) < 3 else 0
+    return weights.with_shape((case.taps, case.out_channels)), weights.with_shape((zeros,))
 
 
 def _activation(attrs: Attrs) -> Activation:
@@ -54,6 +61,7 @@ DEPTHWISE_NATIVE = Kernel(
     contiguous=dense_operands,
     reads=dense_pixels,
     pack=_pack,
+    packed_specs=_packed_specs,
     unread_after_pack=first_weights,
     unsupported=_unsupported,
     writes=dense_pixels,

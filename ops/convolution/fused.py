@@ -139,6 +139,7 @@ FUSED_PACKED = Kernel(
     contiguous=PACKED.contiguous,
     reads=PACKED.reads,
     pack=PACKED.pack,
+    packed_specs=PACKED.packed_specs,
     unread_after_pack=PACKED.unread_after_pack,
     unsupported=PACKED.unsupported,
     writes=PACKED.writes,

@@ -16,7 +16,7 @@ from ops.common.boxes import Box, boxes
 from ops.common.thunks import in_turn
 from ops.common.windows import Windows, window_view
 from ops.convolution.shapes import ConvCase, case_of
-from ops.schema.schema import Binding, Kernel, Signature, Thunk, contiguous_at, unless
+from ops.schema.schema import Binding, Kernel, Signature, Specs, Thunk, contiguous_at, unless
 from ops.schema.workspace import bytes_of, carve, prefix
 from ops.tensor.spec import Array, Shape, TensorSpec, compute_dtype
 
@@ -137,6 +137,13 @@ def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, 
     return tuple(constants[p].astype(dtype) for p in (1, 2) if p in constants)
 
 
+def _packed_specs(signature: Signature) -> Specs:
+    if _plain(signature):
+        return ()
+    dtype = compute_dtype(signature.x.dtype)
+    return tuple(signature.inputs[p].with_dtype(dtype) for p in (1, 2) if p in signature.constants)
+
+
 def _bind_pointwise(call: Binding) -> Thunk:
     case = case_of(call.signature)
     weights, y = call.inputs[1].reshape(case.filters), call.y.reshape((case.batch, *matrix(case, case.pixels)))
@@ -168,6 +175,12 @@ POINTWISE = Kernel(
 )
 """Windows of one pixel in steps of one: a matrix product, no workspace."""
 COLUMNS = Kernel(
-    "columns", _bind, bytes_of(_temporaries), contiguous=contiguous_at(1, 2), pack=_pack, writes=dense_images
+    "columns",
+    _bind,
+    bytes_of(_temporaries),
+    contiguous=contiguous_at(1, 2),
+    pack=_pack,
+    packed_specs=_packed_specs,
+    writes=dense_images,
 )
 """Any convolution."""

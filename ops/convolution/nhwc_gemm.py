@@ -24,6 +24,7 @@ from ops.convolution.nhwc_shapes import (
     needs_sums,
     operands,
     pack_filters,
+    packed_filters,
     padded_size,
 )
 from ops.convolution.shapes import ConvCase
@@ -182,6 +183,7 @@ POINTWISE = Kernel(
     contiguous=dense_operands,
     reads=dense_pixels,
     pack=pack_filters,
+    packed_specs=packed_filters,
     unread_after_pack=first_weights,
     unsupported=_not_pointwise,
     writes=dense_pixels,
@@ -193,6 +195,7 @@ COLUMNS = Kernel(
     bytes_of(_temporaries),
     contiguous=dense_operands,
     pack=pack_filters,
+    packed_specs=packed_filters,
     unread_after_pack=first_weights,
     writes=dense_pixels,
 )

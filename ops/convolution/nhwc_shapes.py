@@ -74,7 +74,15 @@ def pack_filters(signature: Signature, constants: Mapping[int, Array]) -> tuple[
     if 1 not in constants:
         return ()
     case = case_of(signature)
-    return (np.ascontiguousarray(as_filters(np.ascontiguousarray(constants[1]), case)).reshape(filters(case)),)
+    spread = as_filters(np.ascontiguousarray(constants[1]), case)
+    return (np.array(spread, order="C").reshape(filters(case)),)
+
+
+def packed_filters(signature: Signature) -> Specs:
+    """Returns the specs of what `pack_filters` returns."""
+    if 1 not in signature.constants:
+        return ()
+    return (signature.inputs[1].with_shape(filters(case_of(signature))),)
 
 
 def operands(call: Binding) -> tuple[Array | None, Array | None]:

@@ -18,7 +18,18 @@ from ops.convolution.nhwc_gemm import in_groups
 from ops.convolution.onednn_transpose import NHWC_DECONVOLUTION
 from ops.convolution.transpose_gemm import TRANSPOSE_ATTRIBUTES, infer_transpose
 from ops.convolution.transpose_shapes import TransposeCase, transpose_case
-from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, contiguous_from
+from ops.schema.schema import (
+    Attrs,
+    Binding,
+    Cost,
+    Kernel,
+    OpSchema,
+    Signature,
+    Specs,
+    Thunk,
+    contiguous_from,
+    first_weights,
+)
 from ops.schema.workspace import bytes_of, carve, prefix
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.spec import Array, Shape, TensorSpec
@@ -62,7 +73,12 @@ def _spread(w: Array, case: TransposeCase) -> Array:
 def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
     if 1 not in constants:
         return ()
-    return (np.ascontiguousarray(_spread(np.ascontiguousarray(constants[1]), case_of(signature))),)
+    return (np.array(_spread(np.ascontiguousarray(constants[1]), case_of(signature)), order="C"),)
+
+
+def _packed_specs(signature: Signature) -> Specs:
+    weights = signature.inputs[1]
+    return (weights.with_shape(_shape(case_of(signature))),) if 1 in signature.constants else ()
 
 
 def _boxes(case: TransposeCase, itemsize: int) -> list[Box]:
@@ -128,6 +144,8 @@ TAPS = Kernel(
     contiguous=contiguous_from(1),
     reads=dense_pixels,
     pack=_pack,
+    unread_after_pack=first_weights,
+    packed_specs=_packed_specs,
     writes=dense_pixels,
 )
 """Any transposed convolution."""

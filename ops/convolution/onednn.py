@@ -16,7 +16,7 @@ from ops.onednn.library import Library
 from ops.onednn.nan_safe import call, loses_nan, packing
 from ops.onednn.primitives import Operand, Primitive, reordered
 from ops.schema.backends import ONEDNN
-from ops.schema.schema import Binding, Kernel, Signature, Thunk, all_contiguous, first_weights
+from ops.schema.schema import Binding, Kernel, Signature, Specs, Thunk, all_contiguous, first_weights
 from ops.tensor.spec import Array, Shape
 
 _FLOAT = np.dtype("float32")
@@ -140,6 +140,11 @@ def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, 
     return (reordered(np.ascontiguousarray(constants[1]), layout, primitive.weights, primitive.threads),)
 
 
+def _packed_specs(signature: Signature) -> Specs:
+    primitive = _primitives(signature)[0]
+    return (primitive.packed_spec,) if 1 in signature.constants else ()
+
+
 def _bind(call_: Binding) -> Thunk:
     signature, inputs = call_.signature, call_.inputs
     case, primitive = _convolution(signature), _primitives(signature)[0]
@@ -160,6 +165,7 @@ CONVOLUTION = Kernel(
     _workspace,
     contiguous=all_contiguous,
     pack=_pack,
+    packed_specs=_packed_specs,
     unread_after_pack=first_weights,
     unsupported=_unsupported,
     backend=ONEDNN,

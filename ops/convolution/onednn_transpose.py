@@ -18,7 +18,7 @@ from ops.onednn.library import Library
 from ops.onednn.nan_safe import call, packing
 from ops.onednn.primitives import Operand, address, primitives, reordered
 from ops.schema.backends import ONEDNN
-from ops.schema.schema import Binding, Kernel, Signature, Thunk, all_contiguous, first_weights
+from ops.schema.schema import Binding, Kernel, Signature, Specs, Thunk, all_contiguous, first_weights
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.spec import Array, Shape, TensorSpec
 from ops.windows.pixels import channels_first
@@ -101,6 +101,11 @@ class _Layout:
         source, layout = np.ascontiguousarray(constants[1]), grouped.descriptor(primitive.at)
         return (reordered(source, layout, primitive.weights, primitive.threads),)
 
+    def packed_specs(self, signature: Signature) -> Specs:
+        """Returns the spec of these."""
+        (primitive,) = packing(self.deconvolution(signature), signature.threads)
+        return (primitive.packed_spec,) if 1 in signature.constants else ()
+
     def bind(self, call_: Binding) -> Thunk:
         """Returns the primitive, then the bias; copies surround them where channels are not last."""
         case, threads = self.deconvolution(call_.signature), call_.signature.threads
@@ -126,6 +131,7 @@ class _Layout:
             self.workspace,
             contiguous=all_contiguous,
             pack=self.pack,
+            packed_specs=self.packed_specs,
             unread_after_pack=first_weights,
             unsupported=self.unsupported,
             backend=ONEDNN,

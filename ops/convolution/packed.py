@@ -15,7 +15,7 @@ from ops.convolution.packed_door import convolve, has_avx512
 from ops.convolution.packed_tiles import CHANNELS, PIXELS
 from ops.convolution.shapes import ConvCase, case_of, planar, planar_geometry
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Binding, Kernel, Signature, Thunk, contiguous_from, first_weights, unless
+from ops.schema.schema import Binding, Kernel, Signature, Specs, Thunk, contiguous_from, first_weights, unless
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.layout import CACHE_LINE
 from ops.tensor.spec import Array, Shape, TensorSpec
@@ -76,6 +76,12 @@ def _aligned(shape: Shape) -> Array:
     return buffer[start : start + spec.nbytes].view(_FLOAT).reshape(shape)
 
 
+def packed_specs(signature: Signature) -> Specs:
+    """Returns the spec of the weights as panels."""
+    case = case_of(signature)
+    return (TensorSpec((-(-case.out_channels // CHANNELS), _depth(case), CHANNELS), _FLOAT),)
+
+
 def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
     """Returns the weights as panels of 32 output channels: (panels, taps * channels, 32).
 
@@ -83,7 +89,8 @@ def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, 
     """
     case = case_of(signature)
     weights = constants[1].reshape((case.out_channels, case.channels, case.taps)).transpose(2, 1, 0)
-    panels = _aligned((-(-case.out_channels // CHANNELS), _depth(case), CHANNELS))
+    (spec,) = packed_specs(signature)
+    panels = _aligned(spec.shape)
     for panel, first in zip(panels, range(0, case.out_channels, CHANNELS), strict=True):
         part = weights[..., first : first + CHANNELS]
         panel.reshape((case.taps, case.channels, CHANNELS))[..., : part.shape[2]] = part
@@ -129,6 +136,7 @@ PACKED = Kernel(
     contiguous=contiguous_from(2),
     reads=dense_images,
     pack=_pack,
+    packed_specs=packed_specs,
     unread_after_pack=first_weights,
     unsupported=_unsupported,
     writes=dense_images,

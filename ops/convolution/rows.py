@@ -17,7 +17,7 @@ from ops.convolution.args import PAD
 from ops.convolution.nhwc_blocks import Blocks
 from ops.convolution.nhwc_shapes import RESIDUAL, case_of
 from ops.convolution.shapes import ConvCase
-from ops.convolution.tiled import Source, convolve, pack_panels, unsupported_tiles
+from ops.convolution.tiled import Source, convolve, pack_panels, packed_panels, unsupported_tiles
 from ops.native.call import Native, Step
 from ops.native.door import address
 from ops.native.emit.tile_shapes import TileShape, tile_shape
@@ -104,6 +104,7 @@ def by_rows(shape: Callable[[], TileShape], most: int = MOST_BYTES) -> Kernel:
         contiguous=contiguous_at(1, 2),
         reads=any_strides,
         pack=pack_panels(shape),
+        packed_specs=packed_panels(shape),
         unread_after_pack=first_weights,
         unsupported=lambda signature: unsupported_tiles(signature, shape()) or _unsupported(signature),
         writes=dense_pixels,

@@ -22,8 +22,8 @@ from ops.native.emit import tile_shapes
 from ops.native.emit.tile_shapes import TileShape, tile_shape
 from ops.native.records import pack_args
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Binding, Kernel, Signature, Thunk, first_weights
-from ops.tensor.spec import Array, Shape
+from ops.schema.schema import Binding, Kernel, Signature, Specs, Thunk, first_weights
+from ops.tensor.spec import Array, Shape, TensorSpec
 from ops.windows.args import spatial
 from ops.windows.pixels import dense_pixels, pitch
 
@@ -41,13 +41,20 @@ _ACTIVATIONS = {CLIPPED: tile_shapes.CLIP, LEAKING: tile_shapes.LEAK}
 def panels(case: ConvCase, w: Array, width: int) -> Array:
     """Returns the weights (group * panels, taps * channels of a group, width); the last panel is padded with zeros."""
     outputs, depth = case.out_channels // case.group, case.channels // case.group
-    count = -(-outputs // width)
+    shape = panels_shape(case, width)
+    count = shape[0] // case.group
     packed = aligned_zeros((case.group, count, case.taps, depth, width), _FLOAT)
     by_tap = w.reshape((case.group, outputs, depth, case.taps)).transpose(0, 3, 2, 1)
     for number in range(count):
         part = by_tap[..., number * width : (number + 1) * width]
         packed[:, number, :, :, : part.shape[-1]] = part
-    return packed.reshape((case.group * count, case.taps * depth, width))
+    return packed.reshape(shape)
+
+
+def panels_shape(case: ConvCase, width: int) -> Shape:
+    """Returns the shape of the weights as panels."""
+    outputs, depth = case.out_channels // case.group, case.channels // case.group
+    return case.group * -(-outputs // width), case.taps * depth, width
 
 
 @frozen(eq=False)
@@ -131,11 +138,21 @@ def pack_panels(shape: Callable[[], TileShape]) -> Callable[[Signature, Mapping[
     """Returns the function that packs panels, and zeros for taps in the padding and for a missing bias."""
 
     def pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
-        case = case_of(signature)
-        zeros = aligned_zeros((max(case.channels // case.group, case.out_channels),), _FLOAT)
-        return panels(case, np.ascontiguousarray(constants[1]), shape().channels), zeros
+        zeros = aligned_zeros(packed_panels(shape)(signature)[1].shape, _FLOAT)
+        return panels(case_of(signature), np.ascontiguousarray(constants[1]), shape().channels), zeros
 
     return pack
+
+
+def packed_panels(shape: Callable[[], TileShape]) -> Callable[[Signature], Specs]:
+    """Returns the function that tells the specs of these panels and zeros."""
+
+    def packed_specs(signature: Signature) -> Specs:
+        case = case_of(signature)
+        shapes = panels_shape(case, shape().channels), (max(case.channels // case.group, case.out_channels),)
+        return tuple(TensorSpec(s, _FLOAT) for s in shapes)
+
+    return packed_specs
 
 
 def unsupported_tiles(signature: Signature, shape: TileShape) -> str:
@@ -163,6 +180,7 @@ def tiled(shape: Callable[[], TileShape]) -> Kernel:
         contiguous=dense_operands,
         reads=dense_pixels,
         pack=pack_panels(shape),
+        packed_specs=packed_panels(shape),
         unread_after_pack=first_weights,
         unsupported=lambda signature: unsupported_tiles(signature, shape()),
         writes=dense_pixels,

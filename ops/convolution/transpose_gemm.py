@@ -141,7 +141,12 @@ def _bind(call: Binding) -> Thunk:
 
 def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
     dtype = compute_dtype(signature.x.dtype)
-    return (constants[1].astype(dtype),) if 1 in constants and dtype != signature.x.dtype else ()
+    return (constants[1].astype(dtype),) if _packed_specs(signature) else ()
+
+
+def _packed_specs(signature: Signature) -> Specs:
+    dtype = compute_dtype(signature.x.dtype)
+    return (signature.inputs[1].with_dtype(dtype),) if 1 in signature.constants and dtype != signature.x.dtype else ()
 
 
 def transpose_cost(signature: Signature) -> Cost:
@@ -188,6 +193,7 @@ COLUMNS = Kernel(
     contiguous=contiguous_from(1),
     reads=dense_images,
     pack=_pack,
+    packed_specs=_packed_specs,
     writes=dense_images,
 )
 """Any transposed convolution."""

@@ -148,6 +148,13 @@ def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, 
     return (np.array(counts, _COUNT), *arrays) if arrays else ()
 
 
+def _packed_specs(signature: Signature) -> Specs:
+    loop = _Loop(signature)
+    steps = zip(loop.signed, loop.kernels, strict=True)
+    specs = [spec for signed, kernel in steps if signed.constants for spec in kernel.packed_specs(signed)]
+    return (TensorSpec((len(loop.program),), _COUNT), *specs) if specs else ()
+
+
 def _unpack(packed: tuple[Array, ...], steps: int) -> list[tuple[Array, ...]]:
     """Returns the arrays that each step has packed."""
     if not packed:
@@ -246,11 +253,12 @@ FUSED_ELEMENTWISE = OpSchema(
             _bind_vector,
             _vector_workspace,
             pack=_pack,
+            packed_specs=_packed_specs,
             unsupported=_not_vector,
             writes=any_strides,
             backend=NUMBA,
         ),
-        Kernel("blocks", _bind, _workspace, pack=_pack),
+        Kernel("blocks", _bind, _workspace, pack=_pack, packed_specs=_packed_specs),
     ),
     arity=(0, 2**31 - 1),
     attributes=(Attribute("program", read_program), Attribute("apart", flag, False)),

@@ -45,7 +45,12 @@ def _is_whole(signature: Signature) -> bool:
 
 
 def _keep_exponent(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
-    return (constants[1].copy(),) if 1 in constants and signature.inputs[1].size == 1 else ()
+    return tuple(constants[1].copy() for _ in _exponent_specs(signature))
+
+
+def _exponent_specs(signature: Signature) -> Specs:
+    exponent = signature.inputs[1]
+    return (exponent,) if 1 in signature.constants and exponent.size == 1 else ()
 
 
 def _direct(call: Binding) -> Thunk:
@@ -172,8 +177,10 @@ POW = OpSchema(
     "pow",
     _infer,
     (
-        vector_kernel(_encode, otherwise=_direct, unsupported=_not_known, pack=_keep_exponent),
-        Kernel("numpy", _direct, pack=_keep_exponent, unsupported=_not_direct),
+        vector_kernel(
+            _encode, otherwise=_direct, unsupported=_not_known, pack=_keep_exponent, packed_specs=_exponent_specs
+        ),
+        Kernel("numpy", _direct, pack=_keep_exponent, packed_specs=_exponent_specs, unsupported=_not_direct),
         Kernel("blocks", _mixed, bytes_of(_buffers)),
     ),
     (2, 2),

@@ -128,8 +128,7 @@ def _bind(backends: Sequence[str], copy: Copy, call: Binding) -> Thunk:
 def _steps(part: Part, copy: Copy, call: Binding) -> list[Thunk]:
     """Returns the steps of one stripe: convert, compute, round."""
     *scratch, y, workspace = carve(call.workspace, *_scratch_specs(part))
-    fixed = sorted(part.signature.constants)
-    constants = dict(zip(fixed, call.packed[len(call.packed) - len(fixed) :], strict=True))
+    constants, packed = _constants(part, call.packed)
     steps: list[Thunk] = []
     inputs: list[Array] = []
     for position, index in enumerate(part.stripe.inputs):
@@ -138,10 +137,22 @@ def _steps(part: Part, copy: Copy, call: Binding) -> list[Thunk]:
         else:
             inputs.append(scratch.pop(0))
             steps.append(copy(call.inputs[position][_places(index)], inputs[-1]))
-    packed = call.packed[: len(call.packed) - len(fixed)]
     steps.append(part.kernel.bind(Binding(part.signature, tuple(inputs), (y,), workspace, packed)))
     steps.append(copy(y, call.y[_places(part.stripe.output)]))
     return steps
+
+
+def _constants(part: Part, packed: tuple[Array, ...]) -> tuple[dict[int, Array], tuple[Array, ...]]:
+    """Returns the constants of the inner kernel by position, and what it has packed of them."""
+    kept, signature = _kept(part), part.signature
+    own = len(packed) - len(kept)
+    constants = {i: _nothing(signature.inputs[i]) for i in signature.constants}
+    return constants | dict(zip(kept, packed[own:], strict=True)), packed[:own]
+
+
+def _kept(part: Part) -> list[int]:
+    """Returns the positions of constants that the inner kernel reads as they are."""
+    return sorted(part.signature.constants.difference(part.kernel.unread_after_pack(part.signature)))
 
 
 def _places(index: Index) -> Any:
@@ -160,17 +171,20 @@ def _workspace(backends: Sequence[str], signature: Signature) -> int:
 
 
 def _pack(backends: Sequence[str], signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
-    """Returns the packed arrays of the inner kernel, then the constants in float32."""
+    """Returns the packed arrays of the inner kernel, then the constants that it reads as they are, in float32."""
     first, *_ = _parts(signature, backends)
-    whole = {i: np.asarray(a, wide(signature.inputs[i]).dtype, order="C") for i, a in sorted(constants.items())}
-    packed = first.kernel.pack(first.signature, whole)
-    dropped = first.kernel.unread_after_pack(first.signature)
-    return (*packed, *(_nothing(a) if i in dropped else a for i, a in whole.items()))
+    whole = {i: np.array(a, wide(signature.inputs[i]).dtype, order="C") for i, a in constants.items()}
+    return (*first.kernel.pack(first.signature, whole), *(whole[i] for i in _kept(first)))
 
 
-def _nothing(array: Array) -> Array:
+def _packed_specs(backends: Sequence[str], signature: Signature) -> Specs:
+    first, *_ = _parts(signature, backends)
+    return (*first.kernel.packed_specs(first.signature), *(wide(signature.inputs[i]) for i in _kept(first)))
+
+
+def _nothing(spec: TensorSpec) -> Array:
     """Returns a stand-in for a constant that is read only when it is packed: of that shape, filled with NaN or 0."""
-    return np.broadcast_to(np.full((), np.nan if array.dtype in FLOATS else 0, array.dtype), array.shape)
+    return np.broadcast_to(np.full((), np.nan if spec.dtype in FLOATS else 0, spec.dtype), spec.shape)
 
 
 def _all_constants(signature: Signature) -> tuple[int, ...]:
@@ -189,6 +203,7 @@ def _kernel(backend: str, backends: Sequence[str], copy: Copy) -> Kernel:
         partial(_bind, backends, copy),
         partial(_workspace, backends),
         pack=partial(_pack, backends),
+        packed_specs=partial(_packed_specs, backends),
         unread_after_pack=_all_constants,
         unsupported=unless(partial(_supports, backend, backends), "not all parts have a kernel of this back-end"),
         writes=any_strides,

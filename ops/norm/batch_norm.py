@@ -99,10 +99,15 @@ def _fold(parameters: Sequence[Array], epsilon: float, scratch: Sequence[Array])
 def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
     if not _packed(signature):
         return ()
-    scratch = np.empty((3, signature.x.shape[1]), compute_dtype(signature.x.dtype))
+    scratch = [np.empty(spec.shape, spec.dtype) for spec in (*_packed_specs(signature), _packed_specs(signature)[0])]
     with np.errstate(all="ignore"):
-        in_turn(*_fold([constants[i] for i in (1, 2, 3, 4)], signature.attrs["epsilon"], tuple(scratch)))()
+        in_turn(*_fold([constants[i] for i in (1, 2, 3, 4)], signature.attrs["epsilon"], scratch))()
     return scratch[0], scratch[1]
+
+
+def _packed_specs(signature: Signature) -> Specs:
+    channels = TensorSpec(signature.x.shape[1:2], compute_dtype(signature.x.dtype))
+    return (channels, channels) if _packed(signature) else ()
 
 
 def _piece(x: Array, y: Array, wide: Array, factor: Array, shift: Array) -> Iterator[Thunk]:
@@ -174,7 +179,15 @@ def _cost(signature: Signature) -> Cost:
     return Cost(2 * signature.x.size, signature.x.nbytes + signature.y.nbytes)
 
 
-VECTOR = Kernel("vector", _bind_vector, pack=_pack, unsupported=_not_vector, writes=any_strides, backend=NUMBA)
+VECTOR = Kernel(
+    "vector",
+    _bind_vector,
+    pack=_pack,
+    packed_specs=_packed_specs,
+    unsupported=_not_vector,
+    writes=any_strides,
+    backend=NUMBA,
+)
 """float32 with constant statistics: a program of two instructions."""
 FUSED = Kernel(
     "fused",
@@ -182,6 +195,7 @@ FUSED = Kernel(
     bytes_of(_temporaries),
     reads=_images_or_row,
     pack=_pack,
+    packed_specs=_packed_specs,
     unsupported=_not_plain,
     writes=dense_images,
     backend=NUMBA,
@@ -193,11 +207,12 @@ PASSES = Kernel(
     bytes_of(_temporaries),
     reads=_images_or_row,
     pack=_pack,
+    packed_specs=_packed_specs,
     unsupported=_not_plain,
     writes=dense_images,
 )
 """float32 and float64: two passes over a piece at a time."""
-PIECES = Kernel("pieces", _bind, bytes_of(_temporaries), pack=_pack, unsupported=_not_half)
+PIECES = Kernel("pieces", _bind, bytes_of(_temporaries), pack=_pack, packed_specs=_packed_specs, unsupported=_not_half)
 """float16: a piece at a time in float32."""
 BATCH_NORM = OpSchema(
     name="batch_norm",

@@ -20,7 +20,7 @@ from ops.onednn.descriptors import Post, attributes
 from ops.onednn.library import Library, LibraryError, check, library, objection
 from ops.onednn.openmp import with_live_threads
 from ops.tensor.layout import CACHE_LINE
-from ops.tensor.spec import Array
+from ops.tensor.spec import Array, TensorSpec
 
 LINE = CACHE_LINE
 _UNPLANNED = frozenset({"ref", "simple", "gemm"})
@@ -81,6 +81,11 @@ class Primitive:
     def size(self, descriptor: Any) -> int:
         """Returns the bytes of a tensor."""
         return int(self.at.lib.dnnl_memory_desc_get_size(descriptor))
+
+    @property
+    def packed_spec(self) -> TensorSpec:
+        """Returns the spec of what `reordered` returns for the weights: bytes."""
+        return TensorSpec((self.size(self.weights),), np.dtype(np.uint8))
 
     @property
     def scratchpad(self) -> int:

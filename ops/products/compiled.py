@@ -80,12 +80,18 @@ def rows_of(a: Shape) -> int:
 
 def packed_panels(b: Array, factor: float) -> Array:
     """Returns b (depth, columns) as panels (panels, depth, width), times the factor; the last is padded with zeros."""
-    (depth, columns), width = b.shape, tile_shape().channels
-    panels = aligned_zeros((-(-columns // width), depth, width), SINGLE)
+    (_, columns), width = b.shape, tile_shape().channels
+    panels = aligned_zeros(panels_shape(b.shape), SINGLE)
     for panel, first in zip(panels, range(0, columns, width), strict=True):
         part = b[:, first : first + width]
         np.multiply(part, np.float32(factor), panel[:, : part.shape[1]])
     return panels
+
+
+def panels_shape(b: Shape) -> Shape:
+    """Returns the shape of the panels of b (depth, columns)."""
+    (depth, columns), width = b, tile_shape().channels
+    return -(-columns // width), depth, width
 
 
 def multiply(case: Multiplication) -> Thunk:

@@ -17,12 +17,13 @@ from ops.products.compiled import (
     has_near_rows,
     multiply,
     packed_panels,
+    panels_shape,
     rows_of,
 )
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Binding, Kernel, Signature, Thunk, first_weights, unless
+from ops.schema.schema import Binding, Kernel, Signature, Specs, Thunk, first_weights, unless
 from ops.tensor.layout import Layout
-from ops.tensor.spec import Array
+from ops.tensor.spec import Array, TensorSpec
 
 
 @frozen
@@ -59,6 +60,12 @@ class _Form:
     def pack(self, signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
         """Returns b as panels, multiplied by the factor."""
         return (packed_panels(self.right(constants[1], signature), self.scale(signature)),)
+
+    def packed_specs(self, signature: Signature) -> Specs:
+        """Returns the spec of these panels."""
+        shape = signature.inputs[1].shape
+        flips = self.transposes and signature.attrs[self.transposes]
+        return (TensorSpec(panels_shape(shape[::-1] if flips else shape), SINGLE),)
 
 
 def _addends(call: Binding, y: Array) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
@@ -107,7 +114,12 @@ def _kernels(
     reads: Callable[[Layout], bool] = has_near_rows,
 ) -> tuple[Kernel, ...]:
     where: Any = {"writes": has_near_rows, "backend": NUMBA}
-    weights: Any = {"pack": form.pack, "unread_after_pack": first_weights, "reads": has_near_rows}  # b is gone: no BLAS
+    weights: Any = {
+        "pack": form.pack,
+        "packed_specs": form.packed_specs,
+        "unread_after_pack": first_weights,
+        "reads": has_near_rows,  # b is gone: no BLAS
+    }
     packed = Kernel("tiles, packed", form.bind, unsupported=unless(packs, _NOT_PACKED), **weights, **where)
     return packed, Kernel("tiles", form.bind, unsupported=unless(supports, _NOT_TILED), reads=reads, **where)
 

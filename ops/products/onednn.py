@@ -12,7 +12,7 @@ from ops.onednn.nan_safe import call, packing
 from ops.onednn.primitives import Operand, Primitive, reordered
 from ops.products.onednn_products import Product, form_of, is_plain, operands_of, product_case, summed
 from ops.schema.backends import ONEDNN
-from ops.schema.schema import Binding, Kernel, Signature, Thunk, all_contiguous, first_weights
+from ops.schema.schema import Binding, Kernel, Signature, Specs, Thunk, all_contiguous, first_weights
 from ops.tensor.spec import Array, Shape
 
 _LARGE = 1 << 21
@@ -77,6 +77,11 @@ def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, 
     return (reordered(source, layout, primitive.weights, primitive.threads),)
 
 
+def _packed_specs(signature: Signature) -> Specs:
+    primitive = _packed(signature)[0]
+    return (primitive.packed_spec,) if 1 in signature.constants else ()
+
+
 def _matrix_strides(signature: Signature) -> Shape:
     """Returns the strides of b (K, N), which is dense, maybe transposed."""
     depth, width = signature.x.shape[-1], signature.y.shape[-1]
@@ -95,6 +100,7 @@ PACKED = Kernel(
     _packed_workspace,
     contiguous=all_contiguous,
     pack=_pack,
+    packed_specs=_packed_specs,
     unread_after_pack=first_weights,
     unsupported=_unsupported_packed,
     backend=ONEDNN,

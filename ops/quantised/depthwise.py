@@ -12,8 +12,8 @@ from ops.quantised.nhwc_shapes import BIAS, FACTOR, W, case_of, dense_parameters
 from ops.quantised.nhwc_source import Source, flip_of, x_zero
 from ops.quantised.nhwc_tiled import ROWS, conv_args, has_vnni
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless
-from ops.tensor.spec import Array
+from ops.schema.schema import Binding, Kernel, Signature, Specs, Thunk, unless
+from ops.tensor.spec import Array, TensorSpec
 from ops.windows.args import spatial
 from ops.windows.pixels import dense_pixels
 
@@ -40,20 +40,27 @@ _unsupported = unless(
 
 
 def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
-    """Returns weights (taps, C) as int32, what sums begin with, factors, and a pixel of zero points.
+    """Returns weights (taps, C) as uint32, what sums begin with, factors, and a pixel of zero points.
 
     C is rounded up to a multiple of 16.
     """
     case = case_of(signature)
-    channels = -(-case.channels // _LANES) * _LANES
+    wide, sums, scales, pixel = _packed_specs(signature)
     weights = constants[W].reshape((case.channels, case.taps)).T
-    packed = aligned_zeros((case.taps, channels), np.uint32)
+    packed = aligned_zeros(wide.shape, wide.dtype)
     packed[:, : case.channels] = weights.astype(np.int16).view(np.uint16)
-    starts, factors = aligned_zeros((channels,), np.int32), aligned_zeros((channels,), np.float32)
+    starts, factors = aligned_zeros(sums.shape, sums.dtype), aligned_zeros(scales.shape, scales.dtype)
     starts[: case.channels] = constants[BIAS] - weights.sum(0, dtype=np.int32) * np.int32(x_zero(signature))
     factors[: case.channels] = constants[FACTOR]
     zero = x_zero(signature) ^ flip_of(signature.x.dtype)
-    return packed, starts, factors, np.full(case.channels, zero, np.uint8)
+    return packed, starts, factors, np.full(pixel.shape, zero, pixel.dtype)
+
+
+def _packed_specs(signature: Signature) -> Specs:
+    case = case_of(signature)
+    channels = -(-case.channels // _LANES) * _LANES
+    shapes = {"uint32": (case.taps, channels), "int32": (channels,), "float32": (channels,), "uint8": (case.channels,)}
+    return tuple(TensorSpec(shape, np.dtype(dtype)) for dtype, shape in shapes.items())
 
 
 def _bind(call: Binding) -> Thunk:
@@ -68,6 +75,7 @@ DEPTHWISE = Kernel(
     contiguous=dense_parameters,
     reads=dense_pixels,
     pack=_pack,
+    packed_specs=_packed_specs,
     unsupported=_unsupported,
     writes=dense_pixels,
     backend=NUMBA,

@@ -14,10 +14,10 @@ from ops.native.records import pack_args
 from ops.quantised.args import CORRECT, START_SUMS
 from ops.quantised.nhwc_conv import NHWC_QUANTISED_CONV
 from ops.quantised.nhwc_source import SHIFT, source_of
-from ops.quantised.nhwc_tiled import by_panel, convolve_step, copy_spec, copying, has_vnni, pack_panels
+from ops.quantised.nhwc_tiled import by_panel, convolve_step, copy_spec, copying, has_vnni, pack_panels, packed_specs
 from ops.quantised.params import BYTES, SINGLE
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Binding, Kernel, Signature, Thunk, all_contiguous, first_weights, unless
+from ops.schema.schema import Binding, Kernel, Signature, Specs, Thunk, all_contiguous, first_weights, unless
 from ops.schema.workspace import bytes_of, carve
 from ops.tensor.spec import Array, TensorSpec
 
@@ -51,17 +51,22 @@ def _scratch_specs(signature: Signature) -> tuple[TensorSpec, TensorSpec]:
 
 
 def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
-    """Returns panels, sums of columns by panel, unused factors, a run of zeros, and zero points if one is not 0."""
+    """Returns panels, sums of columns by panel, unused factors, a run of zeros, and zero points that may not be 0."""
     conv, b = _as_conv(signature), constants[B]
     shift = SHIFT if b.dtype == np.dtype("uint8") else 0
     weights = (b.astype(np.int16) - shift).astype(np.int8)
     zeros = constants[B_ZERO].astype(np.int32).reshape(-1) if B_ZERO in constants else np.zeros(1, np.int32)
     panels = pack_panels(conv, np.ascontiguousarray(weights.T)[..., None])
     sums = np.ascontiguousarray(by_panel(weights.sum(0, dtype=np.int32)[None]))
-    depth = source_of(conv).depth * 4
+    _, _, _, run, *point = _packed_specs(signature)
     spread = np.ascontiguousarray(np.broadcast_to(zeros - np.int32(shift), (b.shape[1],)))
-    more = (spread,) if spread.any() else ()
-    return panels, sums, np.zeros(sums.size, np.float32), np.zeros(depth, np.uint8), *more
+    return panels, sums, np.zeros(sums.shape, SINGLE), np.zeros(run.shape, run.dtype), *(spread for _ in point)
+
+
+def _packed_specs(signature: Signature) -> Specs:
+    b = signature.inputs[B]
+    has_points = b.dtype != _INT8 or len(signature.inputs) > B_ZERO
+    return *packed_specs(_as_conv(signature)), *((TensorSpec((b.shape[1],), _INT32),) if has_points else ())
 
 
 def _bind(call: Binding) -> Thunk:
@@ -84,7 +89,7 @@ def _bind(call: Binding) -> Thunk:
     if source_of(conv).copied:
         steps.append(copying(inner, source_of(conv), buffer))
     steps.append(convolve_step(inner, buffer, raw=True))
-    for b_zeros in spread:
+    for b_zeros in (points for points in spread if points.any()):
         correct = pack_args(
             CORRECT,
             zero=place,
@@ -106,6 +111,7 @@ TILED = Kernel(
     bytes_of(_scratch_specs),
     contiguous=all_contiguous,
     pack=_pack,
+    packed_specs=_packed_specs,
     unsupported=_unsupported,
     backend=NUMBA,
     unread_after_pack=first_weights,

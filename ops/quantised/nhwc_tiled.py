@@ -16,10 +16,12 @@ from ops.native.door import address
 from ops.native.processor import has
 from ops.native.records import pack_args
 from ops.quantised.args import CONV_ARGS, COPY_LINES, COPY_PIXELS
+from ops.quantised.conv_blocks import INT32
 from ops.quantised.nhwc_shapes import BIAS, FACTOR, RESIDUAL, W, bounds_of, case_of, dense_parameters
 from ops.quantised.nhwc_source import QUAD, Source, as_runs, flip_of, source_of, x_zero
+from ops.quantised.params import SINGLE
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless
+from ops.schema.schema import Binding, Kernel, Signature, Specs, Thunk, unless
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.spec import Array, TensorSpec
 from ops.windows.args import spatial
@@ -68,10 +70,24 @@ def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, 
     return packed, starts, factors, np.full(source.depth * QUAD, x_zero(signature), np.uint8)
 
 
+def packed_specs(signature: Signature) -> Specs:
+    """Returns the specs of panels, starts of sums, factors, and a run of zero points."""
+    source, panels = source_of(signature), panels_spec(signature)
+    numbers = TensorSpec((panels.shape[0], PANEL), SINGLE)
+    return panels, numbers.with_dtype(INT32), numbers, TensorSpec((source.depth * QUAD,), np.dtype(np.uint8))
+
+
+def panels_spec(signature: Signature) -> TensorSpec:
+    """Returns the spec of the weights as panels."""
+    case, source = case_of(signature), source_of(signature)
+    count = -(-case.out_channels // case.group // PANEL)
+    return TensorSpec((case.group * count, source.taps, source.depth, PANEL, QUAD), np.dtype(np.int8))
+
+
 def pack_panels(signature: Signature, w: Array) -> Array:
     """Returns the weights as panels that start at a cache line: (group * panels, runs, depth, 32, 4)."""
+    packed = aligned_zeros(panels_spec(signature).shape, np.int8)
     panels = by_panel(as_runs(w, case_of(signature), source_of(signature)))
-    packed = aligned_zeros(panels.shape, np.int8)
     packed[...] = panels
     return packed
 
@@ -190,6 +206,7 @@ TILED = Kernel(
     contiguous=dense_parameters,
     reads=dense_pixels,
     pack=_pack,
+    packed_specs=packed_specs,
     unread_after_pack=dense_parameters,
     unsupported=_unsupported,
     writes=dense_pixels,

@@ -111,6 +111,11 @@ def no_packing(_: Signature, __: Mapping[int, Array]) -> tuple[Array, ...]:
     return ()
 
 
+def packs_nothing(_: Signature) -> Specs:
+    """Returns no specs, for kernels that read constants as they are."""
+    return ()
+
+
 def always(_: Signature) -> str:
     """Returns no reason, for kernels that take every signature."""
     return ""
@@ -218,7 +223,8 @@ class Kernel:
     the thunk that does the work; the thunk allocates no array. `workspace` says the bytes that it needs besides.
     `contiguous` names the inputs that must be dense; `reads` refuses layouts of any input that the kernel would have to
     copy; both are then given dense copies. `unsupported` gives the reason why a signature is not taken, an empty text
-    where it is. `pack` turns constant inputs into arrays that the binding carries.
+    where it is. `pack` turns constant inputs into arrays that the binding carries, copies always; `packed_specs` tells
+    their specs before anything is packed.
     `unread_after_pack` has the positions of constant inputs that only `pack` reads: the engine may drop their data, and
     `bind` then gets arrays of their shape without data.
     `writes` tells into which layouts, besides dense ones, the kernel can write its outputs; where an overwrite with no
@@ -235,6 +241,7 @@ class Kernel:
     writes: Callable[[Layout], bool] = dense_only
     backend: str = NUMPY
     unread_after_pack: Callable[[Signature], tuple[int, ...]] = every_input_read
+    packed_specs: Callable[[Signature], Specs] = packs_nothing
 
     def supports(self, signature: Signature) -> bool:
         """Returns whether the kernel takes the signature."""

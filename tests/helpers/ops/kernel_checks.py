@@ -47,9 +47,20 @@ def bind(kernel: Kernel, signature: Signature, inputs: Sequence[Array], outputs:
         a if kernel.accepts(signature, i, Layout.of(a)) else np.array(a, order="C") for i, a in enumerate(inputs)
     )
     workspace = np.full(kernel.workspace(signature), _GARBAGE, np.uint8)
-    packed = kernel.pack(signature, {i: operands[i] for i in signature.constants})
+    packed = pack(kernel, signature, operands)
     operands = without_replaced(kernel, signature, operands)
     return kernel.bind(Binding(signature, operands, tuple(outputs), workspace, packed))
+
+
+def pack(kernel: Kernel, signature: Signature, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    """Returns what the kernel packs. Fails where it did not declare these specs, or returns bytes of a constant."""
+    if not signature.constants:
+        return ()
+    packed = kernel.pack(signature, {i: inputs[i] for i in signature.constants})
+    assert tuple(map(spec_of, packed)) == kernel.packed_specs(signature), f"{kernel.name} packed other arrays"
+    for array in packed:
+        assert not any(np.may_share_memory(array, a) for a in inputs), f"{kernel.name} packed no copy"
+    return packed
 
 
 def without_replaced(kernel: Kernel, signature: Signature, inputs: Sequence[Array]) -> tuple[Array, ...]:

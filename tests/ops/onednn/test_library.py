@@ -16,6 +16,7 @@ from ops.onednn.library import DISTRIBUTION, LibraryError, RefusedError, check, 
 from ops.schema.backends import EVERY, ONEDNN, PLAIN
 from ops.schema.schema import Binding
 from ops.tensor.spec import TensorSpec
+from tests.helpers.ops.kernel_checks import pack
 
 THERE = pytest.mark.skipif(bool(door.objection()), reason=door.objection() or "oneDNN is there")
 
@@ -96,7 +97,7 @@ def _bound(channels: int) -> None:
     signature = NHWC_CONV.sign([TensorSpec(a.shape, a.dtype) for a in inputs], {}, frozenset({1, 2}))
     kernel = NHWC_CONV.kernel(signature, (ONEDNN,))
     y, workspace = np.empty(signature.y.shape, np.float32), np.empty(kernel.workspace(signature), np.uint8)
-    packed = kernel.pack(signature, {1: inputs[1], 2: inputs[2]})
+    packed = pack(kernel, signature, inputs)
     kernel.bind(Binding(signature, inputs, (y,), workspace, packed))()
 
 
@@ -109,7 +110,7 @@ def test_onednn_refuses_a_workspace_that_is_too_small() -> None:
     scratch = [kernel.workspace(evolve(signed, threads=n)) for n in (1, 4)]
     assert scratch[1] > scratch[0] > 0
     signature = evolve(signed, threads=4)
-    packed = kernel.pack(signature, {1: inputs[1], 2: inputs[2]})
+    packed = pack(kernel, signature, inputs)
     with pytest.raises(LibraryError, match=f"a workspace of {scratch[1]} bytes, and has {scratch[0]}"):
         kernel.bind(Binding(signature, inputs, (y,), np.empty(scratch[0], np.uint8), packed))
 
