@@ -21,12 +21,12 @@ from engine.executor.programs import as_program, join_calls
 from engine.executor.team import team
 from engine.lower.calls import Call, Storage
 from engine.planning.placed import PlacedPlan
-from engine.system.arrays import address, aligned_empty
+from engine.system.arrays import aligned_empty
 from engine.system.threads import AS_THEY_ARE, NoLimit, limit_for
 from engine.system.timing import Stopwatch
 from ops.schema.backends import NUMPY
 from ops.schema.schema import Thunk
-from ops.tensor.layout import CACHE_LINE
+from ops.tensor.layout import CACHE_LINE, address_of
 from ops.tensor.spec import Array
 
 Outputs = dict[str, Array]
@@ -171,7 +171,7 @@ class StaticExecutor:
 
     def _bind(self, value: int, array: Array) -> None:
         """Points a caller's value at an array; binds its calls again where the address has changed."""
-        if self._bound_at.get(value) == address(array):
+        if self._bound_at.get(value) == address_of(array):
             self._caller[value] = array
             return
         self._bound_at.pop(value, 0)
@@ -181,7 +181,7 @@ class StaticExecutor:
             if all(self._ready(v, ready) for v in self.calls[i].inputs + self.calls[i].outputs):
                 self.thunks[i] = bind_call(self.calls[i], self._packed, self.array)
         self._stale = True
-        self._bound_at[value] = address(array)
+        self._bound_at[value] = address_of(array)
 
     def _ready(self, value: int, bound: Set[int]) -> bool:
         place = self.plan.places[value]

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.system.arrays import address
 from engine.text.errors import ModelError
+from ops.tensor.layout import address_of
 from ops.tensor.spec import Array
 
 _PAGE = mmap.PAGESIZE
@@ -72,7 +72,7 @@ def release(array: Array) -> None:
     mapping = mapping_of(array)
     if mapping is None or not array.nbytes:
         return
-    start = address(array) - address(np.frombuffer(mapping, np.uint8, 1))
+    start = address_of(array) - address_of(np.frombuffer(mapping, np.uint8, 1))
     first = max(0, start - _AROUND) // _PAGE * _PAGE
     _drop(mapping, first, min(start + array.nbytes + _AROUND, len(mapping)) - first)
 

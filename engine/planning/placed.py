@@ -14,10 +14,9 @@ from engine.lower.calls import Lowered, Storage, Value, unread_inputs
 from engine.lower.order import Ordering
 from engine.lower.schedule import Schedule
 from engine.planning.options import DEFAULTS, Options
-from engine.system.arrays import address
 from engine.text.units import agreed
 from ops.schema.body import bodies
-from ops.tensor.layout import Layout
+from ops.tensor.layout import Layout, address_of
 
 FOLLOWED = "from the file"
 """The origin of a plan that was read from a file."""
@@ -117,7 +116,7 @@ class PlacedPlan:
 
 def _identity(entry: Entry) -> int:
     """Returns a number that is equal for entries with the same bytes."""
-    return id(entry) if isinstance(entry, Deferred) else address(entry)
+    return id(entry) if isinstance(entry, Deferred) else address_of(entry)
 
 
 def place_values(lowered: Lowered, ids: Mapping[int, int], chunks: Chunks, plan: Plan) -> tuple[Place, ...]:

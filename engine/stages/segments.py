@@ -12,8 +12,8 @@ import numpy as np
 from attrs import define, field, frozen
 
 from engine.planning.reserved import BOUNDARY_BYTES
-from engine.system.arrays import address, aligned_empty, view_array
-from ops.tensor.layout import Layout
+from engine.system.arrays import aligned_empty, view_array
+from ops.tensor.layout import Layout, address_of
 from ops.tensor.spec import Array
 
 
@@ -60,7 +60,7 @@ def new_memory(capacity: int, alignment: int) -> "ReservedMemory | Segments":
         try:
             pages = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | unbacked)
             reserved = np.frombuffer(pages, np.uint8)
-            return ReservedMemory(reserved[-address(reserved) % alignment :])
+            return ReservedMemory(reserved[-address_of(reserved) % alignment :])
         except (OSError, OverflowError, ValueError):
             pass  # more than the system gives: segments are used instead
     return Segments(alignment, nbytes if capacity else 0)

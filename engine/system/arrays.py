@@ -1,10 +1,10 @@
-"""Arrays as views of bytes, their addresses, and aligned memory."""
+"""Arrays as views of bytes, and aligned memory."""
 
 from typing import Any
 
 import numpy as np
 
-from ops.tensor.layout import Layout, dense_strides
+from ops.tensor.layout import Layout, address_of, dense_strides
 from ops.tensor.spec import Array
 
 
@@ -19,13 +19,8 @@ def view_array(buffer: Array, layout: Layout, dtype: np.dtype[Any]) -> Array:
     return np.ndarray(layout.shape, dtype, buffer=flat, offset=layout.offset, strides=strides)
 
 
-def address(array: Array) -> int:
-    """Returns the address of the first element."""
-    return int(array.__array_interface__["data"][0])
-
-
 def aligned_empty(nbytes: int, alignment: int) -> Array:
     """Returns uninitialised bytes that start at a multiple of `alignment`."""
     raw = np.empty(nbytes + alignment, np.uint8)
-    start = -address(raw) % alignment
+    start = -address_of(raw) % alignment
     return raw[start : start + nbytes]

@@ -6,19 +6,18 @@ from typing import Any
 
 import numpy as np
 
+from ops.common.costs import flops_per_element
 from ops.schema.schema import (
     Attrs,
     Binding,
-    Cost,
     GradientRule,
     Kernel,
     OpSchema,
-    Overwrite,
-    Signature,
     Specs,
     Thunk,
     any_strides,
     no_gradient,
+    overwrites_from,
 )
 from ops.tensor.errors import DtypeError
 from ops.tensor.layout import Layout
@@ -65,11 +64,6 @@ def broadcast(dtypes: Dtypes, out: np.dtype[Any] | None = None) -> Infer:
     return infer
 
 
-def over_any_like_output(signature: Signature) -> tuple[Overwrite, ...]:
-    """Returns that the output may take the bytes of every input that has its spec."""
-    return tuple(Overwrite(0, i) for i, spec in enumerate(signature.inputs) if spec == signature.y)
-
-
 def ufunc_kernel(function: np.ufunc, writes: Callable[[Layout], bool] = any_strides) -> Kernel:
     """Returns a kernel that is one call of a ufunc on all inputs.
 
@@ -81,15 +75,6 @@ def ufunc_kernel(function: np.ufunc, writes: Callable[[Layout], bool] = any_stri
         return partial(function, *call.inputs, call.y)
 
     return Kernel("numpy", bind, writes=writes)
-
-
-def flops_per_element(flops: int) -> Callable[[Signature], Cost]:
-    """Returns a cost of `flops` operations an output element; every operand is touched once."""
-
-    def cost(signature: Signature) -> Cost:
-        return Cost(flops * signature.y.size, sum(s.nbytes for s in (*signature.inputs, signature.y)))
-
-    return cost
 
 
 def unary(
@@ -111,7 +96,7 @@ def unary(
         name,
         like_input(dtypes),
         (*_with_opcode(kernel, code)[:-1], *compiled, kernel),
-        overwrites=over_any_like_output,
+        overwrites=overwrites_from(0),
         cost=flops_per_element(flops),
         summary=summary,
         gradient=gradient,
@@ -136,7 +121,7 @@ def binary(
         broadcast(dtypes, out),
         _with_opcode(kernel, code),
         (2, 2),
-        overwrites=over_any_like_output,
+        overwrites=overwrites_from(0),
         cost=flops_per_element(flops),
         summary=summary,
         gradient=gradient,

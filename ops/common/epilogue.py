@@ -1,4 +1,4 @@
-"""What a fused convolution does to its sums while they are near: adds a tensor, applies an activation."""
+"""What a fused convolution or product does to its sums while they are near: adds a tensor, applies an activation."""
 
 import math
 from collections.abc import Iterator
@@ -7,11 +7,13 @@ from functools import partial
 import numpy as np
 
 from ops.schema.attributes import Attribute, number, one_of
-from ops.schema.schema import Attrs, Thunk
+from ops.schema.schema import Attrs, Signature, Thunk
 from ops.tensor.errors import AttributeValueError
 from ops.tensor.limits import constant
 from ops.tensor.spec import Array
 
+BIAS, RESIDUAL = 2, 3
+"""Positions of the optional inputs: the bias, and the tensor that is added."""
 NONE, CLIP, LEAK = "none", "clip", "leaky_relu"
 GELU_ERF, GELU_TANH, SILU = "gelu_erf", "gelu_tanh", "silu"
 FINISH_ATTRIBUTES = (
@@ -29,6 +31,11 @@ def require_finish(attrs: Attrs) -> None:
     idle = {NONE: ("low", "high", "slope"), CLIP: ("slope",), LEAK: ("low", "high")}[attrs["activation"]]
     if any(attrs[name] != defaults[name] for name in idle):
         raise AttributeValueError(f"activation {attrs['activation']!r} has no {' and no '.join(idle)}")
+
+
+def needs_sums(signature: Signature) -> bool:
+    """Returns whether sums of a numpy kernel need a scratch array until y may be written."""
+    return len(signature.inputs) > RESIDUAL or signature.attrs["activation"] == LEAK
 
 
 def limits(attrs: Attrs) -> tuple[float, ...]:

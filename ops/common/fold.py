@@ -10,7 +10,7 @@ from attrs import frozen
 
 from ops.common.blocks import BLOCK_BYTES, Index, blocks
 from ops.schema.attributes import Attribute, flag, integers, optional
-from ops.schema.schema import Attrs, Cost, Signature, Thunk
+from ops.schema.schema import Attrs, Signature, Thunk
 from ops.tensor.limits import lowest
 from ops.tensor.spec import Array, Shape, TensorSpec, normalize_axes
 
@@ -36,11 +36,6 @@ def reduced_spec(x: TensorSpec, attrs: Attrs) -> TensorSpec:
     if attrs["keepdims"]:
         return x.with_shape(kept_shape(x.shape, axes))
     return x.with_shape(tuple(n for i, n in enumerate(x.shape) if i not in axes))
-
-
-def fold_cost(signature: Signature) -> Cost:
-    """Counts one operation an input element."""
-    return Cost(signature.x.size, signature.x.nbytes + signature.y.nbytes)
 
 
 def fold_scratch(signature: Signature, dtype: np.dtype[Any]) -> tuple[TensorSpec, TensorSpec]:

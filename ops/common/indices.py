@@ -10,7 +10,7 @@ import numpy as np
 from attrs import frozen
 
 from ops.common.thunks import in_turn, nothing
-from ops.schema.schema import Thunk
+from ops.schema.schema import Signature, Thunk
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.errors import DtypeError, OpError, ShapeError
 from ops.tensor.spec import Array, Shape, TensorSpec
@@ -93,6 +93,11 @@ class PositionScratch:
 def position_bytes(shape: Shape) -> int:
     """Returns the bytes of workspace of the scratch for positions of this shape."""
     return dense_bytes(TensorSpec(shape, INT64), TensorSpec(shape, INT64), ENDS)
+
+
+def row_bytes(signature: Signature) -> int:
+    """Returns the bytes of workspace of the scratch for `rows`; input 1 has the tuples of indices."""
+    return position_bytes(signature.inputs[1].shape[:-1])
 
 
 def along_axis(indices: Array, shape: Shape, axis: int, scratch: PositionScratch) -> Thunk:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ops.common.boxes import pieces
+from ops.common.epilogue import RESIDUAL
 from ops.common.windows import Windows, windows
 from ops.schema.schema import Index, Signature, Stripe, Stripes, one_stripe
 from ops.tensor.spec import TensorSpec
@@ -104,14 +105,14 @@ def conv_stripes(signature: Signature, most: int) -> Stripes:
     """Returns stripes of a convolution (N, C, spatial...), with what is added to it."""
     x, w = signature.inputs[:2]
     geometry = windows(x.shape[2:], w.shape[2:], signature.attrs)
-    return window_stripes(geometry, 2, signature, range(3, len(signature.inputs)), most)
+    return window_stripes(geometry, 2, signature, range(RESIDUAL, len(signature.inputs)), most)
 
 
 def nhwc_conv_stripes(signature: Signature, most: int) -> Stripes:
     """Returns stripes of a convolution (N, spatial..., C), with what is added to it."""
     x, w = signature.inputs[:2]
     geometry = windows(x.shape[1:-1], w.shape[2:], signature.attrs)
-    return window_stripes(geometry, 1, signature, range(3, len(signature.inputs)), most)
+    return window_stripes(geometry, 1, signature, range(RESIDUAL, len(signature.inputs)), most)
 
 
 def pool_stripes(signature: Signature, most: int) -> Stripes:

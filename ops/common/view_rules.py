@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ops.schema.schema import Cost, Overwrite, Signature
+from ops.schema.schema import Overwrite, Signature
 from ops.tensor.layout import Layout
 
 Views = Callable[[Layout, Signature], tuple[Layout | None, ...]]
@@ -23,8 +23,3 @@ def overwrites_in_place(views: Views) -> Callable[[Signature], tuple[Overwrite, 
         )
 
     return overwrites
-
-
-def copy_cost(signature: Signature) -> Cost:
-    """Counts no operations; every byte of the outputs is read once and written once."""
-    return Cost(0, 2 * sum(s.nbytes for s in signature.outputs))

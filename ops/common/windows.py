@@ -12,7 +12,7 @@ from attrs import frozen
 from numpy.lib.stride_tricks import as_strided
 
 from ops.schema.attributes import Attribute, integers, one_of
-from ops.schema.schema import Attrs
+from ops.schema.schema import Attrs, Signature
 from ops.tensor.errors import AttributeValueError, ShapeError
 from ops.tensor.spec import Array, Shape, TensorSpec
 
@@ -122,6 +122,16 @@ def windows(sizes: Shape, kernel: Shape, attrs: Attrs) -> Windows:
     ceil_mode = attrs.get("ceil_mode", False)
     steps = (attrs["strides"], attrs["dilations"])
     return _windows(sizes, kernel, *steps, pads=attrs["pads"], auto_pad=attrs["auto_pad"], ceil_mode=ceil_mode)
+
+
+def pool_windows(signature: Signature) -> Windows:
+    """Returns the windows of pooling, of x (N, C, spatial...)."""
+    return windows(signature.x.shape[2:], signature.attrs["kernel_shape"], signature.attrs)
+
+
+def nhwc_pool_windows(signature: Signature) -> Windows:
+    """Returns the windows of pooling, of x (N, spatial..., C)."""
+    return windows(signature.x.shape[1:-1], signature.attrs["kernel_shape"], signature.attrs)
 
 
 @lru_cache(maxsize=4096)

@@ -11,7 +11,7 @@ import numpy as np
 from attrs import evolve
 
 from ops.common.batches import dense_images
-from ops.common.epilogue import FINISH_ATTRIBUTES, LEAK, finish, hold, limits, require_finish
+from ops.common.epilogue import FINISH_ATTRIBUTES, RESIDUAL, finish, hold, limits, needs_sums, require_finish
 from ops.common.thunks import in_turn
 from ops.common.tiling import conv_stripes
 from ops.common.windows import WINDOW_ATTRIBUTES
@@ -26,20 +26,18 @@ from ops.schema.schema import (
     Binding,
     Kernel,
     OpSchema,
-    Overwrite,
     Signature,
     Specs,
     Thunk,
     all_contiguous,
     contiguous_from,
+    overwrites_from,
     unless,
 )
 from ops.schema.workspace import bytes_of, carve, prefix
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.spec import Array, TensorSpec
 
-RESIDUAL = 3
-"""Position of the tensor that is added."""
 _HALF = np.dtype("float16")
 
 
@@ -52,11 +50,6 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
             raise ShapeError(f"the tensor to add is {residual}, but the convolution is {y}")
     require_finish(attrs)
     return (y,)
-
-
-def _needs_sums(signature: Signature) -> bool:
-    """Returns whether sums need a scratch array until y may be written."""
-    return len(signature.inputs) > RESIDUAL or signature.attrs["activation"] == LEAK
 
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
@@ -102,9 +95,7 @@ def _clipped_afterwards(base: Kernel) -> Kernel:
         return in_turn(base.bind(call), *hold(call.y, call.attrs))
 
     def unsupported(signature: Signature) -> str:
-        return (
-            "an addition, or an activation that is no clip" if _needs_sums(signature) else base.unsupported(signature)
-        )
+        return "an addition, or an activation that is no clip" if needs_sums(signature) else base.unsupported(signature)
 
     return evolve(base, bind=bind, unsupported=unsupported)
 
@@ -114,8 +105,7 @@ def _bind_packed(call: Binding) -> Thunk:
 
 
 def _supports_depthwise(signature: Signature) -> bool:
-    clips = len(signature.inputs) <= RESIDUAL and signature.attrs["activation"] != LEAK
-    return clips and supports_depthwise(signature)
+    return not needs_sums(signature) and supports_depthwise(signature)
 
 
 _not_depthwise = unless(
@@ -126,10 +116,6 @@ _not_depthwise = unless(
 def _bind_depthwise(call: Binding) -> Thunk:
     low, high = limits(call.attrs) or (-math.inf, math.inf)
     return bind_depthwise(call, (low, high))
-
-
-def _overwrites(signature: Signature) -> tuple[Overwrite, ...]:
-    return tuple(Overwrite(0, i) for i in range(RESIDUAL, len(signature.inputs)))
 
 
 FUSED_PACKED = Kernel(
@@ -170,7 +156,7 @@ FUSED_CONV = OpSchema(
         Attribute("kernel_shape", integers, ()),
         *FINISH_ATTRIBUTES,
     ),
-    overwrites=_overwrites,
+    overwrites=overwrites_from(RESIDUAL),
     cost=conv_cost,
     stripes=conv_stripes,
 )

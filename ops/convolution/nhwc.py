@@ -3,18 +3,19 @@
 The output may overwrite the tensor that is added: a residual addition is computed in place.
 """
 
-from ops.common.epilogue import FINISH_ATTRIBUTES
+from ops.common.epilogue import FINISH_ATTRIBUTES, RESIDUAL
 from ops.common.tiling import nhwc_conv_stripes
 from ops.common.windows import WINDOW_ATTRIBUTES
 from ops.convolution.depthwise_tiled import DEPTHWISE_NATIVE
 from ops.convolution.nhwc_depthwise import DEPTHWISE
 from ops.convolution.nhwc_gemm import COLUMNS, POINTWISE
-from ops.convolution.nhwc_shapes import infer_nhwc_conv, nhwc_conv_cost, overwrites_residual
+from ops.convolution.nhwc_shapes import infer_nhwc_conv
 from ops.convolution.onednn import CONVOLUTION
 from ops.convolution.rows import ROWS
+from ops.convolution.shapes import conv_cost
 from ops.convolution.tiled import TILED
 from ops.schema.attributes import Attribute, integer, integers
-from ops.schema.schema import OpSchema
+from ops.schema.schema import OpSchema, overwrites_from
 
 NHWC_CONV = OpSchema(
     name="nhwc_conv",
@@ -28,8 +29,8 @@ NHWC_CONV = OpSchema(
         Attribute("kernel_shape", integers, ()),
         *FINISH_ATTRIBUTES,
     ),
-    overwrites=overwrites_residual,
-    cost=nhwc_conv_cost,
+    overwrites=overwrites_from(RESIDUAL),
+    cost=conv_cost,
     stripes=nhwc_conv_stripes,
 )
 OPS = (NHWC_CONV,)

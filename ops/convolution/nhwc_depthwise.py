@@ -7,10 +7,11 @@ from functools import partial
 import numpy as np
 
 from ops.common.boxes import CACHE_BYTES, Box, boxes
+from ops.common.epilogue import needs_sums
 from ops.common.thunks import in_turn
 from ops.convolution.gemm import spans
 from ops.convolution.nhwc_gemm import finish_sums, in_groups, inside, padded_part, taps_of
-from ops.convolution.nhwc_shapes import as_filters, case_of, dense_operands, needs_sums, operands, padded_size
+from ops.convolution.nhwc_shapes import as_filters, case_of, dense_operands, operands, padded_size
 from ops.convolution.shapes import ConvCase
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless
 from ops.schema.workspace import bytes_of, carve, prefix

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ops.common.boxes import Box, pieces
-from ops.common.epilogue import finish, hold
+from ops.common.epilogue import finish, hold, needs_sums
 from ops.common.thunks import in_turn
 from ops.common.windows import Windows, window_view
 from ops.convolution.gemm import clip, columns, spans
@@ -21,7 +21,6 @@ from ops.convolution.nhwc_shapes import (
     case_of,
     dense_operands,
     filters,
-    needs_sums,
     operands,
     pack_filters,
     packed_filters,

@@ -5,15 +5,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ops.common.epilogue import LEAK, require_finish
+from ops.common.epilogue import BIAS, RESIDUAL, require_finish
 from ops.convolution.shapes import ConvCase, conv_case, infer_conv
-from ops.schema.schema import Attrs, Binding, Cost, Overwrite, Signature, Specs
+from ops.schema.schema import Attrs, Binding, Signature, Specs
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.spec import Array, Shape
 from ops.windows.pixels import channels_first, channels_last
-
-BIAS, RESIDUAL = 2, 3
-"""Positions of the optional inputs."""
 
 
 def infer_nhwc_conv(inputs: Specs, attrs: Attrs) -> Specs:
@@ -35,22 +32,6 @@ def infer_nhwc_conv(inputs: Specs, attrs: Attrs) -> Specs:
 def case_of(signature: Signature) -> ConvCase:
     """Returns the numbers of an inferred signature."""
     return conv_case(channels_first(signature.x), signature.inputs[1], signature.attrs)
-
-
-def nhwc_conv_cost(signature: Signature) -> Cost:
-    """Returns two operations for each tap."""
-    case = case_of(signature)
-    return Cost(2 * signature.y.size * case.taps * (case.channels // case.group), signature.nbytes)
-
-
-def overwrites_residual(signature: Signature) -> tuple[Overwrite, ...]:
-    """Returns that y may overwrite the tensor that is added."""
-    return tuple(Overwrite(0, i) for i in range(RESIDUAL, len(signature.inputs)))
-
-
-def needs_sums(signature: Signature) -> bool:
-    """Returns whether sums of a numpy kernel need a scratch array until y may be written."""
-    return len(signature.inputs) > RESIDUAL or signature.attrs["activation"] == LEAK
 
 
 def dense_operands(signature: Signature) -> tuple[int, ...]:

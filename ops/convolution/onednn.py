@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from ops.convolution.nhwc_shapes import BIAS, RESIDUAL, case_of
+from ops.common.epilogue import BIAS, RESIDUAL
+from ops.convolution.nhwc_shapes import case_of
 from ops.convolution.shapes import ConvCase
 from ops.onednn import declarations as c
 from ops.onednn.descriptors import Post, Sum, Tensor, channels_last, dense, numbers

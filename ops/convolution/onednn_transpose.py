@@ -16,10 +16,11 @@ from ops.onednn.args import ADD_ROW
 from ops.onednn.descriptors import Post, Tensor, channels_last, dense
 from ops.onednn.library import Library
 from ops.onednn.nan_safe import call, packing
-from ops.onednn.primitives import Operand, address, primitives, reordered
+from ops.onednn.primitives import Operand, primitives, reordered
 from ops.schema.backends import ONEDNN
 from ops.schema.schema import Binding, Kernel, Signature, Specs, Thunk, all_contiguous, first_weights
 from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.layout import address_of
 from ops.tensor.spec import Array, Shape, TensorSpec
 from ops.windows.pixels import channels_first
 from ops.windows.pixels import channels_last as channels_last_spec
@@ -154,7 +155,7 @@ def _ends(case: TransposeCase) -> Shape:
 
 def _add(bias: Array, y: Array) -> Native:
     """Returns the call that adds the bias to each row of y."""
-    args = pack_args(ADD_ROW, row=address(bias), target=address(y), length=bias.size, count=y.size // bias.size)
+    args = pack_args(ADD_ROW, row=address_of(bias), target=address_of(y), length=bias.size, count=y.size // bias.size)
     return Native((Step(compiled("ops.onednn.execute_code", "add_rows"), args),), (bias, y))
 
 

@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator
 
 from attrs import evolve
 
+from ops.common.epilogue import RESIDUAL
 from ops.common.windows import Windows
 from ops.convolution.args import PAD
 from ops.convolution.nhwc_blocks import Blocks
-from ops.convolution.nhwc_shapes import RESIDUAL, case_of
+from ops.convolution.nhwc_shapes import case_of
 from ops.convolution.shapes import ConvCase
 from ops.convolution.tiled import Source, convolve, pack_panels, packed_panels, unsupported_tiles
 from ops.native.call import Native, Step

@@ -90,6 +90,5 @@ def case_of(signature: Signature) -> ConvCase:
 
 
 def conv_cost(signature: Signature) -> Cost:
-    """Returns two operations for each tap."""
-    case = case_of(signature)
-    return Cost(2 * signature.y.size * case.taps * (case.channels // case.group), signature.nbytes)
+    """Returns two operations for each tap of each output; the weights are input 1, (O, C / group, kernel...)."""
+    return Cost(2 * signature.y.size * math.prod(signature.inputs[1].shape[1:]), signature.nbytes)

@@ -6,10 +6,9 @@ import numpy as np
 
 from ops.common.apply import Mixed, V, apply1
 from ops.common.blocks import Block, Passes, blocked
+from ops.common.costs import flops_per_element
 from ops.common.elementwise import (
-    flops_per_element,
     like_input,
-    over_any_like_output,
     require_one_dtype,
     ufunc_kernel,
     unary,
@@ -40,6 +39,7 @@ from ops.schema.schema import (
     Specs,
     Thunk,
     any_strides,
+    overwrites_from,
 )
 from ops.tensor.errors import ShapeError
 from ops.tensor.limits import constant, highest, lowest
@@ -65,7 +65,7 @@ def activation(
         like_input(FLOATS),
         (*vector, blocked(passes, temporaries=temporaries, masks=masks)),
         attributes=tuple(Attribute(n, number, v) for n, v in defaults.items()),
-        overwrites=over_any_like_output,
+        overwrites=overwrites_from(0),
         cost=flops_per_element(flops),
         summary=summary,
         gradient=gradient,

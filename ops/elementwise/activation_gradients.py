@@ -10,10 +10,11 @@ from functools import partial
 import numpy as np
 
 from ops.common.blocks import Block, Passes, blocked
-from ops.common.elementwise import flops_per_element, over_any_like_output, require_one_dtype
+from ops.common.costs import flops_per_element
+from ops.common.elementwise import require_one_dtype
 from ops.schema.attributes import Attribute, number
 from ops.schema.backward import Backward, Tensor, Terms
-from ops.schema.schema import Attrs, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk
+from ops.schema.schema import Attrs, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk, overwrites_from
 from ops.tensor.errors import GradientError, ShapeError
 from ops.tensor.spec import FLOATS, Array
 
@@ -71,7 +72,7 @@ def slope(
         kernels or (blocked(passes, temporaries=temporaries, masks=masks),),
         (2, 2),
         (*words, *(Attribute(n, number, v) for n, v in defaults.items())),
-        overwrites=over_any_like_output,
+        overwrites=overwrites_from(0),
         elementwise=True,
         cost=flops_per_element(flops),
         summary=summary,

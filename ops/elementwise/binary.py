@@ -6,10 +6,10 @@ import numpy as np
 
 from ops.common.apply import Mixed, V, combine
 from ops.common.blocks import Block, blocked
-from ops.common.elementwise import binary, broadcast, over_any_like_output, ufunc_kernel
+from ops.common.elementwise import binary, broadcast, ufunc_kernel
 from ops.schema.attributes import Attribute, flag, one_of
 from ops.schema.backward import Backward, Terms
-from ops.schema.schema import Binding, Kernel, OpSchema, Signature, Thunk, unless
+from ops.schema.schema import Binding, Kernel, OpSchema, Signature, Thunk, overwrites_from, unless
 from ops.tensor.spec import FLOATS, INTEGERS, NUMBERS, SIGNED, UNSIGNED
 from ops.vector.kernel import opcode
 
@@ -92,7 +92,7 @@ DIV = OpSchema(
         Kernel("numpy", _TRUE_DIVIDE.bind, unsupported=_not_float),
     ),
     (2, 2),
-    overwrites=over_any_like_output,
+    overwrites=overwrites_from(0),
     gradient=_div_gradient,
     summary="a / b; integers are truncated toward zero, and give 0 where b is 0.",
     elementwise=True,
@@ -103,7 +103,7 @@ MOD = OpSchema(
     (Kernel("numpy", _mod),),
     (2, 2),
     (Attribute("fmod", flag, False),),
-    overwrites=over_any_like_output,
+    overwrites=overwrites_from(0),
     gradient=_mod_gradient,
     summary="Remainder of a / b with the sign of b, or (fmod) with the sign of a, as in C.",
     elementwise=True,
@@ -114,7 +114,7 @@ BIT_SHIFT = OpSchema(
     (Kernel("numpy", _bit_shift),),
     (2, 2),
     (Attribute("direction", one_of("LEFT", "RIGHT")),),
-    overwrites=over_any_like_output,
+    overwrites=overwrites_from(0),
     summary="a shifted by b bits; zeros come in, or copies of the sign from the left.",
     elementwise=True,
 )

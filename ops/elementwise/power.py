@@ -9,10 +9,11 @@ import numpy as np
 
 from ops.common.apply import Mixed, V, combine, is_var
 from ops.common.blocks import BLOCK_BYTES, blocks
-from ops.common.elementwise import flops_per_element, over_any_like_output, require_dtype
+from ops.common.costs import flops_per_element
+from ops.common.elementwise import require_dtype
 from ops.common.thunks import in_turn
 from ops.schema.backward import Backward, Tensor, Terms
-from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, unless
+from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_from, unless
 from ops.schema.workspace import bytes_of, carve
 from ops.tensor.limits import constant
 from ops.tensor.spec import BOOL, FLOATS, INTEGERS, NUMBERS, SIGNED, Array, TensorSpec, broadcast_shapes
@@ -184,7 +185,7 @@ POW = OpSchema(
         Kernel("blocks", _mixed, bytes_of(_buffers)),
     ),
     (2, 2),
-    overwrites=over_any_like_output,
+    overwrites=overwrites_from(0),
     cost=flops_per_element(10),
     gradient=_gradient,
     summary="Base to the power of the exponent, in the base's dtype; integers to negative powers are truncated.",

@@ -8,7 +8,8 @@ import numpy as np
 
 from ops.common.apply import V, apply1
 from ops.common.blocks import Block, blocked
-from ops.common.elementwise import flops_per_element, like_input, over_any_like_output
+from ops.common.costs import flops_per_element
+from ops.common.elementwise import like_input
 from ops.elementwise import onednn
 from ops.elementwise.activation import activation
 from ops.elementwise.comparison import GREATER
@@ -21,11 +22,13 @@ from ops.elementwise.smooth_gradients import (
     SIGMOID_GRADIENT,
     SOFTPLUS_GRADIENT,
     SWISH_GRADIENT,
+    not_erf,
+    not_tanh,
 )
 from ops.schema.attributes import Attribute, one_of
 from ops.schema.backends import NUMBA
 from ops.schema.backward import Backward, Tensor, Terms
-from ops.schema.schema import OpSchema, Signature, Thunk, unless
+from ops.schema.schema import OpSchema, Signature, Thunk, overwrites_from
 from ops.tensor.spec import FLOATS, Array
 from ops.vector.bytecode import Script
 from ops.vector.kernel import opcode, vector_kernel
@@ -170,20 +173,6 @@ def _encode_gelu(script: Script, signature: Signature, values: Sequence[int], _:
     return script.append("gelu_tanh" if signature.attrs["approximate"] == "tanh" else "gelu", *values)
 
 
-def _has_erf(signature: Signature) -> bool:
-    return bool(signature.attrs["approximate"] == "none")
-
-
-_not_erf = unless(_has_erf, "the approximation through tanh")
-
-
-def _has_tanh(signature: Signature) -> bool:
-    return not _has_erf(signature)
-
-
-_not_tanh = unless(_has_tanh, "not the approximation through tanh")
-
-
 def _sigmoid_gradient(b: Backward) -> Terms:
     return (b.apply1(SIGMOID_GRADIENT, b.dy, b.y),)
 
@@ -282,12 +271,12 @@ GELU = OpSchema(
     (
         onednn.gelu(_VECTOR_GELU),
         _VECTOR_GELU,
-        blocked(_gelu_compiled, temporaries=2, unsupported=_not_erf, backend=NUMBA),
-        blocked(_gelu, temporaries=1 + TEMPORARIES, masks=MASKS, name="passes", unsupported=_not_erf),
-        blocked(_gelu_tanh, temporaries=2, name="blocks, tanh", unsupported=_not_tanh),
+        blocked(_gelu_compiled, temporaries=2, unsupported=not_erf, backend=NUMBA),
+        blocked(_gelu, temporaries=1 + TEMPORARIES, masks=MASKS, name="passes", unsupported=not_erf),
+        blocked(_gelu_tanh, temporaries=2, name="blocks, tanh", unsupported=not_tanh),
     ),
     attributes=(Attribute("approximate", one_of("none", "tanh"), "none"),),
-    overwrites=over_any_like_output,
+    overwrites=overwrites_from(0),
     cost=flops_per_element(28),
     summary="x times the normal distribution function of x, or its approximation through tanh.",
     gradient=_gelu_gradient,

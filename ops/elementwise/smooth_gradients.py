@@ -146,14 +146,13 @@ def _has_erf(signature: Signature) -> bool:
     return bool(signature.attrs["approximate"] == "none")
 
 
-_not_erf = unless(_has_erf, "the approximation through tanh")
-
-
 def _has_tanh(signature: Signature) -> bool:
     return not _has_erf(signature)
 
 
-_not_tanh = unless(_has_tanh, "not the approximation through tanh")
+not_erf = unless(_has_erf, "the approximation through tanh")
+not_tanh = unless(_has_tanh, "not the approximation through tanh")
+"""The reasons against kernels of GELU and of its gradient that compute one of both formulas only."""
 
 
 def _mish(block: Block) -> tuple[Thunk, ...]:
@@ -204,9 +203,9 @@ GELU_GRADIENT = slope(
     flops=36,
     words=(_APPROXIMATE,),
     kernels=(
-        blocked(_normal_slope_compiled, temporaries=3, unsupported=_not_erf, backend=NUMBA),
-        blocked(_normal_slope, temporaries=1 + TEMPORARIES, masks=MASKS, name="passes", unsupported=_not_erf),
-        blocked(_tanh_slope, temporaries=3, name="blocks, tanh", unsupported=_not_tanh),
+        blocked(_normal_slope_compiled, temporaries=3, unsupported=not_erf, backend=NUMBA),
+        blocked(_normal_slope, temporaries=1 + TEMPORARIES, masks=MASKS, name="passes", unsupported=not_erf),
+        blocked(_tanh_slope, temporaries=3, name="blocks, tanh", unsupported=not_tanh),
     ),
 )
 MISH_GRADIENT = slope("mish_gradient", _mish, "dy times the slope of mish at x.", temporaries=4, flops=16)

@@ -8,9 +8,10 @@ import numpy as np
 
 from ops.common.apply import Mixed, V, combine
 from ops.common.blocks import Block, Passes, blocked
-from ops.common.elementwise import Dtypes, broadcast, flops_per_element, over_any_like_output
+from ops.common.costs import flops_per_element
+from ops.common.elementwise import Dtypes, broadcast
 from ops.schema.backward import Backward, Tensor, Terms
-from ops.schema.schema import Binding, Cost, GradientRule, Kernel, OpSchema, Signature, Thunk, unless
+from ops.schema.schema import Binding, Cost, GradientRule, Kernel, OpSchema, Signature, Thunk, overwrites_from, unless
 from ops.tensor.spec import FLOATS, NUMBERS, Array
 from ops.vector.bytecode import Script
 from ops.vector.kernel import vector_kernel
@@ -120,7 +121,7 @@ def _variadic(
         broadcast(dtypes),
         (vector, single, *pairs, blocked(passes, temporaries=1)),
         (1, _MOST_INPUTS),
-        overwrites=over_any_like_output,
+        overwrites=overwrites_from(0),
         cost=_cost,
         summary=summary,
         gradient=gradient,

@@ -8,11 +8,11 @@ from functools import partial
 import numpy as np
 
 from ops.common.apply import V, apply1
+from ops.common.costs import copy_cost
 from ops.common.counts import FOUND, check_count, check_found
 from ops.common.indices import INT64
 from ops.common.lengths import length
 from ops.common.thunks import in_turn, nothing
-from ops.common.view_rules import copy_cost
 from ops.index import jit_places
 from ops.index.marks import mark_specs, position_steps
 from ops.index.nonzero import count_nonzero

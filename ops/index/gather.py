@@ -7,6 +7,7 @@ from typing import cast
 import numpy as np
 
 from ops.common.apply import V, apply
+from ops.common.costs import copy_cost
 from ops.common.indices import (
     ENDS,
     INT64,
@@ -16,10 +17,10 @@ from ops.common.indices import (
     check_index_dtype,
     position_bytes,
     range_check,
+    row_bytes,
     rows,
 )
 from ops.common.thunks import in_turn
-from ops.common.view_rules import copy_cost
 from ops.index.gather_gradient import GATHER_ELEMENTS_GRADIENT, GATHER_GRADIENT, GATHER_ND_GRADIENT
 from ops.index.gather_scatter_compiled import ELEMENTS_NATIVE, GATHER_NATIVE, ND_NATIVE
 from ops.schema.attributes import Attribute, integer
@@ -85,10 +86,6 @@ def _nd_infer(inputs: Specs, attrs: Attrs) -> Specs:
     return (x.with_shape(indices.shape[:-1] + x.shape[batch + depth :]),)
 
 
-def _nd_workspace(signature: Signature) -> int:
-    return position_bytes(signature.inputs[1].shape[:-1])
-
-
 def _gather_nd(call: Binding) -> Thunk:
     indices, batch = call.inputs[1], call.attrs["batch_dims"]
     scratch = PositionScratch.carve(call.workspace, indices.shape[:-1])
@@ -133,7 +130,7 @@ GATHER_ND = _gathers(
     name="gather_nd",
     summary="y[b, i] = x[b, indices[b, i, 0], indices[b, i, 1], ...], where b are `batch_dims` leading dimensions.",
     infer=_nd_infer,
-    kernels=(ND_NATIVE, Kernel("numpy", _gather_nd, _nd_workspace, contiguous_at(0))),
+    kernels=(ND_NATIVE, Kernel("numpy", _gather_nd, row_bytes, contiguous_at(0))),
     gradient=_gradient_by(GATHER_ND_GRADIENT),
     attributes=(Attribute("batch_dims", integer, 0),),
 )

@@ -19,6 +19,7 @@ from ops.common.indices import (
     check_index_dtype,
     from_front,
     position_bytes,
+    row_bytes,
     rows,
 )
 from ops.common.thunks import in_turn
@@ -133,7 +134,7 @@ def _gather_elements_gradient(adder: Adder, call: Binding) -> Thunk:
 
 
 def _nd_workspace(signature: Signature) -> int:
-    return position_bytes(signature.inputs[1].shape[:-1]) + dense_bytes(*_wide(signature))
+    return row_bytes(signature) + dense_bytes(*_wide(signature))
 
 
 def _gather_nd_gradient(adder: Adder, call: Binding) -> Thunk:

@@ -11,8 +11,8 @@ import numpy as np
 
 from ops.common.apply import V, apply1
 from ops.common.boxes import CACHE_BYTES, Box, boxes
+from ops.common.costs import flops_per_input_element
 from ops.common.counts import FOUND, SCALAR, check_count, check_found
-from ops.common.fold import fold_cost
 from ops.common.indices import INT64
 from ops.common.lengths import length
 from ops.common.thunks import in_turn, nothing
@@ -114,7 +114,7 @@ COUNT_NONZERO = OpSchema(
     summary="How many elements are not zero, as an int64 scalar: NaN counts, -0.0 does not.",
     infer=_count_infer,
     kernels=(Kernel("numpy", _count_nonzero, _count_workspace),),
-    cost=fold_cost,
+    cost=flops_per_input_element(1),
 )
 NONZERO = OpSchema(
     name="nonzero",
@@ -125,7 +125,7 @@ NONZERO = OpSchema(
         Kernel("positions", _nonzero_positions, bytes_of(_specs)),
     ),
     attributes=(Attribute("count", integer),),
-    cost=fold_cost,
+    cost=flops_per_input_element(1),
 )
 OPS = (COUNT_NONZERO, NONZERO)
 

@@ -8,7 +8,15 @@ from typing import cast
 import numpy as np
 
 from ops.common.apply import V, apply
-from ops.common.indices import PositionScratch, along_axis, check_elements, check_index_dtype, position_bytes, rows
+from ops.common.indices import (
+    PositionScratch,
+    along_axis,
+    check_elements,
+    check_index_dtype,
+    position_bytes,
+    row_bytes,
+    rows,
+)
 from ops.common.thunks import copier, in_turn
 from ops.index.gather import GATHER_ELEMENTS, GATHER_ND
 from ops.index.gather_scatter_compiled import SCATTER_ELEMENTS_NATIVE, SCATTER_ND_NATIVE
@@ -53,10 +61,6 @@ def _nd_infer(inputs: Specs, attrs: Attrs) -> Specs:
 
 def _elements_workspace(signature: Signature) -> int:
     return position_bytes(signature.inputs[1].shape)
-
-
-def _nd_workspace(signature: Signature) -> int:
-    return position_bytes(signature.inputs[1].shape[:-1])
 
 
 def _write(y: Array, flat: Array, updates: Array, reduction: str) -> Thunk:
@@ -128,7 +132,7 @@ SCATTER_ND = OpSchema(
     name="scatter_nd",
     summary="A copy of data where y[indices[i, 0], indices[i, 1], ...] = updates[i].",
     infer=_nd_infer,
-    kernels=(SCATTER_ND_NATIVE, Kernel("numpy", _scatter_nd, _nd_workspace, contiguous_at(2))),
+    kernels=(SCATTER_ND_NATIVE, Kernel("numpy", _scatter_nd, row_bytes, contiguous_at(2))),
     arity=(3, 3),
     attributes=(_REDUCTION,),
     gradient=_nd_gradient,

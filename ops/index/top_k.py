@@ -10,6 +10,7 @@ from typing import cast
 import numpy as np
 
 from ops.common.apply import V, apply
+from ops.common.costs import flops_per_input_element
 from ops.common.indices import INT64
 from ops.common.lengths import Length, length
 from ops.common.thunks import in_turn, nothing
@@ -19,7 +20,7 @@ from ops.index.sorting import Order
 from ops.schema.attributes import Attribute, flag, integer
 from ops.schema.backends import NUMBA
 from ops.schema.backward import Backward, Terms
-from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.schema.workspace import bytes_of, carve, dense_bytes
 from ops.symbolic.guesses import numbers_to
 from ops.tensor.errors import DtypeError, ShapeError
@@ -102,10 +103,6 @@ def _top_k_sorted(call: Binding) -> Thunk:
     )
 
 
-def _cost(signature: Signature) -> Cost:
-    return Cost(signature.x.size, signature.x.nbytes + sum(s.nbytes for s in signature.outputs))
-
-
 def _gradient(b: Backward) -> Terms:
     """Returns the gradient: each chosen element gets its own, and none is chosen twice."""
     zeros = b.zeros(b.signature.x)
@@ -126,7 +123,7 @@ TOP_K = OpSchema(
         Attribute("largest", flag, True),
         Attribute("sorted", flag, True),
     ),
-    cost=_cost,
+    cost=flops_per_input_element(1),
     gradient=_gradient,
 )
 OPS = (TOP_K,)

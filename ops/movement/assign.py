@@ -1,7 +1,7 @@
 """The next value of a parameter, written over the one it has."""
 
+from ops.common.costs import copy_cost
 from ops.common.thunks import copier
-from ops.common.view_rules import copy_cost
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk, overwrites_first, zero_gradient
 from ops.tensor.errors import ShapeError
 

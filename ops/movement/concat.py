@@ -5,7 +5,7 @@ from itertools import accumulate
 from typing import cast
 
 from ops.common.apply import Operand, V, apply
-from ops.common.view_rules import copy_cost
+from ops.common.costs import copy_cost
 from ops.movement.copies import Move
 from ops.movement.kernels import movement
 from ops.movement.reshape import unsqueeze

@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
+from ops.common.costs import copy_cost
 from ops.common.thunks import copier, in_turn
-from ops.common.view_rules import Views, copy_cost, overwrites_in_place
+from ops.common.view_rules import Views, overwrites_in_place
 from ops.movement.copies import Move, move_all
 from ops.schema.attributes import Attribute
 from ops.schema.backends import NUMBA

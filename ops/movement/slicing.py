@@ -7,9 +7,9 @@ import numpy as np
 from attrs import frozen
 
 from ops.common.apply import V, apply1
+from ops.common.costs import copy_cost
 from ops.common.lengths import Length, lengths
 from ops.common.thunks import in_turn
-from ops.common.view_rules import copy_cost
 from ops.movement.copies import Move
 from ops.movement.kernels import view_operator
 from ops.schema.attributes import Attribute, integers, optional

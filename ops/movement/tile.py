@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from ops.common.apply import V, apply1
+from ops.common.costs import copy_cost
 from ops.common.lengths import Length, lengths
-from ops.common.view_rules import copy_cost
 from ops.movement.copies import Move
 from ops.movement.kernels import movement
 from ops.schema.attributes import Attribute, integers

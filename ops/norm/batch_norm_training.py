@@ -7,7 +7,7 @@ numba compiles one pass each; numpy has several over a piece that stays in the c
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, cast
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from ops.common.apply import Operand, V, apply
 from ops.common.batches import dense_images
+from ops.common.costs import flops_per_input_element
 from ops.common.thunks import in_turn
 from ops.elementwise.cast import cast as to_dtype
 from ops.norm.channels import (
@@ -36,7 +37,6 @@ from ops.schema.backward import Backward, Tensor, Terms
 from ops.schema.schema import (
     Attrs,
     Binding,
-    Cost,
     Kernel,
     OpSchema,
     Signature,
@@ -203,13 +203,6 @@ def _data_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     return (*_channel_temporaries(3, signature), piece_spec(signature.x))
 
 
-def _passes(count: int) -> Callable[[Signature], Cost]:
-    def cost(signature: Signature) -> Cost:
-        return Cost(count * signature.x.size, signature.nbytes)
-
-    return cost
-
-
 def gradient_of_sums(b: Backward, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
     """Returns the gradients of scale and bias; dy is that of the normalized x after scale and bias."""
     products, sums = b.apply(CHANNEL_SUMS, b.dy, b.x, mean, variance, epsilon=b.attrs["epsilon"])
@@ -254,7 +247,7 @@ BATCH_NORM_TRAINING = OpSchema(
     arity=(3, 3),
     attributes=(_EPSILON,),
     overwrites=overwrites_first,
-    cost=_passes(7),
+    cost=flops_per_input_element(7),
     gradient=_gradient,
 )
 CHANNEL_SUMS = OpSchema(
@@ -267,7 +260,7 @@ CHANNEL_SUMS = OpSchema(
     ),
     arity=(4, 4),
     attributes=(_EPSILON,),
-    cost=_passes(4),
+    cost=flops_per_input_element(4),
 )
 BATCH_NORM_DATA_GRADIENT = OpSchema(
     name="batch_norm_data_gradient",
@@ -280,7 +273,7 @@ BATCH_NORM_DATA_GRADIENT = OpSchema(
     arity=(7, 7),
     attributes=(_EPSILON,),
     overwrites=overwrites_either,
-    cost=_passes(5),
+    cost=flops_per_input_element(5),
 )
 OPS = (BATCH_NORM_TRAINING, CHANNEL_SUMS, BATCH_NORM_DATA_GRADIENT)
 

@@ -9,7 +9,7 @@ from ops.norm.args import NORM
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, all_contiguous, unless
 from ops.tensor.spec import normalize_axis
-from ops.vector.rows import all_single
+from ops.vector.rows import all_single, not_single_elements
 
 
 def _native(  # noqa: PLR0917 - a row of numbers
@@ -59,13 +59,6 @@ def row_kernel(*, centred: bool) -> Kernel:
     return Kernel("vector", bind, contiguous=all_contiguous, unsupported=_not_whole_scales, backend=NUMBA)
 
 
-def _has_elements(signature: Signature) -> bool:
-    return all_single(signature) and signature.x.size > 0
-
-
-_not_elements = unless(_has_elements, "not float32, or no elements")
-
-
 def channel_kernel(groups: Callable[[Signature], int]) -> Kernel:
     """Returns the kernel over groups of channels of each image; groups(signature) is their number."""
 
@@ -74,4 +67,4 @@ def channel_kernel(groups: Callable[[Signature], int]) -> Kernel:
         rows = groups(call.signature)
         return _native(call, "norm_channels", images * rows, True, rows, channels // rows)
 
-    return Kernel("vector", bind, contiguous=all_contiguous, unsupported=_not_elements, backend=NUMBA)
+    return Kernel("vector", bind, contiguous=all_contiguous, unsupported=not_single_elements, backend=NUMBA)

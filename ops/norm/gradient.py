@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
+from ops.common.costs import flops_per_input_element
 from ops.norm.gradient_rows import bind_data, bind_scale, data_workspace, scale_workspace
 from ops.schema.attributes import Attribute, flag, integer, number
 from ops.schema.backward import Backward, Tensor, Terms
-from ops.schema.schema import Attrs, Cost, Kernel, OpSchema, Signature, Specs, all_contiguous, overwrites_either
+from ops.schema.schema import Attrs, Kernel, OpSchema, Specs, all_contiguous, overwrites_either
 from ops.tensor.errors import AttributeValueError, DtypeError, GradientError, ShapeError
 from ops.tensor.spec import FLOATS, Shape, TensorSpec, normalize_axis
 
@@ -42,10 +43,6 @@ def _infer_data(inputs: Specs, attrs: Attrs) -> Specs:
     if inputs[2] != scale:
         raise ShapeError(f"scale {inputs[2].shape} must be {scale.shape}")
     return (inputs[1],)
-
-
-def _cost(signature: Signature) -> Cost:
-    return Cost(14 * signature.x.size, signature.nbytes)
 
 
 def _gradient(b: Backward, scale: Tensor, over: Sequence[int], **attrs: Any) -> Terms:
@@ -90,7 +87,7 @@ NORM_DATA_GRADIENT = OpSchema(
     arity=(3, 3),
     attributes=_ATTRIBUTES,
     overwrites=overwrites_either,
-    cost=_cost,
+    cost=flops_per_input_element(14),
 )
 NORM_SCALE_GRADIENT = OpSchema(
     name="norm_scale_gradient",
@@ -99,6 +96,6 @@ NORM_SCALE_GRADIENT = OpSchema(
     kernels=(Kernel("rows", bind_scale, scale_workspace, contiguous=all_contiguous),),
     arity=(2, 2),
     attributes=_ATTRIBUTES,
-    cost=_cost,
+    cost=flops_per_input_element(14),
 )
 OPS = (NORM_DATA_GRADIENT, NORM_SCALE_GRADIENT)

@@ -84,7 +84,8 @@ def _bind(call: Binding) -> Thunk:
     return in_turn(*steps)
 
 
-def _cost(signature: Signature) -> Cost:
+def lrn_cost(signature: Signature) -> Cost:
+    """Counts an addition for each element of the window, and what is done once an element."""
     return Cost((signature.attrs["size"] + 5) * signature.x.size, signature.x.nbytes + signature.y.nbytes)
 
 
@@ -95,7 +96,7 @@ LRN = OpSchema(
     kernels=(Kernel("pieces", _bind, bytes_of(_temporaries), contiguous=contiguous_at(0)),),
     attributes=LRN_ATTRIBUTES,
     overwrites=overwrites_first,
-    cost=_cost,
+    cost=lrn_cost,
     gradient=lrn_gradient,
     stripes=image_stripes,
 )

@@ -9,9 +9,10 @@ import numpy as np
 from ops.common.boxes import CACHE_BYTES, pieces
 from ops.common.thunks import in_turn
 from ops.common.windows import require_spatial
+from ops.norm.lrn import lrn_cost
 from ops.norm.lrn_compiled import LRN_NATIVE
 from ops.norm.lrn_gradient import LRN_ATTRIBUTES, window_sums
-from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
+from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
 from ops.schema.workspace import bytes_of, carve
 from ops.tensor.errors import AttributeValueError, DtypeError
 from ops.tensor.limits import constant
@@ -60,10 +61,6 @@ def _bind(call: Binding) -> Thunk:
     return in_turn(*steps)
 
 
-def _cost(signature: Signature) -> Cost:
-    return Cost((signature.attrs["size"] + 5) * signature.x.size, signature.x.nbytes + signature.y.nbytes)
-
-
 LRN_PIECES = Kernel("pieces", _bind, bytes_of(_temporaries), reads=dense_pixels, writes=dense_pixels)
 NHWC_LRN = OpSchema(
     name="nhwc_lrn",
@@ -72,6 +69,6 @@ NHWC_LRN = OpSchema(
     kernels=(LRN_NATIVE, LRN_PIECES),
     attributes=LRN_ATTRIBUTES,
     overwrites=overwrites_first,
-    cost=_cost,
+    cost=lrn_cost,
 )
 OPS = (NHWC_LRN,)

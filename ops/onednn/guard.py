@@ -16,10 +16,10 @@ from ops.native.records import offset, pack_args
 from ops.onednn.args import CALL, FALLBACK, SEARCH, call_args
 from ops.onednn.library import Library, library
 from ops.onednn.openmp import team_addresses
-from ops.onednn.primitives import Case, Operand, address, prepare, primitives
+from ops.onednn.primitives import Case, Operand, prepare, primitives
 from ops.schema.backends import ONEDNN
 from ops.schema.schema import Binding, Kernel, Signature, Thunk
-from ops.tensor.layout import Layout
+from ops.tensor.layout import Layout, address_of
 from ops.tensor.spec import Array
 
 _CODE = "ops.onednn.guard_code"
@@ -79,23 +79,23 @@ def _bind(call: Binding, plan: Plan, kernel: Kernel) -> Native:
     region = region_address("ops.onednn.execute_code", "gather")
     args = call_args(prepared.fields, parallel=team_addresses()[0], region=region)
     function = ("execute_ordinary", "execute_flagged")[plan.watch is Watch.FLAG]
-    run = Step(foreign_address(_CODE, function), (address(args), 0, 0, 0), FOREIGN)
+    run = Step(foreign_address(_CODE, function), (address_of(args), 0, 0, 0), FOREIGN)
     keep = (args, prepared, *call.inputs, *call.outputs)
     if plan.watch is Watch.NOTHING:
         return Native((run,), keep)
-    mark, (y,) = address(args) + offset(CALL, "otherwise"), call.outputs
+    mark, (y,) = address_of(args) + offset(CALL, "otherwise"), call.outputs
     before, after = list[Step](), list[Step]()
     if plan.watch is Watch.INPUTS:
-        before = [_search("scan", address(args) + offset(CALL, "strange"), a) for a in call.inputs]
+        before = [_search("scan", address_of(args) + offset(CALL, "strange"), a) for a in call.inputs]
     else:
         after = [_search("seek", mark, y, plan.start)]
     other = kernel.bind(call)
     assert isinstance(other, Native), f"{kernel.name} is no compiled kernel"
-    fallbacks = [pack_args(FALLBACK, mark=mark, function=s.address, args=address(s.args)) for s in other.steps]
+    fallbacks = [pack_args(FALLBACK, mark=mark, function=s.address, args=address_of(s.args)) for s in other.steps]
     after += [Step(compiled(_CODE, "otherwise"), fallback) for fallback in fallbacks]
     return Native((*before, run, *after), (*keep, other))
 
 
 def _search(function: str, mark: int, array: Array, bits: int = 0) -> Step:
-    args = pack_args(SEARCH, mark=mark, values=address(array), count=array.size, bits=bits)
+    args = pack_args(SEARCH, mark=mark, values=address_of(array), count=array.size, bits=bits)
     return Step(compiled(_CODE, function), args)

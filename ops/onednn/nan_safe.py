@@ -14,7 +14,8 @@ from ops.onednn import declarations as c
 from ops.onednn.args import COPY, call_args
 from ops.onednn.descriptors import Eltwise, Sum
 from ops.onednn.openmp import team_addresses
-from ops.onednn.primitives import Case, Operand, Prepared, Primitive, address, prepare, primitives
+from ops.onednn.primitives import Case, Operand, Prepared, Primitive, prepare, primitives
+from ops.tensor.layout import address_of
 from ops.tensor.spec import Array
 
 _CODE = "ops.onednn.execute_code"
@@ -64,17 +65,18 @@ def call(
     """
     prepared = [prepare(primitives(used, threads)[0], operands, workspace) for used in uses(case)]
     (y,) = (o.array for o in operands if o.role == c.TARGET)
-    before = [_copy(a, y) for a in added if address(a) != address(y)]
+    before = [_copy(a, y) for a in added if address_of(a) != address_of(y)]
     args = _finish_args(case, prepared, y) if loses_nan(case) else call_args(prepared[0].fields)
     function = "execute_watched" if len(prepared) > 1 else "execute"
     after = [Step(compiled(_CODE, "finish"), args)] if loses_nan(case) and len(prepared) == 1 else []
-    entry = Step(foreign_address(_CODE, function), (address(args), 0, 0, 0), FOREIGN)
+    entry = Step(foreign_address(_CODE, function), (address_of(args), 0, 0, 0), FOREIGN)
     return Native((*before, entry, *after), (args, *prepared, *added))
 
 
 def _copy(source: Array, target: Array) -> Step:
     return Step(
-        compiled(_CODE, "copy"), pack_args(COPY, source=address(source), target=address(target), count=target.size)
+        compiled(_CODE, "copy"),
+        pack_args(COPY, source=address_of(source), target=address_of(target), count=target.size),
     )
 
 
@@ -89,7 +91,7 @@ def _finish_args(case: Case, prepared: Sequence[Prepared], y: Array) -> Array:
         region=region_address(_CODE, "gather"),
         bare_primitive=prepared[-1].fields["primitive"],
         bare_arguments=prepared[-1].fields["arguments"],
-        target=address(y),
+        target=address_of(y),
         elements=y.size,
         algorithm=c.CLIP if last.algorithm == c.RELU else last.algorithm,
         low=float(np.float32(low)),

@@ -19,7 +19,7 @@ from ops.onednn.declarations import (
 from ops.onednn.descriptors import Post, attributes
 from ops.onednn.library import Library, LibraryError, check, library, objection
 from ops.onednn.openmp import with_live_threads
-from ops.tensor.layout import CACHE_LINE
+from ops.tensor.layout import CACHE_LINE, address_of
 from ops.tensor.spec import Array, TensorSpec
 
 LINE = CACHE_LINE
@@ -118,11 +118,6 @@ class Operand:
     array: Array
 
 
-def address(array: Array) -> int:
-    """Returns the address of the first element."""
-    return int(array.__array_interface__["data"][0])
-
-
 @frozen(eq=False)
 class Prepared:
     """The first fields of a call (`ops.onednn.args.CALL`), and the objects that must live as long as it."""
@@ -136,9 +131,9 @@ def prepare(primitive: Primitive, operands: Sequence[Operand], workspace: Array)
     at, code = primitive.at, primitive.code
     if workspace.nbytes < primitive.scratchpad:
         raise LibraryError(f"oneDNN needs a workspace of {primitive.scratchpad} bytes, and has {workspace.nbytes}")
-    memories = [(o.role, _memory(at, o.descriptor, address(o.array))) for o in operands]
+    memories = [(o.role, _memory(at, o.descriptor, address_of(o.array))) for o in operands]
     if primitive.scratchpad:
-        start = -(-address(workspace) // LINE) * LINE
+        start = -(-address_of(workspace) // LINE) * LINE
         memories.append((SCRATCHPAD, _memory(at, primitive.layout(SCRATCHPAD_LAYOUT), start)))
     arguments = at.ffi.new("dnnl_exec_arg_t[]", memories)
     threads_function, execute = (

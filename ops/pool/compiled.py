@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from ops.common.batches import dense_images, image_bytes
-from ops.common.windows import MOST, windows
+from ops.common.windows import MOST, pool_windows
 from ops.native.call import native_call
 from ops.native.door import CONTRACT, address
 from ops.pool.args import GLOBAL, PLANES
@@ -31,7 +31,7 @@ def _supports_windows(signature: Signature) -> bool:
     """Returns whether columns of a row, and those behind it that a vector of outputs may reach, fit into 32 bits."""
     if not _supports(signature):
         return False
-    w = windows(signature.x.shape[2:], signature.attrs["kernel_shape"], signature.attrs)
+    w = pool_windows(signature)
     return w.sizes[-1] + w.begins[-1] + w.ends[-1] + LANES * w.strides[-1] <= MOST
 
 
@@ -51,7 +51,7 @@ def _bind(kind: int, call: Binding) -> Thunk:
         channels=x.shape[1],
         x_image=image_bytes(x),
         y_image=image_bytes(y),
-        **geometry(windows(x.shape[2:], attrs["kernel_shape"], attrs)),
+        **geometry(pool_windows(call.signature)),
         images=len(x),
     )
 

@@ -9,17 +9,13 @@ import numpy as np
 
 from ops.common.boxes import pieces
 from ops.common.thunks import in_turn
-from ops.common.windows import Windows, tap_range, windows
+from ops.common.windows import Windows, pool_windows, tap_range
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless
 from ops.schema.workspace import bytes_of, carve
 from ops.tensor.spec import FLOATS, Array, TensorSpec
 
 _PIECE = 16 << 10
 """Most outputs of one piece, where one channel has no more already."""
-
-
-def _windows(signature: Signature) -> Windows:
-    return windows(signature.x.shape[2:], signature.attrs["kernel_shape"], signature.attrs)
 
 
 def _channels(signature: Signature) -> int:
@@ -64,7 +60,7 @@ def _tap(x: Array, y: Array, places: Array, mask: Array, buffer: Array) -> Itera
 
 def _piece(call: Binding, x: Array, y: Array, places: Array, bases: Array) -> Iterator[Thunk]:
     """Yields steps for a few channels of one image; `bases` are the places of their first elements."""
-    w = _windows(call.signature)
+    w = pool_windows(call.signature)
     mask, buffer = carve(call.workspace, *_temporaries(call.signature))
     steps = _steps_of_axes(w, call.attrs["storage_order"])
     yield partial(y.fill, -np.inf if y.dtype in FLOATS else np.iinfo(y.dtype).min)

@@ -14,7 +14,7 @@ from attrs import frozen
 from ops.common.boxes import CACHE_BYTES, Box, boxes
 from ops.common.thunks import in_turn
 from ops.common.tiling import nhwc_pool_stripes
-from ops.common.windows import WINDOW_ATTRIBUTES, Windows, require_spatial, tap_range, windows
+from ops.common.windows import WINDOW_ATTRIBUTES, Windows, nhwc_pool_windows, require_spatial, tap_range, windows
 from ops.pool.nhwc_compiled import AVERAGE_NATIVE, MAX_NATIVE
 from ops.pool.onednn import AVERAGE_POOL, MAX_POOL
 from ops.pool.pool import MAX_DTYPES, window_counts
@@ -27,11 +27,6 @@ from ops.tensor.spec import FLOATS, Array
 from ops.windows.pixels import channels_first, channels_last, dense_pixels
 
 _ATTRIBUTES = (*WINDOW_ATTRIBUTES, Attribute("kernel_shape", integers), Attribute("ceil_mode", flag, False))
-
-
-def windows_of(signature: Signature) -> Windows:
-    """Returns the windows of a signature that was inferred."""
-    return windows(signature.x.shape[1:-1], signature.attrs["kernel_shape"], signature.attrs)
 
 
 def _infer(inputs: Specs, attrs: Attrs) -> Specs:
@@ -74,11 +69,11 @@ def _nothing(_: Array, __: Box) -> Iterator[Thunk]:
 def _max(signature: Signature) -> _Pooling:
     dtype = signature.x.dtype
     least = -np.inf if dtype in FLOATS else np.iinfo(dtype).min
-    return _Pooling(windows_of(signature), np.maximum, constant(least, dtype), _nothing)
+    return _Pooling(nhwc_pool_windows(signature), np.maximum, constant(least, dtype), _nothing)
 
 
 def _average(signature: Signature) -> _Pooling:
-    w, dtype = windows_of(signature), signature.x.dtype
+    w, dtype = nhwc_pool_windows(signature), signature.x.dtype
     counts = [window_counts(w, axis, signature.attrs["count_include_pad"]) for axis in range(w.ndim)]
 
     def divide(part: Array, box: Box) -> Iterator[Thunk]:
@@ -121,7 +116,7 @@ def _kernel(pooling: Callable[[Signature], _Pooling]) -> Kernel:
 
 
 def _cost(signature: Signature) -> Cost:
-    taps = math.prod(windows_of(signature).kernel)
+    taps = math.prod(nhwc_pool_windows(signature).kernel)
     return Cost(signature.y.size * taps, signature.x.nbytes + signature.y.nbytes)
 
 

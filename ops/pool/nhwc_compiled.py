@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from ops.common.windows import windows
+from ops.common.windows import nhwc_pool_windows
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless
 from ops.windows.args import AVERAGE, AVERAGE_PADDED, LARGEST
@@ -20,7 +20,7 @@ _unsupported = unless(_supports, "not float32, or more than three spatial dimens
 
 
 def _bind(kind: int, call: Binding) -> Thunk:
-    w = windows(call.x.shape[1:-1], call.attrs["kernel_shape"], call.attrs)
+    w = nhwc_pool_windows(call.signature)
     return windows_call(AVERAGE_PADDED if call.attrs.get("count_include_pad", False) else kind, w, call.x, call.y)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from attrs import frozen
 
-from ops.common.windows import Windows, windows
+from ops.common.windows import Windows, nhwc_pool_windows
 from ops.onednn import declarations as c
 from ops.onednn.descriptors import Post, Tensor, channels_last, numbers
 from ops.onednn.guard import Plan, Watch, beside
@@ -51,10 +51,6 @@ class Pooling:
         )
 
 
-def _windows(signature: Signature) -> Windows:
-    return windows(signature.x.shape[1:-1], signature.attrs["kernel_shape"], signature.attrs)
-
-
 def _behind(w: Windows) -> Shape:
     """Returns how many padded elements behind x windows reach, along each axis."""
     return tuple(max(w.reach(a, w.outputs[a]) - w.begins[a] - w.sizes[a], 0) for a in range(w.ndim))
@@ -64,7 +60,7 @@ _REASON = "few taps, or windows with gaps or outside the image"
 
 
 def _supports(signature: Signature) -> bool:
-    w = _windows(signature)
+    w = nhwc_pool_windows(signature)
     if not signature.x.size or max(w.dilations) > 1:
         return False
     taps = signature.y.size
@@ -85,7 +81,7 @@ def _touches(w: Windows) -> bool:
 
 
 def _plan(average: bool, signature: Signature) -> Plan:
-    w, padded = _windows(signature), signature.attrs.get("count_include_pad", False)
+    w, padded = nhwc_pool_windows(signature), signature.attrs.get("count_include_pad", False)
     algorithm = c.POOLING_MAX
     if average:
         algorithm = c.POOLING_AVERAGE_ALL if padded else c.POOLING_AVERAGE_INSIDE

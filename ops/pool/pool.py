@@ -14,6 +14,7 @@ from ops.common.windows import (
     Sizes,
     Windows,
     each,
+    pool_windows,
     require_spatial,
     spatial_attributes,
     tap_range,
@@ -33,10 +34,6 @@ from ops.tensor.spec import FLOATS, Array, compute_dtype
 
 _ATTRIBUTES = (*WINDOW_ATTRIBUTES, Attribute("kernel_shape", integers), Attribute("ceil_mode", flag, False))
 MAX_DTYPES = FLOATS | {np.dtype("int8"), np.dtype("uint8")}
-
-
-def _windows(signature: Signature) -> Windows:
-    return windows(signature.x.shape[2:], signature.attrs["kernel_shape"], signature.attrs)
 
 
 def _infer(inputs: Specs, attrs: Attrs) -> Specs:
@@ -66,7 +63,7 @@ def _infer_lp(inputs: Specs, attrs: Attrs) -> Specs:
 def _max(signature: Signature) -> Pooling:
     dtype = signature.x.dtype
     least = -np.inf if dtype in FLOATS else np.iinfo(dtype).min
-    return Pooling(_windows(signature), np.maximum, constant(least, dtype))
+    return Pooling(pool_windows(signature), np.maximum, constant(least, dtype))
 
 
 def _copy(source: Array, buffer: Array) -> tuple[Thunk, ...]:
@@ -74,7 +71,7 @@ def _copy(source: Array, buffer: Array) -> tuple[Thunk, ...]:
 
 
 def _average(signature: Signature) -> Pooling:
-    w, dtype = _windows(signature), compute_dtype(signature.x.dtype)
+    w, dtype = pool_windows(signature), compute_dtype(signature.x.dtype)
     outer = signature.attrs["count_include_pad"]
     divide = partial(_divide, tuple(window_counts(w, axis, outer).astype(dtype) for axis in range(w.ndim)))
     return Pooling(w, np.add, constant(0, dtype), None if dtype == signature.x.dtype else _copy, divide)
@@ -105,7 +102,7 @@ def _divide(counts: tuple[Array, ...], sums: Array) -> tuple[Thunk, ...]:
 
 def _lp(signature: Signature) -> Pooling:
     dtype, p = compute_dtype(signature.x.dtype), signature.attrs["p"]
-    return Pooling(_windows(signature), np.add, constant(0, dtype), partial(powers, p), partial(roots, p))
+    return Pooling(pool_windows(signature), np.add, constant(0, dtype), partial(powers, p), partial(roots, p))
 
 
 def _kernel(pooling: Callable[[Signature], Pooling], unsupported: Callable[[Signature], str]) -> Kernel:
@@ -123,12 +120,12 @@ def _without_indices(signature: Signature) -> bool:
 
 
 def _cost(signature: Signature) -> Cost:
-    taps = sum(_windows(signature).kernel)
+    taps = sum(pool_windows(signature).kernel)
     return Cost(signature.y.size * taps, signature.x.nbytes + sum(s.nbytes for s in signature.outputs))
 
 
 def _average_gradient(b: Backward) -> Terms:
-    w, outer = _windows(b.signature), b.attrs["count_include_pad"]
+    w, outer = pool_windows(b.signature), b.attrs["count_include_pad"]
     counts = [window_counts(w, axis, outer) for axis in range(w.ndim)]
     each = np.asarray(1.0)
     for count in counts:

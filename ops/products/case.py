@@ -9,8 +9,6 @@ from attrs import frozen
 from ops.tensor.layout import Layout
 from ops.tensor.spec import Array, Shape
 
-BIAS, RESIDUAL = 2, 3
-"""Positions of the bias, and of the tensor to add, in a fused product."""
 _LEAST_FACTOR = 2.0**-20
 
 

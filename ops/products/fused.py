@@ -7,16 +7,15 @@ import math
 
 import numpy as np
 
-from ops.common.epilogue import CLIP, GELU_ERF, GELU_TANH, LEAK, NONE, SILU
+from ops.common.epilogue import BIAS, CLIP, GELU_ERF, GELU_TANH, LEAK, NONE, RESIDUAL, SILU
 from ops.common.tiling import matmul_stripes
-from ops.products.case import BIAS, RESIDUAL
 from ops.products.fused_blas import FUSED_BLAS
 from ops.products.kernels import FUSED_KERNELS
-from ops.products.matmul import MATMUL
+from ops.products.matmul import MATMUL, matmul_cost
 from ops.products.onednn import PACKED
 from ops.products.onednn_strided import STRIDED
 from ops.schema.attributes import Attribute, flag, number, one_of
-from ops.schema.schema import Attrs, Cost, OpSchema, Overwrite, Signature, Specs
+from ops.schema.schema import Attrs, OpSchema, Specs, overwrites_from
 from ops.tensor.errors import AttributeValueError, DtypeError, ShapeError
 from ops.tensor.spec import TensorSpec, broadcast_shapes
 
@@ -51,15 +50,6 @@ def _check_added(added: TensorSpec, y: TensorSpec) -> None:
         raise ShapeError(f"the tensor to add is {added}, but the product is {y}")
 
 
-def _overwrites(signature: Signature) -> tuple[Overwrite, ...]:
-    positions = range(RESIDUAL, len(signature.inputs))
-    return tuple(Overwrite(0, i) for i in positions if signature.inputs[i] == signature.y)
-
-
-def _cost(signature: Signature) -> Cost:
-    return Cost(2 * signature.y.size * signature.x.shape[-1], signature.nbytes)
-
-
 FUSED_MATMUL = OpSchema(
     name="fused_matmul",
     summary="The activation of (alpha * a @ b + bias + a tensor); inputs a, b, bias, that tensor.",
@@ -74,8 +64,8 @@ FUSED_MATMUL = OpSchema(
         Attribute("high", number, math.inf),
         Attribute("slope", number, 1.0),
     ),
-    overwrites=_overwrites,
-    cost=_cost,
+    overwrites=overwrites_from(RESIDUAL),
+    cost=matmul_cost,
     stripes=matmul_stripes,
 )
 OPS = (FUSED_MATMUL,)

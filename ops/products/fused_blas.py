@@ -6,10 +6,10 @@ from functools import partial
 
 import numpy as np
 
-from ops.common.epilogue import GELU_ERF, GELU_TANH, LEAK, SILU, finish, hold
+from ops.common.epilogue import BIAS, GELU_ERF, GELU_TANH, RESIDUAL, SILU, finish, hold, needs_sums
 from ops.common.thunks import in_turn
 from ops.elementwise.smooth import GELU, SWISH
-from ops.products.case import BIAS, RESIDUAL, Product, products
+from ops.products.case import Product, products
 from ops.products.matmul import blas_reads
 from ops.schema.backends import NUMPY
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Thunk
@@ -26,11 +26,6 @@ _SMOOTH: Mapping[str, tuple[OpSchema, Attrs]] = {
 }
 
 
-def _needs_sums(signature: Signature) -> bool:
-    """Returns whether the sums need a scratch array until y may be written."""
-    return len(signature.inputs) > RESIDUAL or signature.attrs["activation"] == LEAK
-
-
 def _scratch_spec(signature: Signature) -> TensorSpec:
     """Returns the spec of the sums of a block of rows."""
     width, rows = signature.y.shape[-1], math.prod(signature.y.shape[:-1])
@@ -42,7 +37,7 @@ def _scratch_specs(signature: Signature) -> tuple[TensorSpec, TensorSpec]:
     """Returns the specs of sums (empty if they are made in y), and of the workspace of the activation."""
     buffer = _scratch_spec(signature)
     smooth = _smooth_workspace(buffer, signature.attrs["activation"])
-    return buffer if _needs_sums(signature) else buffer.with_shape((0,)), TensorSpec((smooth,), np.dtype(np.uint8))
+    return buffer if needs_sums(signature) else buffer.with_shape((0,)), TensorSpec((smooth,), np.dtype(np.uint8))
 
 
 def _smooth_workspace(block: TensorSpec, activation: str) -> int:
@@ -56,7 +51,7 @@ def _smooth_workspace(block: TensorSpec, activation: str) -> int:
 def _bind(call: Binding) -> Thunk:
     buffer, rest = carve(call.workspace, *_scratch_specs(call.signature))
     steps: list[Thunk] = []
-    whole = not _needs_sums(call.signature)
+    whole = not needs_sums(call.signature)
     b = call.inputs[1].swapaxes(-1, -2) if call.attrs["transpose_b"] else call.inputs[1]
     if whole:
         steps.append(partial(np.matmul, call.x, b, out=call.y))
@@ -87,7 +82,7 @@ def _finished(call: Binding, product: Product, rows: slice, sums: Array, rest: A
         yield partial(np.add, sums, added[rows], sums)
     if attrs["activation"] in _SMOOTH:
         yield _smoothed(sums, y, attrs["activation"], rest)
-    elif _needs_sums(call.signature):
+    elif needs_sums(call.signature):
         yield from finish(sums, y, None, None, attrs)
     else:
         yield from hold(sums, attrs)

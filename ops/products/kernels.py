@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from ops.products.case import BIAS, RESIDUAL, is_mild
+from ops.common.epilogue import BIAS, RESIDUAL
+from ops.products.case import is_mild
 from ops.products.compiled import (
     PLAIN,
     SINGLE,

@@ -92,7 +92,8 @@ def _steps(outer: int, outer_stride: int, inner: int, inner_stride: int, itemsiz
     return close and (outer == 1 or (outer_stride % itemsize == 0 and outer_stride >= inner * itemsize))
 
 
-def _cost(signature: Signature) -> Cost:
+def matmul_cost(signature: Signature) -> Cost:
+    """Returns two operations for each pair of elements that is multiplied; x has rows along its last axis."""
     return Cost(2 * signature.y.size * signature.x.shape[-1], signature.nbytes)
 
 
@@ -145,7 +146,7 @@ MATMUL = OpSchema(
         STRIDED,
     ),
     arity=(2, 2),
-    cost=_cost,
+    cost=matmul_cost,
     gradient=_gradient,
     stripes=matmul_stripes,
 )

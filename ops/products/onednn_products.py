@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
+from ops.common.epilogue import BIAS, RESIDUAL
 from ops.onednn import declarations as c
 from ops.onednn.descriptors import Binary, Eltwise, Post, Sum, Tensor, dense
 from ops.onednn.epilogues import activation, has_activation
 from ops.onednn.library import Library, library
 from ops.onednn.primitives import Operand
-from ops.products.case import BIAS, RESIDUAL
 from ops.schema.schema import Binding, Signature
 from ops.tensor.spec import Array, Shape
 

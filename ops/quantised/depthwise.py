@@ -5,10 +5,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from ops.convolution.args import TABLE
+from ops.convolution.nhwc_shapes import case_of
 from ops.native.aligned import aligned_zeros
 from ops.native.call import Native, Step
 from ops.native.door import address
-from ops.quantised.nhwc_shapes import BIAS, FACTOR, W, case_of, dense_parameters
+from ops.quantised.nhwc_shapes import BIAS, FACTOR, W, dense_parameters
 from ops.quantised.nhwc_source import Source, flip_of, x_zero
 from ops.quantised.nhwc_tiled import ROWS, conv_args, has_vnni
 from ops.schema.backends import NUMBA

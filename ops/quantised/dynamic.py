@@ -6,8 +6,8 @@ from typing import cast
 import numpy as np
 
 from ops.common.apply import V, apply
+from ops.common.costs import flops_per_input_element
 from ops.common.thunks import in_turn
-from ops.quantised.linear import quantising_cost
 from ops.quantised.params import PIECE, SINGLE, Grain, ends, pieces, to_quantised
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.schema.workspace import bytes_of, carve, prefix
@@ -68,7 +68,7 @@ DYNAMIC_QUANTIZE_LINEAR = OpSchema(
     summary="x as uint8, and the scale and zero point for which the range of x, including 0, just fits.",
     infer=_dynamic_infer,
     kernels=(Kernel("numpy", _dynamic, bytes_of(_dynamic_temporaries)),),
-    cost=quantising_cost,
+    cost=flops_per_input_element(4),
 )
 OPS = (DYNAMIC_QUANTIZE_LINEAR,)
 

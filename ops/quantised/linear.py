@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ops.common.apply import Operand, V, apply1
+from ops.common.costs import flops_per_input_element
 from ops.common.thunks import in_turn
 from ops.quantised.linear_compiled import LINEAR
 from ops.quantised.params import (
@@ -23,7 +24,7 @@ from ops.quantised.params import (
     zero_point_operand,
 )
 from ops.schema.attributes import Attribute, element_type, integer, optional
-from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.schema.workspace import bytes_of, carve, prefix
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.spec import Array, TensorSpec
@@ -144,11 +145,6 @@ def _dequantize(call: Binding) -> Thunk:
     return in_turn(*steps)
 
 
-def quantising_cost(signature: Signature) -> Cost:
-    """Returns four operations for each element."""
-    return Cost(4 * signature.x.size, signature.nbytes)
-
-
 QUANTIZE_LINEAR = OpSchema(
     name="quantize_linear",
     summary="saturate(round(x / scale) + zero_point), with a scale for all, each place along `axis`, or blocks.",
@@ -160,7 +156,7 @@ QUANTIZE_LINEAR = OpSchema(
         Attribute("to", optional(element_type), None),
         Attribute("precision", optional(element_type), None),
     ),
-    cost=quantising_cost,
+    cost=flops_per_input_element(4),
 )
 DEQUANTIZE_LINEAR = OpSchema(
     name="dequantize_linear",
@@ -169,7 +165,7 @@ DEQUANTIZE_LINEAR = OpSchema(
     kernels=(LINEAR, Kernel("numpy", _dequantize, bytes_of(_dequantize_temporaries))),
     arity=(2, 3),
     attributes=(*_GRAIN, Attribute("to", optional(element_type), None)),
-    cost=quantising_cost,
+    cost=flops_per_input_element(4),
 )
 OPS = (QUANTIZE_LINEAR, DEQUANTIZE_LINEAR)
 

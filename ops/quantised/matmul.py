@@ -6,6 +6,7 @@ import numpy as np
 
 from ops.common.apply import Operand, V, apply1
 from ops.common.thunks import in_turn
+from ops.products.matmul import matmul_cost
 from ops.quantised.matmul_compiled import TILED
 from ops.quantised.params import (
     BYTES,
@@ -17,7 +18,7 @@ from ops.quantised.params import (
     zero_point_operand,
 )
 from ops.quantised.product import INT32, Product, Tiles, scratch_specs
-from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.schema.workspace import bytes_of, carve, prefix
 from ops.tensor.errors import DtypeError
 from ops.tensor.spec import Array, TensorSpec, broadcast_shapes
@@ -106,10 +107,6 @@ def _qlinear_matmul(call: Binding) -> Thunk:
     return in_turn(*steps)
 
 
-def _cost(signature: Signature) -> Cost:
-    return Cost(2 * signature.y.size * signature.x.shape[-1], signature.nbytes)
-
-
 def _parameters_dense(signature: Signature) -> tuple[int, ...]:
     """Returns the positions of parameters. Vectors become rows or columns; numpy would copy them if they had gaps."""
     return (1, 2, 4, 5, 6, 7) if len(signature.inputs) > 4 else (2, 3)
@@ -121,7 +118,7 @@ MATMUL_INTEGER = OpSchema(
     infer=_integer_infer,
     kernels=(TILED, Kernel("tiles", _matmul_integer, bytes_of(_integer_temporaries), _parameters_dense)),
     arity=(2, 4),
-    cost=_cost,
+    cost=matmul_cost,
 )
 QLINEAR_MATMUL = OpSchema(
     name="qlinear_matmul",
@@ -129,7 +126,7 @@ QLINEAR_MATMUL = OpSchema(
     infer=_linear_infer,
     kernels=(Kernel("tiles", _qlinear_matmul, bytes_of(_linear_temporaries), _parameters_dense),),
     arity=(8, 8),
-    cost=_cost,
+    cost=matmul_cost,
 )
 OPS = (MATMUL_INTEGER, QLINEAR_MATMUL)
 

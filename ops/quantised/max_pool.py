@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ops.common.windows import windows
+from ops.common.windows import nhwc_pool_windows
 from ops.native.call import native_call
 from ops.native.door import address
 from ops.quantised.args import MAX_POOL_ARGS
@@ -35,7 +35,7 @@ def _bind(call: Binding) -> Thunk:
         images=call.x.shape[0],
         channels=call.x.shape[-1],
         flip=flip_of(np.dtype(call.x.dtype)),
-        **geometry(windows(call.x.shape[1:-1], call.attrs["kernel_shape"], call.attrs)),
+        **geometry(nhwc_pool_windows(call.signature)),
     )
 
 

@@ -12,6 +12,8 @@ import numpy as np
 
 from ops.common.thunks import in_turn
 from ops.common.windows import WINDOW_ATTRIBUTES
+from ops.convolution.nhwc_shapes import case_of
+from ops.convolution.shapes import conv_cost
 from ops.quantised.conv_blocks import Blocks, Work, by_output
 from ops.quantised.depthwise import DEPTHWISE
 from ops.quantised.nhwc_shapes import (
@@ -19,17 +21,14 @@ from ops.quantised.nhwc_shapes import (
     FACTOR,
     RESIDUAL,
     W,
-    case_of,
     dense_parameters,
     infer_quantised_conv,
-    overwrites_residual,
-    quantised_conv_cost,
 )
 from ops.quantised.nhwc_tiled import TILED
 from ops.quantised.params import SINGLE, ends
 from ops.quantised.sum import QUANTISED_ATTRIBUTES, Addend, bounds, round_to_quantised
 from ops.schema.attributes import Attribute, integer, integers, number
-from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Thunk
+from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Thunk, overwrites_from
 from ops.schema.workspace import bytes_of, carve, prefix
 from ops.tensor.limits import constant
 from ops.tensor.spec import Array, TensorSpec
@@ -113,7 +112,7 @@ NHWC_QUANTISED_CONV = OpSchema(
         Attribute("residual_zero", integer, 0),
         Attribute("residual_factor", number, 1.0),
     ),
-    overwrites=overwrites_residual,
-    cost=quantised_conv_cost,
+    overwrites=overwrites_from(RESIDUAL),
+    cost=conv_cost,
 )
 OPS = (NHWC_QUANTISED_CONV,)

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from ops.convolution.shapes import ConvCase, conv_case
+from ops.convolution.shapes import conv_case
 from ops.quantised.conv_blocks import INT32
 from ops.quantised.params import BYTES, SINGLE
 from ops.quantised.sum import bounds, check_quantised
-from ops.schema.schema import Attrs, Cost, Overwrite, Signature, Specs
+from ops.schema.schema import Attrs, Signature, Specs
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.spec import TensorSpec
 from ops.windows.pixels import channels_first, channels_last
@@ -14,11 +14,6 @@ from ops.windows.pixels import channels_first, channels_last
 X, W, FACTOR, BIAS, RESIDUAL = range(5)
 """Positions of the inputs."""
 _INT8 = np.dtype("int8")
-
-
-def case_of(signature: Signature) -> ConvCase:
-    """Returns the numbers of an inferred signature."""
-    return conv_case(channels_first(signature.x), signature.inputs[W], signature.attrs)
 
 
 def infer_quantised_conv(inputs: Specs, attrs: Attrs) -> Specs:
@@ -46,21 +41,9 @@ def _check_rest(rest: Specs, y: TensorSpec) -> None:
             raise ShapeError(f"the tensor to add is {residual}, but the convolution is {y}")
 
 
-def quantised_conv_cost(signature: Signature) -> Cost:
-    """Returns two operations for each tap."""
-    case = case_of(signature)
-    return Cost(2 * signature.y.size * case.taps * (case.channels // case.group), signature.nbytes)
-
-
 def dense_parameters(_: Signature) -> tuple[int, ...]:
     """Returns the positions of weights, factors and biases."""
     return W, FACTOR, BIAS
-
-
-def overwrites_residual(signature: Signature) -> tuple[Overwrite, ...]:
-    """Returns that y may overwrite the tensor that is added."""
-    rest = enumerate(signature.inputs[RESIDUAL:], RESIDUAL)
-    return tuple(Overwrite(0, i) for i, spec in rest if spec == signature.y)
 
 
 def bounds_of(attrs: Attrs) -> tuple[float, float]:

@@ -9,8 +9,8 @@ import math
 import numpy as np
 from attrs import frozen
 
+from ops.convolution.nhwc_shapes import case_of
 from ops.convolution.shapes import ConvCase
-from ops.quantised.nhwc_shapes import case_of
 from ops.schema.schema import Signature
 from ops.tensor.spec import Array, Shape
 from ops.windows.args import spatial

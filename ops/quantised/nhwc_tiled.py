@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ops.convolution.args import TABLE
+from ops.convolution.nhwc_shapes import case_of
 from ops.native.aligned import aligned_zeros
 from ops.native.call import Native, Step
 from ops.native.door import address
@@ -17,7 +18,7 @@ from ops.native.processor import has
 from ops.native.records import pack_args
 from ops.quantised.args import CONV_ARGS, COPY_LINES, COPY_PIXELS
 from ops.quantised.conv_blocks import INT32
-from ops.quantised.nhwc_shapes import BIAS, FACTOR, RESIDUAL, W, bounds_of, case_of, dense_parameters
+from ops.quantised.nhwc_shapes import BIAS, FACTOR, RESIDUAL, W, bounds_of, dense_parameters
 from ops.quantised.nhwc_source import QUAD, Source, as_runs, flip_of, source_of, x_zero
 from ops.quantised.params import SINGLE
 from ops.schema.backends import NUMBA

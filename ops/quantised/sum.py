@@ -10,7 +10,8 @@ from math import inf
 import numpy as np
 from attrs import frozen
 
-from ops.common.elementwise import flops_per_element, over_any_like_output, require_dtype
+from ops.common.costs import flops_per_element, flops_per_input_element
+from ops.common.elementwise import require_dtype
 from ops.common.thunks import in_turn
 from ops.native.call import native_call
 from ops.native.door import address
@@ -18,7 +19,7 @@ from ops.quantised.args import ADD_ARGS
 from ops.quantised.params import BYTES, PIECE, SINGLE, ends, pieces
 from ops.schema.attributes import Attribute, element_type, integer, integers, number
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, unless
+from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_from, unless
 from ops.schema.workspace import bytes_of, carve, prefix
 from ops.tensor.errors import AttributeValueError
 from ops.tensor.limits import constant
@@ -157,7 +158,7 @@ QUANTISED_ADD = OpSchema(
         *(Attribute(f"{n}_factor", number) for n in "ab"),
         *QUANTISED_ATTRIBUTES,
     ),
-    overwrites=over_any_like_output,
+    overwrites=overwrites_from(0),
     cost=flops_per_element(6),
     elementwise=True,
 )
@@ -190,10 +191,6 @@ def _bind_mean(call: Binding) -> Thunk:
     )
 
 
-def _mean_cost(signature: Signature) -> Cost:
-    return Cost(signature.x.size, signature.x.nbytes + signature.y.nbytes)
-
-
 QUANTISED_MEAN = OpSchema(
     name="quantised_mean",
     summary="round(sum of x - x_zero over axes, which stay as 1, * factor) + y_zero; factor includes 1 / count.",
@@ -205,6 +202,6 @@ QUANTISED_MEAN = OpSchema(
         Attribute("factor", number),
         *QUANTISED_ATTRIBUTES,
     ),
-    cost=_mean_cost,
+    cost=flops_per_input_element(1),
 )
 OPS = (QUANTISED_ADD, QUANTISED_MEAN)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ops.common.elementwise import over_any_like_output, require_dtype
+from ops.common.elementwise import require_dtype
 from ops.common.thunks import in_turn
 from ops.native.call import native_call
 from ops.native.door import address
@@ -14,7 +14,7 @@ from ops.quantised.args import LOOK_UP_ARGS
 from ops.quantised.params import BYTES, PIECE, ends, pieces
 from ops.schema.attributes import Attribute, element_type, integers
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_from
 from ops.schema.workspace import carve, dense_bytes, prefix
 from ops.tensor.errors import AttributeValueError
 from ops.tensor.spec import Array, TensorSpec
@@ -86,10 +86,6 @@ def _bind_native(call: Binding) -> Thunk:
     )
 
 
-def _cost(signature: Signature) -> Cost:
-    return Cost(signature.x.size, signature.x.nbytes + signature.y.nbytes)
-
-
 LOOK_UP = OpSchema(
     name="look_up",
     summary="The entry of a table of 256 values for each value of x.",
@@ -99,8 +95,7 @@ LOOK_UP = OpSchema(
         Kernel("numpy", _bind, _workspace),
     ),
     attributes=(Attribute("table", _entries), Attribute("to", element_type, np.dtype("uint8"))),
-    overwrites=over_any_like_output,
-    cost=_cost,
+    overwrites=overwrites_from(0),
     elementwise=True,
 )
 OPS = (LOOK_UP,)

@@ -7,8 +7,8 @@ import numpy as np
 
 from ops.common.apply import V, apply1
 from ops.common.blocks import BLOCK_BYTES, blocks
+from ops.common.costs import flops_per_input_element
 from ops.common.elementwise import require_dtype
-from ops.common.fold import fold_cost
 from ops.common.thunks import in_turn
 from ops.reduce.arg_compiled import search_kernel
 from ops.schema.attributes import Attribute, flag, integer
@@ -103,7 +103,7 @@ def _arg(name: str, search: Search, summary: str) -> OpSchema:
             Attribute("keepdims", flag, True),
             Attribute("select_last_index", flag, False),
         ),
-        cost=fold_cost,
+        cost=flops_per_input_element(1),
         summary=summary,
     )
 

@@ -5,13 +5,14 @@ save one exp an element and no byte: they would take the place of the logits fro
 follow each other; and a loss that nobody differentiates would have written them for nothing.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, cast
 
 import numpy as np
 
 from ops.common.apply import Operand, V, apply1
+from ops.common.costs import flops_per_input_element
 from ops.common.indices import check_index_dtype
 from ops.common.thunks import in_turn
 from ops.reduce.loss_boxes import LossCase, LossPart, loss_parts
@@ -21,7 +22,6 @@ from ops.schema.backward import Backward, Terms
 from ops.schema.schema import (
     Attrs,
     Binding,
-    Cost,
     Kernel,
     OpSchema,
     Signature,
@@ -164,13 +164,6 @@ def _bind_gradient(call: Binding) -> Thunk:
     return in_turn(*steps)
 
 
-def _cost(passes: int) -> Callable[[Signature], Cost]:
-    def cost(signature: Signature) -> Cost:
-        return Cost(passes * signature.x.size, signature.nbytes)
-
-    return cost
-
-
 def _gradient(b: Backward) -> Terms:
     return b.terms(lambda: b.apply1(SOFTMAX_CROSS_ENTROPY_GRADIENT, b.x, b.inputs[1], b.dy, **b.attrs))
 
@@ -182,7 +175,7 @@ SOFTMAX_CROSS_ENTROPY = OpSchema(
     kernels=(Kernel("boxes", _bind, _workspace, contiguous=all_contiguous),),
     arity=(2, 2),
     attributes=_ATTRIBUTES,
-    cost=_cost(5),
+    cost=flops_per_input_element(5),
     gradient=_gradient,
 )
 SOFTMAX_CROSS_ENTROPY_GRADIENT = OpSchema(
@@ -193,7 +186,7 @@ SOFTMAX_CROSS_ENTROPY_GRADIENT = OpSchema(
     arity=(3, 3),
     attributes=_ATTRIBUTES,
     overwrites=overwrites_first,
-    cost=_cost(7),
+    cost=flops_per_input_element(7),
 )
 OPS = (SOFTMAX_CROSS_ENTROPY, SOFTMAX_CROSS_ENTROPY_GRADIENT)
 

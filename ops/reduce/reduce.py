@@ -10,12 +10,12 @@ from attrs import frozen
 
 from ops.common.apply import V, apply1
 from ops.common.blocks import Index, working_dtype
+from ops.common.costs import flops_per_input_element
 from ops.common.elementwise import Dtypes, require_dtype
 from ops.common.fold import (
     ATTRIBUTES,
     Fold,
     Load,
-    fold_cost,
     fold_scratch,
     kept_shape,
     mapped,
@@ -58,7 +58,9 @@ def _reduction(
         return (reduced_spec(inputs[0], attrs),)
 
     kernels = (*vector, kernel)
-    return OpSchema(name, infer, kernels, attributes=ATTRIBUTES, cost=fold_cost, summary=summary, gradient=gradient)
+    return OpSchema(
+        name, infer, kernels, attributes=ATTRIBUTES, cost=flops_per_input_element(1), summary=summary, gradient=gradient
+    )
 
 
 def _extreme(function: np.ufunc, empty: Callable[[np.dtype[Any]], Array]) -> Kernel:

@@ -9,9 +9,9 @@ from ops.native.door import address
 from ops.native.records import join_args, pack_args
 from ops.reduce.args import AS_IS, REDUCE
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless
+from ops.schema.schema import Binding, Kernel, Thunk
 from ops.tensor.spec import Array
-from ops.vector.rows import all_single, neighbours, rows_args
+from ops.vector.rows import neighbours, not_single_elements, rows_args
 
 _MODULE = "ops.reduce.reduce_code"
 _Dim = tuple[int, int, bool]
@@ -48,13 +48,6 @@ def _bind(kind: int, end: int, call: Binding) -> Thunk:
     return Native((Step(address(_MODULE, function), args),), (x, y))
 
 
-def _has_elements(signature: Signature) -> bool:
-    return all_single(signature) and signature.x.size > 0
-
-
-_not_elements = unless(_has_elements, "not float32, or no elements")
-
-
 def reduce_kernel(kind: int, end: int = AS_IS) -> Kernel:
     """Returns the compiled kernel of such a fold and end (ops.reduce.args)."""
-    return Kernel("vector", partial(_bind, kind, end), reads=neighbours, unsupported=_not_elements, backend=NUMBA)
+    return Kernel("vector", partial(_bind, kind, end), reads=neighbours, unsupported=not_single_elements, backend=NUMBA)

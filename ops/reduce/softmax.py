@@ -5,13 +5,14 @@ from functools import partial
 import numpy as np
 
 from ops.common.apply import V, apply1
+from ops.common.costs import flops_per_input_element
 from ops.common.thunks import nothing
 from ops.common.tiling import axis_stripes
 from ops.reduce.softmax_compiled import softmax_kernel
 from ops.reduce.softmax_gradients import LOG_SOFTMAX_GRADIENT, SOFTMAX_GRADIENT, row_spec
 from ops.schema.attributes import Attribute, integer
 from ops.schema.backward import Backward, Terms
-from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
+from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.errors import DtypeError
 from ops.tensor.spec import FLOATS, normalize_axis
@@ -68,10 +69,6 @@ def _log_softmax(call: Binding) -> Thunk:
     return run
 
 
-def _cost(signature: Signature) -> Cost:
-    return Cost(5 * signature.x.size, signature.x.nbytes + signature.y.nbytes)
-
-
 def _gradient(b: Backward) -> Terms:
     return (b.apply1(SOFTMAX_GRADIENT, b.dy, b.y, **b.attrs),)
 
@@ -81,7 +78,12 @@ def _log_gradient(b: Backward) -> Terms:
 
 
 _along_axis = partial(
-    OpSchema, infer=_infer, attributes=(_AXIS,), overwrites=overwrites_first, cost=_cost, stripes=axis_stripes
+    OpSchema,
+    infer=_infer,
+    attributes=(_AXIS,),
+    overwrites=overwrites_first,
+    cost=flops_per_input_element(5),
+    stripes=axis_stripes,
 )
 SOFTMAX = _along_axis(
     name="softmax",

@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 
 from ops.common.blocks import BLOCK_BYTES, blocks
+from ops.common.costs import flops_per_input_element
 from ops.common.elementwise import require_one_dtype
 from ops.common.thunks import in_turn, nothing
 from ops.schema.attributes import Attribute, integer
@@ -12,7 +13,6 @@ from ops.schema.backward import Backward, Tensor, Terms
 from ops.schema.schema import (
     Attrs,
     Binding,
-    Cost,
     Kernel,
     OpSchema,
     Signature,
@@ -139,11 +139,7 @@ def _log_softmax_again(b: Backward) -> Terms:
     )
 
 
-def _cost(signature: Signature) -> Cost:
-    return Cost(4 * signature.y.size, 3 * signature.y.nbytes)
-
-
-_of_two = partial(OpSchema, infer=_infer, arity=(2, 2), attributes=(_AXIS,), cost=_cost)
+_of_two = partial(OpSchema, infer=_infer, arity=(2, 2), attributes=(_AXIS,), cost=flops_per_input_element(4))
 SOFTMAX_GRADIENT = _of_two(
     name="softmax_gradient",
     summary="y * (dy - sum(dy * y)) along `axis`.",

@@ -145,6 +145,16 @@ def overwrites_either(_: Signature) -> tuple[Overwrite, ...]:
     return (Overwrite(0, 0), Overwrite(0, 1))
 
 
+def overwrites_from(first: int) -> Callable[[Signature], tuple[Overwrite, ...]]:
+    """Returns a schema's `overwrites`: the output may take the bytes of inputs from `first` on that have its spec."""
+
+    def overwrites(signature: Signature) -> tuple[Overwrite, ...]:
+        inputs = enumerate(signature.inputs[first:], first)
+        return tuple(Overwrite(0, i) for i, spec in inputs if spec == signature.y)
+
+    return overwrites
+
+
 def no_views(_: Layout, signature: Signature) -> tuple[Layout | None, ...]:
     """Declares no view, for operators whose outputs have bytes of their own."""
     return (None,) * len(signature.outputs)

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from attrs import frozen
 
 from ops.common.apply import Operand, V, apply1
-from ops.common.view_rules import copy_cost
+from ops.common.costs import copy_cost
 from ops.index.gather_gradient import GATHER_GRADIENT
 from ops.movement.copies import Move
 from ops.movement.kernels import movement

@@ -11,6 +11,11 @@ CACHE_LINE = 64
 """Bytes of a line of the processor's cache: kernels read whole lines, so that arrays begin at a line."""
 
 
+def address_of(array: Array) -> int:
+    """Returns the address of the first element."""
+    return int(array.__array_interface__["data"][0])
+
+
 @lru_cache(maxsize=4096)
 def dense_strides(shape: Shape, itemsize: int) -> tuple[int, ...]:
     """Returns the byte strides of a dense tensor in C order."""

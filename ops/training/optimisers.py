@@ -11,13 +11,13 @@ import numpy as np
 from attrs import frozen
 
 from ops.common.blocks import BLOCK_BYTES
+from ops.common.costs import flops_per_input_element
 from ops.common.elementwise import Dtypes, require_dtype, require_one_dtype
 from ops.common.thunks import in_turn
 from ops.schema.attributes import Attribute, flag, number
 from ops.schema.schema import (
     Attrs,
     Binding,
-    Cost,
     Kernel,
     OpSchema,
     Overwrite,
@@ -190,13 +190,6 @@ def _overwrites(signature: Signature) -> tuple[Overwrite, ...]:
     return (Overwrite(0, 0), *(Overwrite(i, i + 1) for i in state))
 
 
-def _cost(flops: int) -> Callable[[Signature], Cost]:
-    def cost(signature: Signature) -> Cost:
-        return Cost(flops * signature.x.size, sum(s.nbytes for s in signature.inputs + signature.outputs))
-
-    return cost
-
-
 def _step(name: str, passes: Passes, summary: str, *, state: int, scalars: int = 1, **defaults: Any) -> OpSchema:
     compute = _adam_numbers if scalars > 1 else _rate
     count = 2 + state + scalars
@@ -207,7 +200,7 @@ def _step(name: str, passes: Passes, summary: str, *, state: int, scalars: int =
         (count, count),
         tuple(Attribute(n, flag if isinstance(v, bool) else number, v) for n, v in defaults.items()),
         overwrites=_overwrites,
-        cost=_cost(3 + 6 * state),
+        cost=flops_per_input_element(3 + 6 * state),
         gradient=zero_gradient,
         summary=summary,
     )

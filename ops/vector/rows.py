@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from ops.native.records import join_args, pack_args
-from ops.schema.schema import Signature
+from ops.schema.schema import Signature, unless
 from ops.tensor.layout import Layout
 from ops.tensor.spec import Array, Shape
 from ops.vector.args import ROWS
@@ -22,6 +22,14 @@ def neighbours(layout: Layout) -> bool:
 def all_single(signature: Signature) -> bool:
     """Returns whether all inputs and outputs are float32."""
     return all(s.dtype == SINGLE for s in (*signature.inputs, *signature.outputs))
+
+
+def _has_elements(signature: Signature) -> bool:
+    return all_single(signature) and signature.x.size > 0
+
+
+not_single_elements = unless(_has_elements, "not float32, or no elements")
+"""The reason against kernels that divide by the number of elements, or begin with the first one."""
 
 
 @frozen(eq=False)

@@ -10,8 +10,9 @@ from engine.graph.operator import Operator
 from engine.graph.var import Var
 from engine.passes.base import RulePass
 from engine.passes.edit import Edit
+from ops.common.epilogue import RESIDUAL
 from ops.convolution.conv import CONV
-from ops.convolution.fused import FUSED_CONV, RESIDUAL, pays
+from ops.convolution.fused import FUSED_CONV, pays
 from ops.convolution.nhwc import NHWC_CONV
 from ops.elementwise.activation import CLIP, LEAKY_RELU, RELU
 from ops.elementwise.binary import ADD

@@ -19,11 +19,12 @@ from engine.passes.edit import Edit
 from engine.passes.fuse.conv import activation_attributes
 from engine.passes.permutation import permutation
 from engine.passes.recognise.formulas import writers
+from ops.common.epilogue import BIAS, RESIDUAL
 from ops.elementwise.binary import ADD, DIV, MUL
 from ops.elementwise.smooth import GELU, SWISH
 from ops.elementwise.variadic import SUM
 from ops.movement.views import TRANSPOSE
-from ops.products.case import BIAS, RESIDUAL, is_mild
+from ops.products.case import is_mild
 from ops.products.fused import FUSED_MATMUL
 from ops.products.gemm import GEMM
 from ops.products.matmul import MATMUL

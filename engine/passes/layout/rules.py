@@ -12,8 +12,9 @@ from engine.passes.edit import Edit
 from engine.passes.fold.affine import affine
 from engine.passes.layout.movement_rules import MOVEMENT_RULES
 from engine.passes.layout.nhwc_form import NhwcForm, Rule, has_channels, is_image, nhwc_perm
+from ops.common.epilogue import RESIDUAL
 from ops.convolution.conv import CONV
-from ops.convolution.fused import FUSED_CONV, RESIDUAL
+from ops.convolution.fused import FUSED_CONV
 from ops.convolution.nhwc import NHWC_CONV
 from ops.convolution.nhwc_transpose import NHWC_CONV_TRANSPOSE
 from ops.convolution.transpose import CONV_TRANSPOSE

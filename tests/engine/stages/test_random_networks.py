@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import engine
 from engine import Executable
 from engine.stages.stage_runner import StageRunner
-from engine.system.arrays import address
+from ops.tensor.layout import address_of
 from ops.tensor.spec import Array
 from tests.helpers.graphs.random_graphs import seeded
 from tests.helpers.graphs.staged_executors import in_segments, staged
@@ -37,7 +37,7 @@ def check_addresses(exe: Executable) -> None:
         assert isinstance(runner, StageRunner)
         for name in left.keys() & stage.plan.lowered.inputs.keys():
             here = runner.array(stage.plan.lowered.inputs[name])
-            assert address(here) == address(left[name]) or not here.size
+            assert address_of(here) == address_of(left[name]) or not here.size
             assert here.shape == left[name].shape and here.dtype == left[name].dtype
         assert stage.number == 1 or set(stage.plan.lowered.inputs) <= left.keys()
         left = {name: runner.array(value) for name, value in stage.plan.lowered.outputs.items()}

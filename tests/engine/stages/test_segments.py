@@ -12,8 +12,7 @@ import ops
 from engine import Graph
 from engine.planning.reserved import BOUNDARY_BYTES
 from engine.stages.segments import Memory, ReservedMemory, Segments, machine_bytes, new_memory
-from engine.system.arrays import address
-from ops.tensor.layout import Layout
+from ops.tensor.layout import Layout, address_of
 from ops.tensor.spec import Array, TensorSpec
 
 BYTE = np.dtype(np.uint8)
@@ -47,7 +46,7 @@ def test_segments_keep_their_bytes_while_they_grow(memory: Memory, steps: list[i
         kept.append((low, count, i + 1, array, memory.relocations))
         for at, length, number, held, moves in kept:
             again = piece(memory, at, length, stride)
-            assert address(again) == address(held) and moves == memory.relocations
+            assert address_of(again) == address_of(held) and moves == memory.relocations
             assert (again == number).all() and memory.contains(again)
 
 
@@ -61,7 +60,7 @@ def test_addresses_are_as_aligned_as_offsets_in_every_segment(alignment: int) ->
         if low in (640, 640 + 4 * alignment):
             continue  # a boundary
         array = memory.view(Layout.dense(TensorSpec((64,), BYTE), low), BYTE)
-        assert address(array) % alignment == 0
+        assert address_of(array) % alignment == 0
 
 
 def test_segments_become_one_when_nothing_is_alive() -> None:
@@ -93,7 +92,7 @@ def test_memory_is_reserved_where_the_system_gives_addresses() -> None:
     assert isinstance(new_memory(0, 64), ReservedMemory)
     for alignment in (64, mmap.PAGESIZE, 2**20):
         memory = new_memory(0, alignment)
-        assert isinstance(memory, ReservedMemory) and address(memory.bytes) % alignment == 0
+        assert isinstance(memory, ReservedMemory) and address_of(memory.bytes) % alignment == 0
     assert not new_memory(2**20, 64).contains(np.empty(8))
 
 

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.common.blocks import Block, blocked, blocks
-from ops.common.elementwise import broadcast, over_any_like_output
+from ops.common.elementwise import broadcast
 from ops.common.thunks import in_turn
-from ops.schema.schema import OpSchema, evaluate
+from ops.schema.schema import OpSchema, evaluate, overwrites_from
 from ops.tensor.spec import FLOATS
 from tests.helpers.ops.kernel_checks import check_kernels, check_no_allocation, same
 
@@ -54,7 +54,7 @@ MEAN_SQUARE = OpSchema(
     broadcast(FLOATS),
     (blocked(_mean_square, temporaries=2),),
     (2, 2),
-    overwrites=over_any_like_output,
+    overwrites=overwrites_from(0),
 )
 
 
