@@ -52,6 +52,15 @@ def test_paths_and_modules_that_a_page_names_exist(page: Path) -> None:
     assert [name for name in _MODULE.findall(text) if not is_there(name)] == []
 
 
+def test_a_page_of_the_internals_names_every_room() -> None:
+    text = "".join(page.read_text() for page in (ROOT / "docs" / "internals").glob("*.md"))
+    rooms = [
+        room.parent for package in ("ops", "engine", "allocator") for room in (ROOT / package).glob("*/__init__.py")
+    ]
+    assert len(rooms) > 40
+    assert not [str(room) for room in rooms if f"`{room.relative_to(ROOT)}/`" not in text]
+
+
 def is_there(dotted: str) -> bool:
     """Returns whether a name of our packages is a module, or is defined in one."""
     module, *rest = dotted.split(".")
