@@ -1,7 +1,8 @@
-"""Times networks here and in onnxruntime, in turn, in one process: float32, batch 1, on so many threads each.
+"""Times networks here and in onnxruntime, in turn, in one process: batch 1, on the same number of threads each.
 
-    python -m tools.bench_run [--networks resnet50 encoder] [--backend numba onednn] [--threads 1 2] [-o FILE.json]
+    python -m tools.bench_run [--networks resnet50 encoder] [--threads 1 2] [-o FILE.json]
 
+What is measured is the default of `engine.compile`, unless --optimise or --backend ask for something else.
 Both engines take turns in small groups of runs, so that both see the same clock and the same neighbours. The first run
 of a group is not counted: it finds the other's weights in the caches. onnxruntime's threads wait for work in a loop for
 some milliseconds after a run; in front of each group the process sleeps longer than that, so that they sleep too.
@@ -20,7 +21,7 @@ from typing import Any
 
 from allocator.io.files import write_whole
 from allocator.progress import each
-from engine.api import Executable, compile_graph
+from engine.api import Executable, PlanOptions, compile_graph
 from engine.cli.comparison import seconds
 from engine.cli.oracle import largest_difference, onnxruntime_runner
 from engine.cli.progress import add_quiet, progress_shown
@@ -31,7 +32,9 @@ from tools.benchmark_tables import markdown, runs_table
 from tools.onnxruntime_arena import onnxruntime_activations
 from tools.run_networks import NETWORKS, loaded, network_file
 
-BACKENDS = ("numba", "onednn", "numpy", "auto")
+DEFAULT = "default"
+"""In place of a back-end or a level: the option is left out."""
+BACKENDS = (DEFAULT, "numba", "onednn", "numpy", "auto")
 GROUP, PAUSE = 4, 0.03
 """Counted runs of one engine in a row, and seconds of sleep in front of them."""
 TOLERANCE = 1e-3
@@ -56,19 +59,21 @@ def main(argv: Sequence[str] | None = None) -> int:
 def time_network(path: Path, arguments: Namespace) -> Iterator[Row]:
     """Times a network. Yields a row for each back-end and number of threads."""
     graph, feeds = loaded(path)
-    better = optimise(graph, arguments.optimise)
+    if arguments.optimise is not None:
+        graph = optimise(graph, arguments.optimise)
     arena = onnxruntime_activations(path)
     theirs_of = {threads: onnxruntime_runner(path, feeds, threads) for threads in arguments.threads}
     for backend in arguments.backend:
         for threads in arguments.threads:
             with limit_threads(threads):
-                ours = compile_graph(better, backend=backend, threads=threads)
+                options = PlanOptions() if backend == DEFAULT else PlanOptions(backend=backend)
+                ours = compile_graph(graph, threads=threads, **options)
                 times = _timed(ours, feeds, theirs_of[threads], arguments.runs)
             yield {
                 "network": path.stem,
                 "backend": backend,
                 "threads": threads,
-                "optimise": arguments.optimise,
+                "optimise": DEFAULT if arguments.optimise is None else arguments.optimise,
                 "arena_bytes": ours.arena_bytes,
                 "packed_bytes": ours.packed_bytes,
                 "onnxruntime_planned_bytes": arena.planned,
@@ -118,9 +123,9 @@ def _arguments(argv: Sequence[str] | None) -> Namespace:
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("--networks", nargs="+", choices=tuple(NETWORKS), default=tuple(NETWORKS), metavar="NAME")
     parser.add_argument("--model", nargs="+", type=Path, help="ONNX files of fixed shapes instead")
-    parser.add_argument("--backend", nargs="+", choices=BACKENDS, default=("numba", "onednn"), help="of ours")
+    parser.add_argument("--backend", nargs="+", choices=BACKENDS, default=(DEFAULT,), help="of ours")
     parser.add_argument("--threads", nargs="+", type=int, default=(1, 2), help="of both (default 1 2)")
-    parser.add_argument("--optimise", type=int, choices=LEVELS, default=max(LEVELS), help="of ours (default: the most)")
+    parser.add_argument("--optimise", type=int, choices=LEVELS, help="of ours (default: that of engine.compile)")
     parser.add_argument("--runs", type=int, default=24, help="counted runs of each (default 24)")
     parser.add_argument("-o", "--output", type=Path, help="write JSON")
     add_quiet(parser)

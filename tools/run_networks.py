@@ -11,15 +11,20 @@ from attrs import frozen
 
 from allocator.io.files import write_whole
 from allocator.progress import Activity
+from engine import zoo
 from engine.cli.options.models import light_model, random_feeds
 from engine.graph.graph import Graph
 from engine.onnx.file import read_model
 from engine.onnx.library import ModelProto
 from engine.onnx.load import load_onnx
 from engine.onnx.seeded import seed_weights
-from engine.zoo import resnet18
 from ops.tensor.spec import Array
-from tools.written_networks import encoder, mobilenet_v2
+from tools.networks.convnext import convnext_atto
+from tools.networks.crnn import crnn
+from tools.networks.detector import detector
+from tools.networks.inverted_residuals import efficientnet_b0, mobilenet_v2
+from tools.networks.transformers import encoder, vit_tiny
+from tools.networks.unet import unet
 
 FOLDER = Path("out/networks")
 
@@ -37,10 +42,10 @@ def _light(name: str) -> ModelProto:
     return read_model(light_model(name)).proto
 
 
-def _quantised() -> ModelProto:
-    """Quantises ResNet-18 of the zoo by onnxruntime: codes and pairs of Q and DQ, a scale for each output channel."""
+def _quantised(network: Callable[[], Graph]) -> ModelProto:
+    """Quantises a network of the zoo by onnxruntime: codes and pairs of Q and DQ, a scale for each output channel."""
     with TemporaryDirectory() as folder:
-        path = import_module("tests.helpers.onnx.quantised_models").quantised_model(resnet18(), Path(folder))
+        path = import_module("tests.helpers.onnx.quantised_models").quantised_model(network(), Path(folder))
         return read_model(path).proto
 
 
@@ -57,8 +62,17 @@ NETWORKS: Mapping[str, Network] = MappingProxyType(
         "squeezenet": _from_onnx("squeezenet", "SqueezeNet"),
         "densenet121": _from_onnx("densenet121", "DenseNet121"),
         "shufflenet": _from_onnx("shufflenet", "ShuffleNet"),
+        "efficientnet_b0": Network("EfficientNet-B0", efficientnet_b0),
+        "crnn": Network("CRNN, a text recogniser", crnn),
+        "unet": Network("U-Net, 256 x 256", unet),
+        "detector": Network("Tiny YOLOv3 with NonMaxSuppression", detector, has_weights=True),
         "encoder": Network("encoder, 6 x 384, sequence 128", encoder),
-        "resnet18_int8": Network("ResNet-18 in int8 (QDQ)", _quantised, has_weights=True),
+        "vit_tiny": Network("ViT-tiny", vit_tiny),
+        "convnext_atto": Network("ConvNeXt-atto", convnext_atto),
+        "resnet18_int8": Network("ResNet-18 in int8 (QDQ)", partial(_quantised, zoo.resnet18), has_weights=True),
+        "mobilenet_v2_int8": Network(
+            "MobileNet v2 in int8 (QDQ)", partial(_quantised, zoo.mobilenet_v2), has_weights=True
+        ),
     }
 )
 

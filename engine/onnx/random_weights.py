@@ -72,6 +72,11 @@ def _gemm_fan(shape: Shape, operator: Operator) -> int:
     return shape[1] if operator.attrs["trans_b"] else shape[0]
 
 
+def _gate_fan(shape: Shape, _: Operator) -> int:
+    """Returns twice the inputs of a gate: half of He's variance, as gates follow no ReLU."""
+    return 2 * shape[-1]
+
+
 def _left_fan(shape: Shape, _: Operator) -> int:
     return shape[-1]
 
@@ -82,6 +87,7 @@ def _right_fan(shape: Shape, _: Operator) -> int:
 
 _NOTHING = WeightRole({})
 _NORM = WeightRole({1: _scale, 2: _shift})
+_RECURRENT = WeightRole({1: _he(_gate_fan), 2: _he(_gate_fan), 3: _shift})
 ROLES: Mapping[str, WeightRole] = MappingProxyType(
     {
         "conv": WeightRole({1: _he(_conv_fan), 2: _shift}, weights=1),
@@ -93,6 +99,9 @@ ROLES: Mapping[str, WeightRole] = MappingProxyType(
         "instance_norm": _NORM,
         "group_norm": _NORM,
         "rms_norm": _NORM,
+        "rnn": _RECURRENT,
+        "gru": _RECURRENT,
+        "lstm": _RECURRENT,
         "prelu": WeightRole({1: _slope}),
         "mul": WeightRole({0: _scale, 1: _scale}),
         "add": WeightRole({0: _shift, 1: _shift}),

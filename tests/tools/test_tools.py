@@ -2,14 +2,17 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from allocator.bounds import profile
 from allocator.solvers import STRATEGIES
+from engine.api import Executable, compile_graph
 from engine.cli.main import main as arenaplan
 from engine.cli.options.models import light_model
+from engine.graph.graph import Graph
 from engine.text.errors import ModelError
 from tests.helpers.cli.cli_checks import BUFFERS
 from tests.helpers.onnx.saved_models import save_perceptron
@@ -54,6 +57,24 @@ def test_the_benchmark_times_both_engines_in_turn(model: Path, tmp_path: Path, c
     # the product before the bias is 4 x 16 floats, which onnxruntime rounds up to what it aligns
     assert 0 < row["onnxruntime_planned_bytes"] + row["onnxruntime_besides_bytes"] <= 4096
     assert "| perceptron | numpy | 1 |" in capsys.readouterr().out
+
+
+def test_the_benchmark_without_options_times_the_default(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("onnxruntime")
+    options: list[dict[str, Any]] = []
+
+    def compiled(graph: Graph, **asked: Any) -> Executable:
+        options.append(asked)
+        return compile_graph(graph, **asked)
+
+    monkeypatch.setattr(bench_run, "compile_graph", compiled)
+    output = tmp_path / "bench.json"
+    assert bench_run.main(["--model", str(model), "--threads", "1", "--runs", "1", "--quiet", "-o", str(output)]) == 0
+    assert options == [{"threads": 1}]
+    (row,) = json.loads(output.read_text())["rows"]
+    assert (row["backend"], row["optimise"]) == ("default", "default")
 
 
 def test_groups_of_runs_take_turns() -> None:

@@ -85,6 +85,23 @@ def test_every_weight_is_random_and_of_the_right_scale() -> None:
     assert 0.05 < weights["w"].std() < 0.5
 
 
+def test_recurrent_layers_get_random_gates_and_keep_their_initial_states() -> None:
+    ones = {"w": (1, 32, 16), "r": (1, 32, 8), "b": (1, 64), "h": (1, 1, 8), "c": (1, 1, 8)}
+    proto = model(
+        [node("LSTM", ["x", "w", "r", "b", "", "h", "c"], ["y"], hidden_size=8)],
+        [value("x", (20, 1, 16))],
+        initializers={name: np.ones(shape, np.float32) for name, shape in ones.items()},
+    )
+    seeded = seed_weights(proto)
+    weights = _weights(seeded)
+    for name in ("w", "r", "b"):
+        assert len(np.unique(weights[name])) == weights[name].size, name
+    assert (weights["h"] == 1).all() and (weights["c"] == 1).all()
+    x = np.random.default_rng(0).standard_normal((20, 1, 16)).astype(np.float32)
+    (y,) = run_ours(seeded, {"x": x})
+    assert 0.1 < y.std() < 0.6  # gates that are neither closed nor saturated
+
+
 def test_normalized_activations_have_the_statistics_of_the_layer() -> None:
     proto = seed_weights(_layers())
     weights = _weights(proto)
