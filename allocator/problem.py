@@ -23,6 +23,11 @@ NO_CAPACITY = 2**63 - 1
 _TOO_MANY_BYTES = 2.0**62
 
 
+def align_up(offset: int, alignment: int) -> int:
+    """Returns the smallest multiple of `alignment` that is not below `offset`."""
+    return -(-offset // alignment) * alignment
+
+
 def column(values: Any) -> Column:
     """Returns a read-only int64 column with its own memory."""
     array = np.array(values, dtype=np.int64).reshape(-1)

@@ -9,7 +9,7 @@ from allocator.cliques.aligned import cells
 from allocator.cliques.clique import Clique
 from allocator.cliques.feasible import FeasibleOffsets
 from allocator.cliques.subset_sum import largest_sum, smallest_sum
-from allocator.problem import FREE
+from allocator.problem import FREE, align_up
 
 Slot = tuple[int, int]
 Mask = npt.NDArray[np.bool_]
@@ -59,7 +59,7 @@ def _bytes_needed(free: Clique, slots: tuple[Slot, ...], may_lie: Mask, cell: in
     is_loose = not is_at_edge.all()
     filled = 0
     for (low, high), here in zip(slots[:-1], may_lie[:-1], strict=True):
-        room = max(high - _edge(low, cell) + unused, high - low if is_loose else 0, 0)
+        room = max(high - align_up(low, cell) + unused, high - low if is_loose else 0, 0)
         filled += largest_sum(count[here].tolist(), room // cell, work)
     is_high = ~may_lie[:-1].any(axis=0)
     high_count = int(count[is_high].sum())
@@ -67,10 +67,5 @@ def _bytes_needed(free: Clique, slots: tuple[Slot, ...], may_lie: Mask, cell: in
     if not above:
         return 0
     top = slots[-1][0]
-    needed = _edge(top, cell) + above * cell - unused
+    needed = align_up(top, cell) + above * cell - unused
     return (min(needed, top + above * cell) if is_loose else needed) + int(free.tail.min())
-
-
-def _edge(offset: int, cell: int) -> int:
-    """Returns the first edge of a cell that is not below an offset."""
-    return -(-offset // cell) * cell

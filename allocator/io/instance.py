@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from attrs import evolve, field, frozen
+from attrs import Factory, evolve, field, frozen
 
 from allocator.errors import FormatError, ProblemError, UnsupportedProblemError
 from allocator.problem import FREE, Column, Problem, column
@@ -33,6 +33,10 @@ class Gaps:
         return len(self.chunk)
 
 
+def _all_free(instance: "Instance") -> Column:
+    return np.full(len(instance.problem), FREE)
+
+
 @frozen(eq=False)
 class Instance:
     """Chunk i is called ids[i] and lies at offset[i], where the file says so, else FREE.
@@ -43,17 +47,9 @@ class Instance:
 
     problem: Problem
     ids: tuple[str, ...] = field(converter=_names)
-    offset: Column = field(converter=column)
-    hint: Column = field(converter=column)
+    offset: Column = field(default=Factory(_all_free, takes_self=True), converter=column)
+    hint: Column = field(default=Factory(_all_free, takes_self=True), converter=column)
     gaps: Gaps = Gaps()
-
-    @offset.default
-    def _lies_nowhere(self) -> Column:
-        return np.full(len(self.problem), FREE)
-
-    @hint.default
-    def _likes_nothing(self) -> Column:
-        return np.full(len(self.problem), FREE)
 
     @property
     def arena_bytes(self) -> int:

@@ -18,8 +18,7 @@ from allocator.derive.users import Users
 from allocator.parts import part_of
 from allocator.policies.base import Solve, Waits
 from allocator.policies.clocks import lifetimes_by, spans
-from allocator.problem import Bound, Column, Plan, Problem, column
-from allocator.solvers.base import align_up
+from allocator.problem import Bound, Column, Plan, Problem, align_up, column
 
 
 @frozen(eq=False)

@@ -84,11 +84,6 @@ def unsupported_reason(problem: Problem, solver: Solver) -> str:
     return ""
 
 
-def align_up(offset: int, alignment: int) -> int:
-    """Returns the smallest multiple of `alignment` that is not below `offset`."""
-    return -(-offset // alignment) * alignment
-
-
 def arena_bytes(problem: Problem, offset: Column) -> int:
     """Returns the bytes of the smallest arena that holds all chunks."""
     return int((offset + problem.size)[problem.size > 0].max(initial=0))

@@ -3,8 +3,8 @@
 import numpy as np
 from attrs import frozen
 
-from allocator.problem import FREE, Problem
-from allocator.solvers.base import Answer, SolverOptions, Traits, align_up, without_empty
+from allocator.problem import FREE, Problem, align_up
+from allocator.solvers.base import Answer, SolverOptions, Traits, without_empty
 from allocator.solvers.placing.placement import roots
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from attrs import frozen
 from numpy.lib.stride_tricks import as_strided
 
-from ops.schema.attributes import Attribute, integers, one_of
+from ops.schema.attributes import Attribute, flag, integer, integers, one_of
 from ops.schema.schema import Attrs, Signature
 from ops.tensor.errors import AttributeValueError, ShapeError
 from ops.tensor.spec import Array, Shape, TensorSpec
@@ -22,6 +22,10 @@ DILATIONS = Attribute("dilations", integers, ())
 AUTO_PAD = Attribute("auto_pad", one_of("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"), "NOTSET")
 WINDOW_ATTRIBUTES = (STRIDES, PADS, DILATIONS, AUTO_PAD)
 """Attributes that all operators with windows share; () stands for all ones (pads: all zeros)."""
+CONV_ATTRIBUTES = (*WINDOW_ATTRIBUTES, Attribute("group", integer, 1), Attribute("kernel_shape", integers, ()))
+"""Attributes of convolutions."""
+POOL_ATTRIBUTES = (*WINDOW_ATTRIBUTES, Attribute("kernel_shape", integers), Attribute("ceil_mode", flag, False))
+"""Attributes of pooling."""
 MOST = 2**31 - 1
 """The largest entry of these attributes, and the largest window: so places of taps never overflow 64 bits."""
 

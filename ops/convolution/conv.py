@@ -2,14 +2,13 @@
 
 from ops.common.apply import Operand, V, apply1
 from ops.common.tiling import conv_stripes
-from ops.common.windows import WINDOW_ATTRIBUTES, Sizes, spatial_attributes
+from ops.common.windows import CONV_ATTRIBUTES, Sizes, spatial_attributes
 from ops.convolution.depthwise import DEPTHWISE
 from ops.convolution.gemm import COLUMNS, POINTWISE
 from ops.convolution.gradient import conv_gradient
 from ops.convolution.images import IMAGES
 from ops.convolution.packed import PACKED
 from ops.convolution.shapes import conv_cost, infer_conv
-from ops.schema.attributes import Attribute, integer, integers
 from ops.schema.schema import OpSchema
 from ops.tensor.errors import ShapeError
 
@@ -19,7 +18,7 @@ CONV = OpSchema(
     infer=infer_conv,
     kernels=(PACKED, POINTWISE, DEPTHWISE, IMAGES, COLUMNS),
     arity=(2, 3),
-    attributes=(*WINDOW_ATTRIBUTES, Attribute("group", integer, 1), Attribute("kernel_shape", integers, ())),
+    attributes=CONV_ATTRIBUTES,
     cost=conv_cost,
     gradient=conv_gradient,
     stripes=conv_stripes,

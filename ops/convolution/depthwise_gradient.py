@@ -1,5 +1,7 @@
 """Kernels for the gradients of depthwise convolution in one or two dimensions, and for its transpose."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ops.common.windows import Windows
@@ -7,24 +9,43 @@ from ops.convolution.depthwise import planes_call
 from ops.convolution.shapes import planar
 from ops.native.call import Native
 from ops.native.door import CONTRACT
-from ops.schema.schema import Binding, Thunk
+from ops.schema.backends import NUMBA
+from ops.schema.schema import Binding, Kernel, Signature, Thunk, all_contiguous, unless
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.spec import Array, Shape, TensorSpec, compute_dtype
 
+_REASON = "not one group for each channel, or more than two spatial dimensions, or float16"
 _ANY_ORDER = (*CONTRACT, "reassoc")
 """The sum of a row may have lanes; they are added in the same order in every run."""
 
 
-def scratch_specs(like: TensorSpec, w: Windows) -> tuple[TensorSpec, TensorSpec]:
+def _scratch_specs(like: TensorSpec, w: Windows) -> tuple[TensorSpec, TensorSpec]:
     """Returns the specs of one channel with its padding, and of one channel of dy with rows of that length."""
     pads = zip(w.begins, w.sizes, strict=True)
     padded = planar(tuple(max(b + n, w.reach(a, w.outputs[a])) for a, (b, n) in enumerate(pads)), 1)
     return like.with_shape(padded), like.with_shape((planar(w.outputs, 1)[0], padded[1]))
 
 
-def is_depthwise(x: TensorSpec, group: int, channels: int, w: Windows) -> bool:
-    """Returns whether each channel under the windows has filters of its own, of a type and shape that are compiled."""
-    return 1 < group == channels and w.ndim <= 2 and compute_dtype(x.dtype) == x.dtype and x.size > 0
+def depthwise_kernel(
+    bind: Callable[[Binding, Windows], Thunk], form: Callable[[Signature], tuple[int, int, Windows]]
+) -> Kernel:
+    """Returns the compiled kernel of calls in which each channel under the windows has filters of its own.
+
+    `form` gives the groups, the channels under the windows, and the windows.
+    """
+
+    def supports(signature: Signature) -> bool:
+        (group, channels, w), x = form(signature), signature.x
+        return 1 < group == channels and w.ndim <= 2 and compute_dtype(x.dtype) == x.dtype and x.size > 0
+
+    return Kernel(
+        "depthwise",
+        lambda call: bind(call, form(call.signature)[2]),
+        lambda signature: dense_bytes(*_scratch_specs(signature.x, form(signature)[2])),
+        contiguous=all_contiguous,
+        unsupported=unless(supports, _REASON),
+        backend=NUMBA,
+    )
 
 
 def _flat(array: Array, sizes: Shape) -> Array:
@@ -46,9 +67,6 @@ def bind_depthwise_weights(call: Binding, w: Windows) -> Thunk:
 
 def _gradient(name: str, call: Binding, w: Windows, arrays: tuple[Array, Array, Array, Array]) -> Native:
     """Returns the call for x, weights, bias (any array if it is not read) and y, or their gradients."""
-    return planes_call(name, arrays, carve(call.workspace, *scratch_specs(call.signature.x, w)), w, fastmath=_ANY_ORDER)
-
-
-def scratch_bytes(like: TensorSpec, w: Windows) -> int:
-    """Returns the bytes of the scratch arrays."""
-    return dense_bytes(*scratch_specs(like, w))
+    return planes_call(
+        name, arrays, carve(call.workspace, *_scratch_specs(call.signature.x, w)), w, fastmath=_ANY_ORDER
+    )

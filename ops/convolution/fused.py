@@ -14,12 +14,11 @@ from ops.common.batches import dense_images
 from ops.common.epilogue import FINISH_ATTRIBUTES, RESIDUAL, finish, hold, limits, needs_sums, require_finish
 from ops.common.thunks import in_turn
 from ops.common.tiling import conv_stripes
-from ops.common.windows import WINDOW_ATTRIBUTES
+from ops.common.windows import CONV_ATTRIBUTES
 from ops.convolution.depthwise import bind_depthwise, depthwise_workspace, supports_depthwise
 from ops.convolution.gemm import COLUMNS, POINTWISE, columns, gather, matrix, spans
 from ops.convolution.packed import PACKED, bind_packed
 from ops.convolution.shapes import ConvCase, case_of, conv_cost, infer_conv
-from ops.schema.attributes import Attribute, integer, integers
 from ops.schema.backends import NUMBA
 from ops.schema.schema import (
     Attrs,
@@ -150,12 +149,7 @@ FUSED_CONV = OpSchema(
     infer=_infer,
     kernels=(FUSED_PACKED, FUSED_POINTWISE, FUSED_DEPTHWISE, FUSED_COLUMNS, FUSED_BLOCKS),
     arity=(2, 4),
-    attributes=(
-        *WINDOW_ATTRIBUTES,
-        Attribute("group", integer, 1),
-        Attribute("kernel_shape", integers, ()),
-        *FINISH_ATTRIBUTES,
-    ),
+    attributes=(*CONV_ATTRIBUTES, *FINISH_ATTRIBUTES),
     overwrites=overwrites_from(RESIDUAL),
     cost=conv_cost,
     stripes=conv_stripes,

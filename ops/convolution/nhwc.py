@@ -5,7 +5,7 @@ The output may overwrite the tensor that is added: a residual addition is comput
 
 from ops.common.epilogue import FINISH_ATTRIBUTES, RESIDUAL
 from ops.common.tiling import nhwc_conv_stripes
-from ops.common.windows import WINDOW_ATTRIBUTES
+from ops.common.windows import CONV_ATTRIBUTES
 from ops.convolution.depthwise_tiled import DEPTHWISE_NATIVE
 from ops.convolution.nhwc_depthwise import DEPTHWISE
 from ops.convolution.nhwc_gemm import COLUMNS, POINTWISE
@@ -14,7 +14,6 @@ from ops.convolution.onednn import CONVOLUTION
 from ops.convolution.rows import ROWS
 from ops.convolution.shapes import conv_cost
 from ops.convolution.tiled import TILED
-from ops.schema.attributes import Attribute, integer, integers
 from ops.schema.schema import OpSchema, overwrites_from
 
 NHWC_CONV = OpSchema(
@@ -23,12 +22,7 @@ NHWC_CONV = OpSchema(
     infer=infer_nhwc_conv,
     kernels=(DEPTHWISE_NATIVE, ROWS, TILED, DEPTHWISE, POINTWISE, COLUMNS, CONVOLUTION),
     arity=(2, 4),
-    attributes=(
-        *WINDOW_ATTRIBUTES,
-        Attribute("group", integer, 1),
-        Attribute("kernel_shape", integers, ()),
-        *FINISH_ATTRIBUTES,
-    ),
+    attributes=(*CONV_ATTRIBUTES, *FINISH_ATTRIBUTES),
     overwrites=overwrites_from(RESIDUAL),
     cost=conv_cost,
     stripes=nhwc_conv_stripes,

@@ -16,12 +16,11 @@ from ops.common.windows import tap_range
 from ops.convolution.gemm import COLUMN_BYTES
 from ops.convolution.nhwc_gemm import in_groups
 from ops.convolution.onednn_transpose import NHWC_DECONVOLUTION
-from ops.convolution.transpose_gemm import TRANSPOSE_ATTRIBUTES, infer_transpose
+from ops.convolution.transpose_gemm import TRANSPOSE_ATTRIBUTES, infer_transpose, transpose_cost
 from ops.convolution.transpose_shapes import TransposeCase, transpose_case
 from ops.schema.schema import (
     Attrs,
     Binding,
-    Cost,
     Kernel,
     OpSchema,
     Signature,
@@ -51,12 +50,6 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
 def case_of(signature: Signature) -> TransposeCase:
     """Returns the numbers of an inferred signature."""
     return transpose_case(channels_first(signature.x), signature.inputs[1], signature.attrs)
-
-
-def _cost(signature: Signature) -> Cost:
-    """Returns two operations for each tap."""
-    case = case_of(signature)
-    return Cost(2 * signature.x.size * case.taps * (case.out_channels // case.group), signature.nbytes)
 
 
 def _shape(case: TransposeCase) -> Shape:
@@ -156,6 +149,6 @@ NHWC_CONV_TRANSPOSE = OpSchema(
     kernels=(TAPS, NHWC_DECONVOLUTION),
     arity=(2, 3),
     attributes=TRANSPOSE_ATTRIBUTES,
-    cost=_cost,
+    cost=transpose_cost,
 )
 OPS = (NHWC_CONV_TRANSPOSE,)

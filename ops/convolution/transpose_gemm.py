@@ -14,13 +14,12 @@ import numpy as np
 from ops.common.batches import dense_images
 from ops.common.boxes import Box, boxes
 from ops.common.thunks import in_turn
-from ops.common.windows import WINDOW_ATTRIBUTES, tap_range
-from ops.convolution.depthwise_gradient import bind_depthwise_data, is_depthwise, scratch_bytes
+from ops.common.windows import CONV_ATTRIBUTES, Windows, tap_range
+from ops.convolution.depthwise_gradient import bind_depthwise_data, depthwise_kernel
 from ops.convolution.gemm import COLUMN_BYTES
 from ops.convolution.shapes import check_operands
 from ops.convolution.transpose_shapes import TransposeCase, transpose_case
-from ops.schema.attributes import Attribute, integer, integers
-from ops.schema.backends import NUMBA
+from ops.schema.attributes import Attribute, integers
 from ops.schema.schema import (
     Attrs,
     Binding,
@@ -29,7 +28,6 @@ from ops.schema.schema import (
     Signature,
     Specs,
     Thunk,
-    all_contiguous,
     contiguous_from,
     unless,
 )
@@ -150,9 +148,8 @@ def _packed_specs(signature: Signature) -> Specs:
 
 
 def transpose_cost(signature: Signature) -> Cost:
-    """Returns two operations for each tap."""
-    case = _case(signature)
-    return Cost(2 * signature.x.size * case.taps * (case.out_channels // case.group), signature.nbytes)
+    """Returns two operations for each tap of each pixel of x; the weights are input 1, (C, O / group, kernel...)."""
+    return Cost(2 * signature.x.size * math.prod(signature.inputs[1].shape[1:]), signature.nbytes)
 
 
 def _pointwise(signature: Signature) -> bool:
@@ -199,36 +196,16 @@ COLUMNS = Kernel(
 """Any transposed convolution."""
 
 
-def _depthwise(signature: Signature) -> bool:
+def _form(signature: Signature) -> tuple[int, int, Windows]:
     case = _case(signature)
-    return is_depthwise(signature.x, case.group, case.out_channels, case.windows)
+    return case.group, case.out_channels, case.windows
 
 
-_not_depthwise = unless(_depthwise, "not one group for each channel, or more than two spatial dimensions, or float16")
-
-
-def _bind_depthwise(call: Binding) -> Thunk:
-    return bind_depthwise_data(call, _case(call.signature).windows)
-
-
-def _depthwise_workspace(signature: Signature) -> int:
-    return scratch_bytes(signature.x, _case(signature).windows)
-
-
-DEPTHWISE = Kernel(
-    "depthwise",
-    _bind_depthwise,
-    _depthwise_workspace,
-    contiguous=all_contiguous,
-    unsupported=_not_depthwise,
-    backend=NUMBA,
-)
+DEPTHWISE = depthwise_kernel(bind_depthwise_data, _form)
 """As many groups as channels of the output, in one or two dimensions."""
 TRANSPOSE_KERNELS = (POINTWISE, DEPTHWISE, COLUMNS)
 TRANSPOSE_ATTRIBUTES = (
-    *WINDOW_ATTRIBUTES,
-    Attribute("group", integer, 1),
-    Attribute("kernel_shape", integers, ()),
+    *CONV_ATTRIBUTES,
     Attribute("output_padding", integers, ()),
     Attribute("output_shape", integers, ()),
 )

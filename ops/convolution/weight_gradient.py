@@ -14,12 +14,11 @@ from attrs import evolve, frozen
 from ops.common.batches import dense_images
 from ops.common.boxes import Box, boxes, pieces
 from ops.common.thunks import in_turn
-from ops.common.windows import windows
-from ops.convolution.depthwise_gradient import bind_depthwise_weights, is_depthwise, scratch_bytes
+from ops.common.windows import Windows, windows
+from ops.convolution.depthwise_gradient import bind_depthwise_weights, depthwise_kernel
 from ops.convolution.gemm import gather, spans
 from ops.convolution.shapes import ConvCase, check_operands
-from ops.schema.backends import NUMBA
-from ops.schema.schema import Attrs, Binding, Cost, Kernel, Signature, Specs, Thunk, all_contiguous, unless
+from ops.schema.schema import Attrs, Binding, Cost, Kernel, Signature, Specs, Thunk
 from ops.schema.workspace import carve, dense_bytes, prefix
 from ops.tensor.errors import AttributeValueError, ShapeError
 from ops.tensor.spec import Array, TensorSpec, compute_dtype
@@ -170,29 +169,11 @@ WEIGHT_COLUMNS = Kernel("columns", _bind, _workspace, reads=dense_images)
 """Any convolution."""
 
 
-def _depthwise(signature: Signature) -> bool:
+def _form(signature: Signature) -> tuple[int, int, Windows]:
     case = _case(signature.inputs, signature.attrs)
-    return is_depthwise(signature.x, case.group, case.channels, case.windows)
+    return case.group, case.channels, case.windows
 
 
-_not_depthwise = unless(_depthwise, "not one group for each channel, or more than two spatial dimensions, or float16")
-
-
-def _bind_depthwise(call: Binding) -> Thunk:
-    return bind_depthwise_weights(call, _case(call.signature.inputs, call.attrs).windows)
-
-
-def _depthwise_workspace(signature: Signature) -> int:
-    return scratch_bytes(signature.x, _case(signature.inputs, signature.attrs).windows)
-
-
-DEPTHWISE = Kernel(
-    "depthwise",
-    _bind_depthwise,
-    _depthwise_workspace,
-    contiguous=all_contiguous,
-    unsupported=_not_depthwise,
-    backend=NUMBA,
-)
+DEPTHWISE = depthwise_kernel(bind_depthwise_weights, _form)
 """As many groups as channels of x, in one or two dimensions."""
 WEIGHT_KERNELS = (DEPTHWISE, WEIGHT_COLUMNS)

@@ -8,10 +8,9 @@ from attrs import frozen
 
 from ops.onednn import declarations as c
 from ops.onednn.descriptors import Eltwise, Post, Tensor, dense
-from ops.onednn.guard import Plan, Watch, beside
+from ops.onednn.guard import Plan, Watch, beside, one_to_one
 from ops.onednn.library import Library
-from ops.onednn.primitives import Operand
-from ops.schema.schema import Binding, Kernel, Signature, unless
+from ops.schema.schema import Kernel, Signature, unless
 
 _FEW = 2048
 """Least elements for which the library is taken. Trades the start of its calls against its time for each element; no
@@ -35,11 +34,7 @@ class Function:
 
 def _plan(function: Callable[[Signature], Eltwise], signature: Signature) -> Plan:
     whole = dense((signature.x.size,))
-
-    def operands(at: Library, call: Binding) -> list[Operand]:
-        return [Operand(c.SOURCE, whole.descriptor(at), call.x), Operand(c.TARGET, whole.descriptor(at), call.y)]
-
-    return Plan(Function(whole, function(signature)), operands, Watch.INPUTS)
+    return Plan(Function(whole, function(signature)), one_to_one(whole, whole), Watch.INPUTS)
 
 
 _REASON = "few elements, or the approximation through tanh"

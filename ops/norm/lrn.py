@@ -56,6 +56,16 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     return tuple(TensorSpec(s, dtype) for s in (shape, shape, shape if dtype != signature.x.dtype else (0, 0)))
 
 
+def normalise(attrs: Attrs, x: Array, y: Array, squares: Array, sums: Array) -> Iterator[Thunk]:
+    """Yields the steps for a few pixels (C, pixels); `squares` and `sums` are temporaries of that shape."""
+    yield partial(np.multiply, x, x, squares)
+    yield from window_sums(squares, sums, attrs["size"])
+    yield partial(np.multiply, sums, constant(attrs["alpha"] / attrs["size"], sums.dtype), sums)
+    yield partial(np.add, sums, constant(attrs["bias"], sums.dtype), sums)
+    yield partial(np.power, sums, constant(-attrs["beta"], sums.dtype), sums)
+    yield partial(np.multiply, x, sums, y)
+
+
 def _piece(call: Binding, x: Array, y: Array, scratch: tuple[Array, ...]) -> Iterator[Thunk]:
     """Yields steps for a few pixels (C, pixels) of one image."""
     squares, sums, wide = (r.reshape(-1)[: x.size].reshape(x.shape) if r.size else r for r in scratch)
@@ -63,12 +73,7 @@ def _piece(call: Binding, x: Array, y: Array, scratch: tuple[Array, ...]) -> Ite
     if wide.size:
         yield partial(np.copyto, wide, x)
         x = out = wide
-    yield partial(np.multiply, x, x, squares)
-    yield from window_sums(squares, sums, attrs["size"])
-    yield partial(np.multiply, sums, constant(attrs["alpha"] / attrs["size"], sums.dtype), sums)
-    yield partial(np.add, sums, constant(attrs["bias"], sums.dtype), sums)
-    yield partial(np.power, sums, constant(-attrs["beta"], sums.dtype), sums)
-    yield partial(np.multiply, x, sums, out)
+    yield from normalise(attrs, x, out, squares, sums)
     if out is not y:
         yield partial(np.copyto, y, out, casting="same_kind")
 

@@ -1,22 +1,19 @@
 """Local response normalization across channels that are the last axis (ONNX LRN-13)."""
 
 import math
-from collections.abc import Iterator
-from functools import partial
 
 import numpy as np
 
 from ops.common.boxes import CACHE_BYTES, pieces
 from ops.common.thunks import in_turn
 from ops.common.windows import require_spatial
-from ops.norm.lrn import lrn_cost
+from ops.norm.lrn import lrn_cost, normalise
 from ops.norm.lrn_compiled import LRN_NATIVE
-from ops.norm.lrn_gradient import LRN_ATTRIBUTES, window_sums
+from ops.norm.lrn_gradient import LRN_ATTRIBUTES
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
 from ops.schema.workspace import bytes_of, carve
 from ops.tensor.errors import AttributeValueError, DtypeError
-from ops.tensor.limits import constant
-from ops.tensor.spec import FLOATS, Array, TensorSpec
+from ops.tensor.spec import FLOATS, TensorSpec
 from ops.windows.pixels import dense_pixels, rows
 
 
@@ -42,22 +39,12 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     return (signature.x.with_shape((pixels, channels)),) * 2
 
 
-def _piece(attrs: Attrs, x: Array, y: Array, squares: Array, sums: Array) -> Iterator[Thunk]:
-    """Yields steps for a few pixels (pixels, C)."""
-    yield partial(np.multiply, x, x, squares)
-    yield from window_sums(squares.T, sums.T, attrs["size"])
-    yield partial(np.multiply, sums, constant(attrs["alpha"] / attrs["size"], sums.dtype), sums)
-    yield partial(np.add, sums, constant(attrs["bias"], sums.dtype), sums)
-    yield partial(np.power, sums, constant(-attrs["beta"], sums.dtype), sums)
-    yield partial(np.multiply, x, sums, y)
-
-
 def _bind(call: Binding) -> Thunk:
     squares, sums = carve(call.workspace, *_temporaries(call.signature))
     x, y = rows(call.x), rows(call.y)
     steps: list[Thunk] = []
     for a, b in pieces(len(x), _most(call.signature)):
-        steps += _piece(call.attrs, x[a:b], y[a:b], squares[: b - a], sums[: b - a])
+        steps += normalise(call.attrs, x[a:b].T, y[a:b].T, squares[: b - a].T, sums[: b - a].T)
     return in_turn(*steps)
 
 

@@ -14,6 +14,8 @@ from ops.native.door import address as compiled
 from ops.native.door import foreign_address, region_address
 from ops.native.records import offset, pack_args
 from ops.onednn.args import CALL, FALLBACK, SEARCH, call_args
+from ops.onednn.declarations import SOURCE, TARGET
+from ops.onednn.descriptors import Tensor
 from ops.onednn.library import Library, library
 from ops.onednn.openmp import team_addresses
 from ops.onednn.primitives import Case, Operand, prepare, primitives
@@ -45,6 +47,15 @@ class Plan:
     operands: Callable[[Library, Binding], list[Operand]]
     watch: Watch = Watch.NOTHING
     start: int = 0
+
+
+def one_to_one(x: Tensor, y: Tensor) -> Callable[[Library, Binding], list[Operand]]:
+    """Returns the operands of a plan that reads the first input, as `x` lies, and writes the first output."""
+
+    def operands(at: Library, call: Binding) -> list[Operand]:
+        return [Operand(SOURCE, x.descriptor(at), call.x), Operand(TARGET, y.descriptor(at), call.y)]
+
+    return operands
 
 
 def beside(kernel: Kernel, plan: Callable[[Signature], Plan], unsupported: Callable[[Signature], str]) -> Kernel:

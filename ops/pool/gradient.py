@@ -17,13 +17,13 @@ from ops.common.batches import by_image, dense_images
 from ops.common.boxes import pieces
 from ops.common.thunks import in_turn
 from ops.common.widened import require_wide, widened
-from ops.common.windows import WINDOW_ATTRIBUTES, Windows, tap_range, windows
+from ops.common.windows import POOL_ATTRIBUTES, Windows, tap_range, windows
 from ops.native.call import native_call
 from ops.native.door import address
 from ops.pool.args import MAXIMA
 from ops.pool.maxima import maxima_bytes, maxima_steps
 from ops.pool.passes import PIECE_BYTES
-from ops.schema.attributes import Attribute, flag, integers
+from ops.schema.attributes import Attribute, integers
 from ops.schema.backends import NUMBA
 from ops.schema.backward import Backward, Tensor, Terms
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, all_contiguous
@@ -33,12 +33,11 @@ from ops.tensor.spec import FLOATS, Array, Shape, TensorSpec, compute_dtype
 from ops.windows.args import geometry
 
 _MOST_AXES = 3
-_ATTRIBUTES = (*WINDOW_ATTRIBUTES, Attribute("kernel_shape", integers), Attribute("ceil_mode", flag, False))
 
 
 def window_attributes(attrs: Attrs) -> dict[str, Any]:
     """Returns those attributes of a pooling operator that its gradient has too."""
-    return {a.name: attrs[a.name] for a in _ATTRIBUTES}
+    return {a.name: attrs[a.name] for a in POOL_ATTRIBUTES}
 
 
 def _check(dy: TensorSpec, x: TensorSpec, attrs: Attrs) -> None:
@@ -222,7 +221,7 @@ MAX_POOL_GRADIENT = OpSchema(
         Kernel("taps", _bind_taps, _taps_workspace, reads=dense_images, writes=dense_images),
     ),
     arity=(2, 2),
-    attributes=_ATTRIBUTES,
+    attributes=POOL_ATTRIBUTES,
     cost=_cost,
 )
 SPREAD_WINDOWS = OpSchema(
@@ -230,7 +229,7 @@ SPREAD_WINDOWS = OpSchema(
     summary="Each element of dy added to all of its window over `sizes`: the gradient of the sums of windows.",
     infer=_infer_spread,
     kernels=(Kernel("axes", _bind_spread, bytes_of(_temporaries), contiguous=all_contiguous),),
-    attributes=(*_ATTRIBUTES, Attribute("sizes", integers)),
+    attributes=(*POOL_ATTRIBUTES, Attribute("sizes", integers)),
     cost=_cost,
 )
 OPS = (MAX_POOL_GRADIENT, SPREAD_WINDOWS)

@@ -14,19 +14,24 @@ from attrs import frozen
 from ops.common.boxes import CACHE_BYTES, Box, boxes
 from ops.common.thunks import in_turn
 from ops.common.tiling import nhwc_pool_stripes
-from ops.common.windows import WINDOW_ATTRIBUTES, Windows, nhwc_pool_windows, require_spatial, tap_range, windows
+from ops.common.windows import (
+    POOL_ATTRIBUTES,
+    Windows,
+    nhwc_pool_windows,
+    require_spatial,
+    tap_range,
+    windows,
+)
 from ops.pool.nhwc_compiled import AVERAGE_NATIVE, MAX_NATIVE
 from ops.pool.onednn import AVERAGE_POOL, MAX_POOL
 from ops.pool.pool import MAX_DTYPES, window_counts
 from ops.quantised.max_pool import QUANTISED_MAX_POOL
-from ops.schema.attributes import Attribute, flag, integers
+from ops.schema.attributes import Attribute, flag
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.tensor.errors import DtypeError
 from ops.tensor.limits import constant
 from ops.tensor.spec import FLOATS, Array
 from ops.windows.pixels import channels_first, channels_last, dense_pixels
-
-_ATTRIBUTES = (*WINDOW_ATTRIBUTES, Attribute("kernel_shape", integers), Attribute("ceil_mode", flag, False))
 
 
 def _infer(inputs: Specs, attrs: Attrs) -> Specs:
@@ -126,7 +131,7 @@ NHWC_MAX_POOL = OpSchema(
     summary="The largest element of each window of a channel; x (N, spatial..., C).",
     infer=_infer_max,
     kernels=(MAX_POOL, MAX_NATIVE, QUANTISED_MAX_POOL, MAX_TAPS),
-    attributes=_ATTRIBUTES,
+    attributes=POOL_ATTRIBUTES,
     cost=_cost,
     stripes=nhwc_pool_stripes,
 )
@@ -135,7 +140,7 @@ NHWC_AVERAGE_POOL = OpSchema(
     summary="The mean of each window of a channel; padding counts as zeros only with `count_include_pad`.",
     infer=_infer_average,
     kernels=(AVERAGE_POOL, AVERAGE_NATIVE, AVERAGE_TAPS),
-    attributes=(*_ATTRIBUTES, Attribute("count_include_pad", flag, False)),
+    attributes=(*POOL_ATTRIBUTES, Attribute("count_include_pad", flag, False)),
     cost=_cost,
     stripes=nhwc_pool_stripes,
 )

@@ -8,11 +8,10 @@ from attrs import frozen
 from ops.common.windows import Windows, nhwc_pool_windows
 from ops.onednn import declarations as c
 from ops.onednn.descriptors import Post, Tensor, channels_last, numbers
-from ops.onednn.guard import Plan, Watch, beside
+from ops.onednn.guard import Plan, Watch, beside, one_to_one
 from ops.onednn.library import Library
-from ops.onednn.primitives import Operand
 from ops.pool.nhwc_compiled import AVERAGE_NATIVE, MAX_NATIVE
-from ops.schema.schema import Binding, Signature, unless
+from ops.schema.schema import Signature, unless
 from ops.tensor.spec import Shape
 
 _LOWEST = -0x00800001
@@ -88,10 +87,7 @@ def _plan(average: bool, signature: Signature) -> Plan:
     x, y = (channels_last(s.shape, s.shape[-1]) for s in (signature.x, signature.y))
     case = Pooling(algorithm, x, y, w.kernel, w.strides, w.begins, _behind(w))
 
-    def operands(at: Library, call: Binding) -> list[Operand]:
-        return [Operand(c.SOURCE, x.descriptor(at), call.x), Operand(c.TARGET, y.descriptor(at), call.y)]
-
-    return Plan(case, operands, Watch.NOTHING if average else Watch.FLAG, _LOWEST)
+    return Plan(case, one_to_one(x, y), Watch.NOTHING if average else Watch.FLAG, _LOWEST)
 
 
 MAX_POOL, AVERAGE_POOL = (

@@ -10,7 +10,7 @@ from ops.common.apply import V, apply, apply1
 from ops.common.batches import dense_images
 from ops.common.tiling import pool_stripes
 from ops.common.windows import (
-    WINDOW_ATTRIBUTES,
+    POOL_ATTRIBUTES,
     Sizes,
     Windows,
     each,
@@ -25,14 +25,13 @@ from ops.pool.gradient import lp_ratio, lp_slope, max_pool_gradient, spread
 from ops.pool.indices import INDICES
 from ops.pool.passes import Pooling, bind_pool, pool_workspace
 from ops.pool.powers import powers, roots
-from ops.schema.attributes import Attribute, flag, integer, integers
+from ops.schema.attributes import Attribute, flag, integer
 from ops.schema.backward import Backward, Terms
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, always, unless
 from ops.tensor.errors import AttributeValueError, DtypeError
 from ops.tensor.limits import constant
 from ops.tensor.spec import FLOATS, Array, compute_dtype
 
-_ATTRIBUTES = (*WINDOW_ATTRIBUTES, Attribute("kernel_shape", integers), Attribute("ceil_mode", flag, False))
 MAX_DTYPES = FLOATS | {np.dtype("int8"), np.dtype("uint8")}
 
 
@@ -144,7 +143,7 @@ MAX_POOL = OpSchema(
     summary="The largest element of each window; with `with_indices` also where it is, counted in the whole input.",
     infer=_infer_max,
     kernels=(MAX_PLANES, _kernel(_max, unless(_without_indices, "indices are an output")), INDICES),
-    attributes=(*_ATTRIBUTES, Attribute("storage_order", integer, 0), Attribute("with_indices", flag, False)),
+    attributes=(*POOL_ATTRIBUTES, Attribute("storage_order", integer, 0), Attribute("with_indices", flag, False)),
     cost=_cost,
     gradient=max_pool_gradient,
     stripes=pool_stripes,
@@ -154,7 +153,7 @@ AVERAGE_POOL = OpSchema(
     summary="The mean of each window; padding counts as zeros only with `count_include_pad`.",
     infer=_infer,
     kernels=(AVERAGE_PLANES, _kernel(_average, always)),
-    attributes=(*_ATTRIBUTES, Attribute("count_include_pad", flag, False)),
+    attributes=(*POOL_ATTRIBUTES, Attribute("count_include_pad", flag, False)),
     cost=_cost,
     gradient=_average_gradient,
     stripes=pool_stripes,
@@ -164,7 +163,7 @@ LP_POOL = OpSchema(
     summary="(sum of |x| ** p) ** (1 / p) of each window.",
     infer=_infer_lp,
     kernels=(_kernel(_lp, always),),
-    attributes=(*_ATTRIBUTES, Attribute("p", integer, 2)),
+    attributes=(*POOL_ATTRIBUTES, Attribute("p", integer, 2)),
     cost=_cost,
     gradient=_lp_gradient,
 )

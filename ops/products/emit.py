@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from llvmlite import ir  # type: ignore[import-untyped]
 
+from ops.elementwise.erf import SINGLE_EDGE, SINGLE_P, SINGLE_Q
 from ops.native.emit.builder import (
     BITS,
     FLOAT,
@@ -31,13 +32,6 @@ from ops.vector.lanes import Carried, Floats, Lanes, each_vector, load, store
 
 Words = Sequence[Value]
 _SLOPE = math.sqrt(2 / math.pi)
-_EDGE = 3.832506856900711
-"""Beyond it the error function is 1 in float32."""
-_P = 2.2905065861e-4, 3.4082910107e-3, 5.0955695062e-2, 1.8520832239e-1, 1.128379143519084
-_Q = (
-    *(-1.1791602954e-7, 2.3547966471e-5, 1.0179625278e-3, 1.4070470171e-2),
-    *(1.1098505178e-1, 4.9746925110e-1, 1.0),
-)
 DOTS, STREAMS = 4, 8
 """Rows of weights that one pass multiplies by a vector, and rows that one pass adds up."""
 
@@ -54,13 +48,13 @@ def _splat(builder: Value, double: Value) -> Floats:
 def gelu_erf(x: Floats) -> Floats:
     """Returns x * (1 + erf(x / sqrt(2))) / 2, with an error of at most 4e-7 times x.
 
-    The error function is the rational one of Eigen (MathFunctionsImpl.h, generic_erf_float), which needs fewer
+    The error function is the rational one of `ops.elementwise.erf` for float32, which needs fewer
     instructions than an exact one.
     """
-    t = (x * math.sqrt(0.5)).at_least(-_EDGE).at_most(_EDGE)
+    t = (x * math.sqrt(0.5)).at_least(-SINGLE_EDGE).at_most(SINGLE_EDGE)
     square = t * t
-    gate = (t * functions.polynomial(square, _P) / functions.polynomial(square, _Q)).times(0.5, 0.5)
-    return (x < -_EDGE * math.sqrt(2)).choose(0.0, gate) * x
+    gate = (t * functions.polynomial(square, SINGLE_P) / functions.polynomial(square, SINGLE_Q)).times(0.5, 0.5)
+    return (x < -SINGLE_EDGE * math.sqrt(2)).choose(0.0, gate) * x
 
 
 def gelu_tanh(x: Floats) -> Floats:

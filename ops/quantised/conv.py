@@ -8,7 +8,7 @@ import numpy as np
 
 from ops.common.apply import Operand, V, apply1
 from ops.common.thunks import in_turn
-from ops.common.windows import WINDOW_ATTRIBUTES, Sizes, spatial_attributes
+from ops.common.windows import CONV_ATTRIBUTES, Sizes, spatial_attributes
 from ops.convolution.shapes import ConvCase, conv_case
 from ops.quantised.conv_blocks import INT32, Blocks, Work, by_output
 from ops.quantised.params import (
@@ -20,7 +20,6 @@ from ops.quantised.params import (
     to_quantised,
     zero_point_operand,
 )
-from ops.schema.attributes import Attribute, integer, integers
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.schema.workspace import bytes_of, carve, prefix
 from ops.tensor.errors import DtypeError, ShapeError
@@ -142,14 +141,13 @@ def _weights_dense(signature: Signature) -> tuple[int, ...]:
     return (3, 8) if len(signature.inputs) > 4 else (1,)
 
 
-_ATTRIBUTES = (*WINDOW_ATTRIBUTES, Attribute("group", integer, 1), Attribute("kernel_shape", integers, ()))
 CONV_INTEGER = OpSchema(
     name="conv_integer",
     summary="int32 convolution of x - x_zero with w - w_zero, int8 or uint8; w_zero is one number, or one a channel.",
     infer=_integer_infer,
     kernels=(Kernel("columns", _conv_integer, bytes_of(_integer_temporaries), _weights_dense),),
     arity=(2, 4),
-    attributes=_ATTRIBUTES,
+    attributes=CONV_ATTRIBUTES,
     cost=_cost,
 )
 QLINEAR_CONV = OpSchema(
@@ -158,7 +156,7 @@ QLINEAR_CONV = OpSchema(
     infer=_linear_infer,
     kernels=(Kernel("columns", _qlinear_conv, bytes_of(_linear_temporaries), _weights_dense),),
     arity=(8, 9),
-    attributes=_ATTRIBUTES,
+    attributes=CONV_ATTRIBUTES,
     cost=_cost,
 )
 OPS = (CONV_INTEGER, QLINEAR_CONV)

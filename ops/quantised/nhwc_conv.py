@@ -11,7 +11,7 @@ from math import inf
 import numpy as np
 
 from ops.common.thunks import in_turn
-from ops.common.windows import WINDOW_ATTRIBUTES
+from ops.common.windows import CONV_ATTRIBUTES
 from ops.convolution.nhwc_shapes import case_of
 from ops.convolution.shapes import conv_cost
 from ops.quantised.conv_blocks import Blocks, Work, by_output
@@ -27,7 +27,7 @@ from ops.quantised.nhwc_shapes import (
 from ops.quantised.nhwc_tiled import TILED
 from ops.quantised.params import SINGLE, ends
 from ops.quantised.sum import QUANTISED_ATTRIBUTES, Addend, bounds, round_to_quantised
-from ops.schema.attributes import Attribute, integer, integers, number
+from ops.schema.attributes import Attribute, integer, number
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Thunk, overwrites_from
 from ops.schema.workspace import bytes_of, carve, prefix
 from ops.tensor.limits import constant
@@ -102,9 +102,7 @@ NHWC_QUANTISED_CONV = OpSchema(
     kernels=(DEPTHWISE, TILED, COLUMNS),
     arity=(4, 5),
     attributes=(
-        *WINDOW_ATTRIBUTES,
-        Attribute("group", integer, 1),
-        Attribute("kernel_shape", integers, ()),
+        *CONV_ATTRIBUTES,
         Attribute("x_zero", integer, 0),
         *QUANTISED_ATTRIBUTES,
         Attribute("own_zero", integer, 0),

@@ -9,10 +9,9 @@ from attrs import frozen
 from ops.common.fold import reduced_axes
 from ops.onednn import declarations as c
 from ops.onednn.descriptors import Post, Tensor, dense
-from ops.onednn.guard import Plan, Watch, beside
+from ops.onednn.guard import Plan, Watch, beside, one_to_one
 from ops.onednn.library import Library
-from ops.onednn.primitives import Operand
-from ops.schema.schema import Binding, Kernel, Signature, unless
+from ops.schema.schema import Kernel, Signature, unless
 from ops.tensor.spec import Shape
 
 _SHORT, _FEW = 64, 4096
@@ -60,10 +59,7 @@ def _plan(algorithm: int, signature: Signature) -> Plan:
     rows, width = _rows(signature)
     x, y = dense((rows, width)), dense((rows, 1))
 
-    def operands(at: Library, call: Binding) -> list[Operand]:
-        return [Operand(c.SOURCE, x.descriptor(at), call.x), Operand(c.TARGET, y.descriptor(at), call.y)]
-
-    return Plan(Fold(algorithm, x), operands, Watch.FLAG, _LOWEST if algorithm == c.LARGEST else _HIGHEST)
+    return Plan(Fold(algorithm, x), one_to_one(x, y), Watch.FLAG, _LOWEST if algorithm == c.LARGEST else _HIGHEST)
 
 
 def largest(kernel: Kernel) -> Kernel:

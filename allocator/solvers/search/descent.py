@@ -8,9 +8,8 @@ from attrs import define, field, frozen
 from allocator.compiled import compiled
 from allocator.kernels import skyline
 from allocator.kernels.skyline import BASE, SkylineSearch
-from allocator.problem import FREE, Column
+from allocator.problem import FREE, Column, align_up
 from allocator.ragged import row_starts
-from allocator.solvers.base import align_up
 from allocator.solvers.search.bodies import Bodies, grain
 from allocator.solvers.search.budget import Budget
 

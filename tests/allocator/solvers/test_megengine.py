@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from allocator.check.offsets import check
 from allocator.kernels import mode
-from allocator.problem import FREE, Problem
+from allocator.problem import FREE, Problem, align_up
 from allocator.solvers import STRATEGIES, solve
-from allocator.solvers.base import SolverOptions, align_up, arena_bytes
+from allocator.solvers.base import SolverOptions, arena_bytes
 from allocator.solvers.placing.timeline import timeline
 from allocator.solvers.placing.units import units_of
 from tests.helpers.allocator.megengine_problems import megengine_problem

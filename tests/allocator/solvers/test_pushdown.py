@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allocator.kernels.freelist import NO_CHUNK
-from allocator.problem import FREE, Problem
+from allocator.problem import FREE, Problem, align_up
 from allocator.solvers import solve
-from allocator.solvers.base import SolverOptions, align_up
+from allocator.solvers.base import SolverOptions
 from allocator.solvers.megengine import PUSHDOWN
 from allocator.solvers.placing import timeline
 from tests.helpers.allocator.megengine_problems import megengine_problem

@@ -6,9 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allocator.problem import FREE, Problem
+from allocator.problem import FREE, Problem, align_up
 from allocator.solvers import solve
-from allocator.solvers.base import align_up
 from tests.helpers.allocator.megengine_problems import megengine_problem
 from tests.helpers.allocator.strategies import problems
 from tests.helpers.allocator.usage_records import paper_example
