@@ -18,6 +18,7 @@ from engine.explain.alternatives import AlternativeSearch
 from engine.graph.deferred import sources
 from engine.graph.graph import Graph
 from engine.graph.mapped import check_files
+from engine.passes.automatic import optimised
 from engine.planning.options import Options
 from engine.planning.placed import PlacedPlan
 from engine.planning.planner import plan_graph
@@ -50,6 +51,7 @@ class PlanOptions(TypedDict, total=False):
     seed: int
     timeout: float | str
     nodes: int
+    optimise: int | str
     views: bool
     overwrite: bool
     reuse: bool
@@ -307,17 +309,18 @@ def make_plan(
         names = ", ".join(graph.symbols) or "sizes that data decide"
         raise GraphError(f"graph {graph.name!r} has no plan before lengths are given for: {names}; see engine.bind")
     plan_options = Options(**options, threads=_threads_each(threads, options))
-    budget_bytes = parse_budget(budget)
+    budget_bytes, prepared = parse_budget(budget), optimised(graph, plan_options)
 
     def make() -> PlacedPlan:
-        return _within(graph, plan_options, budget_bytes, recompute)
+        return _within(prepared.graph, plan_options, budget_bytes, recompute)
 
     with Activity("planning", graph.name):
         if embedded is None:
             plan = make()
         else:
-            plan = followed_or(graph, embedded, plan_options, budget_bytes, make, recompute=recompute)
-    return execution_plan(plan, AlternativeSearch(graph, plan_options))
+            plan = followed_or(prepared.graph, embedded, plan_options, budget_bytes, make, recompute=recompute)
+    plan = evolve(plan, optimisation=prepared.done)
+    return execution_plan(plan, AlternativeSearch(graph, prepared.graph, plan_options))
 
 
 def _within(graph: Graph, options: Options, budget: int, recompute: bool) -> PlacedPlan:

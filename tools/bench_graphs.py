@@ -67,7 +67,7 @@ def phases(plan: ExecutionPlan) -> dict[str, Callable[[], object]]:
     lowered, ids = plan.lowered, plan.ids
     program = plan.program
     return {
-        "plan": lambda: make_plan(lowered.graph),
+        "plan": lambda: make_plan(lowered.graph, optimise=0),
         "lower": lambda: lower(lowered.graph),
         "program": lambda: to_program(lowered, ids),
         "derive": lambda: derive(program),
@@ -91,7 +91,7 @@ def least(work: Callable[[], object], runs: int) -> float:
 def measure(name: str, runs: int = RUNS) -> Row:
     """Plans a network. Returns the least seconds of each phase."""
     graph = network(name)
-    plan = make_plan(graph)
+    plan = make_plan(graph, optimise=0)
     times = {phase: least(work, runs) for phase, work in phases(plan).items()}
     return Row(name, len(graph.operators), len(plan.problem), **times)
 

@@ -21,7 +21,8 @@ from attrs import frozen
 from allocator.io.files import write_whole
 from allocator.progress import each
 from engine.cli.progress import add_quiet, progress_shown
-from engine.passes.pipeline import LEVELS, optimise
+from engine.passes.pipeline import optimise
+from engine.planning.options import LEVELS
 from engine.system.threads import limit_threads
 from ops.registry import find
 from ops.schema.schema import Binding, Kernel, OpSchema, Signature, Thunk

@@ -26,7 +26,7 @@ from allocator.io.files import write_whole
 from allocator.progress import each
 from engine.cli.progress import add_quiet, progress_shown
 from engine.onnx.library import onnx
-from engine.passes.pipeline import LEVELS
+from engine.planning.options import AUTO, LEVELS
 from engine.system.process_memory import give_back, peak_bytes, reset_peak, resident_bytes
 from ops.schema.backends import BACKENDS
 from tools.benchmark_tables import loading_table, markdown
@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def measure(path: Path, kind: str, level: int, rehearsed: bool) -> Row:
+def measure(path: Path, kind: str, level: str, rehearsed: bool) -> Row:
     """Measures what this process needs to load and run one network. Times are those of the clock."""
     run = _onnxruntime if kind == ONNXRUNTIME else _ours
     if rehearsed:
@@ -83,14 +83,14 @@ def measure(path: Path, kind: str, level: int, rehearsed: bool) -> Row:
     }
 
 
-def _ours(path: Path, kind: str, level: int) -> Callable[[], object]:
-    executable = engine.compile(engine.optimise(engine.load_onnx(path), level), backend=kind, threads=1)
+def _ours(path: Path, kind: str, level: str) -> Callable[[], object]:
+    executable = engine.compile(engine.load_onnx(path), optimise=level, backend=kind, threads=1)
     rng = np.random.default_rng(0)
     feeds = {n: rng.standard_normal(v.shape).astype(v.dtype) for n, v in executable.graph.inputs.items()}
     return lambda: executable.run(feeds, copy=False)
 
 
-def _onnxruntime(path: Path, _: str, __: int) -> Callable[[], object]:
+def _onnxruntime(path: Path, _: str, __: str) -> Callable[[], object]:
     import onnxruntime  # noqa: PLC0415 (heavy, optional)
 
     options = onnxruntime.SessionOptions()
@@ -102,7 +102,7 @@ def _onnxruntime(path: Path, _: str, __: int) -> Callable[[], object]:
     return lambda: session.run(None, feeds)
 
 
-def _row(network: str, place: str, kind: str, level: int) -> Row:
+def _row(network: str, place: str, kind: str, level: str) -> Row:
     path = network_file(network) if place == INSIDE else external_file(network)
     plain = [_measured(path, kind, level) for _ in range(REPEATED)][1:]
     rehearsed = _measured(path, kind, level, "--rehearsed")
@@ -119,7 +119,7 @@ def _row(network: str, place: str, kind: str, level: int) -> Row:
     }
 
 
-def _measured(path: Path, kind: str, level: int, *more: str) -> Row:
+def _measured(path: Path, kind: str, level: str, *more: str) -> Row:
     command = [sys.executable, "-m", "tools.bench_load", "--child", str(path.absolute()), "--engine", kind, *more]
     begin = time.time()
     done = subprocess.run(
@@ -155,7 +155,7 @@ def _arguments(argv: Sequence[str] | None) -> Namespace:
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("--networks", nargs="+", choices=tuple(NETWORKS), default=("resnet50", "vgg19", "encoder"))
     parser.add_argument("--engine", nargs="+", choices=ENGINES, default=("numba", "onednn", ONNXRUNTIME))
-    parser.add_argument("--optimise", type=int, choices=LEVELS, default=max(LEVELS), help="of ours (default: the most)")
+    parser.add_argument("--optimise", choices=(AUTO, *map(str, LEVELS)), default=AUTO, help="of ours (default: auto)")
     parser.add_argument("--child", default="", help="measure this very process on a file, with one --engine")
     parser.add_argument("--rehearsed", action="store_true", help="run a small network first; with --child")
     parser.add_argument("-o", "--output", type=Path, help="write JSON")

@@ -66,7 +66,9 @@ def measure(network: str) -> Row:
     begin = time.process_time()
     ordering = arrange(lowered, MEMORY).ordering
     seconds = time.process_time() - begin
-    file_order, depth_first, memory = (make_plan(graph, order=o).arena_bytes for o in (GIVEN, "depth_first", MEMORY))
+    file_order, depth_first, memory = (
+        make_plan(graph, order=o, optimise=0).arena_bytes for o in (GIVEN, "depth_first", MEMORY)
+    )
     live = ordering.given_bytes, ordering.chosen_bytes, ordering.bound
     return Row(network, len(graph.operators), file_order, depth_first, memory, *live, ordering.is_proved, seconds)
 

@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def time_chain(length: int, runs: int) -> dict[str, Any]:
     """Times a chain. Returns the microseconds that a run adds to each numpy call (medians of interleaved runs)."""
-    executable = compile_graph(_chain(length))
+    executable = compile_graph(_chain(length), optimise=0)
     feeds = {"x": np.linspace(-1, 1, ELEMENTS, dtype=np.float32)}
     bare = _bare_loop(executable)
     bare()

@@ -49,7 +49,7 @@ def measure_costs() -> list[Row]:
 
 
 def _cost(name: str, graph: Graph, policy: str) -> Row:
-    plan = make_plan(graph, parallel=policy)
+    plan = make_plan(graph, parallel=policy, optimise=0)
     at_once = parallelism(plan)
     return {
         "network": name,
@@ -67,7 +67,9 @@ def measure_planning() -> list[Row]:
     rows: list[Row] = []
     for operators, width in PLANNED:
         graph = random_network(operators, width)
-        make_plan(random_network(1_000, width), parallel="exact")  # compiles and loads what there is to compile
+        make_plan(
+            random_network(1_000, width), parallel="exact", optimise=0
+        )  # compiles and loads what there is to compile
         for policy in ("", *POLICIES):
             rows.append({"operators": operators, "width": width, **_planned(graph, policy)})
     return rows
@@ -76,7 +78,7 @@ def measure_planning() -> list[Row]:
 def _planned(graph: Graph, policy: str) -> Row:
     begin = time.perf_counter()
     try:
-        plan = make_plan(graph, parallel=policy)
+        plan = make_plan(graph, parallel=policy, optimise=0)
     except TooManyError as error:
         return {"policy": policy, "note": str(error)}
     taken = time.perf_counter() - begin
@@ -96,9 +98,9 @@ def measure_running() -> list[Row]:
 
 def _ran(name: str, graph: Graph, feeds: Mapping[str, Any], blas: int) -> Row:
     """Times a plan on all processors, and the same plan in sequence on one thread, with `blas` threads of BLAS."""
-    exe = compile_graph(graph, parallel="exact", threads=cpus())
+    exe = compile_graph(graph, parallel="exact", threads=cpus(), optimise=0)
     alone = StaticExecutor(exe.plan, new_arena(exe.plan))
-    sequence = evolve(exe, executor=alone) if blas == 1 else compile_graph(graph)
+    sequence = evolve(exe, executor=alone) if blas == 1 else compile_graph(graph, optimise=0)
     same = equal_outputs(exe.run(feeds), sequence.run(feeds))
     ours, theirs = interleaved(RUNS, lambda: exe.run(feeds, copy=False), lambda: sequence.run(feeds, copy=False))
     return {

@@ -79,7 +79,7 @@ def chain(layers: int, width: int = 128, rows: int = 1024) -> Graph:
 
 def rows_of(name: str, graph: Graph, percents: Sequence[int]) -> Iterator[Row]:
     """Yields a row for each budget that is reached, and for the first that is not: it has the smallest arena."""
-    plain = make_plan(graph, nodes=NODES)
+    plain = make_plan(graph, nodes=NODES, optimise=0)
     for percent in each("budget", percents, lambda percent: f"{percent} %"):
         row = _row(name, graph, plain, percent)
         yield row
@@ -92,7 +92,7 @@ def _row(name: str, graph: Graph, plain: ExecutionPlan, percent: int) -> Row:
     budget, start = plain.arena_bytes * percent // 100, time.perf_counter()
     again, reached = 0, True
     try:
-        plan = make_plan(graph, budget=budget, nodes=NODES)
+        plan = make_plan(graph, budget=budget, nodes=NODES, optimise=0)
         arena, share = plan.arena_bytes, sum(r.share for r in plan.recomputed)
         again = sum(len(r.operators) for r in plan.recomputed)
     except BudgetError as error:
@@ -105,10 +105,10 @@ def _row(name: str, graph: Graph, plain: ExecutionPlan, percent: int) -> Row:
 def timed_rows(layers: int, steps: int) -> Iterator[Row]:
     """Trains a chain within budgets, in turn. Yields a row for each, with the seconds of its fastest step."""
     graph = chain(layers)
-    plain = make_plan(graph, nodes=NODES)
+    plain = make_plan(graph, nodes=NODES, optimise=0)
     rows = [_row(graph.name, graph, plain, percent) for percent in TIMED]
     rows = [row for row in rows if row.reached]
-    exes = [engine.compile(graph, budget=row.budget, nodes=NODES) for row in rows]
+    exes = [engine.compile(graph, budget=row.budget, nodes=NODES, optimise=0) for row in rows]
     feeds = {"x": np.random.default_rng(1).normal(size=graph.inputs["x"].shape).astype(np.float32)}
     best = [float("inf")] * len(exes)
     for _ in range(steps):

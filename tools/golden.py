@@ -44,7 +44,7 @@ from engine.graph.graph import Graph
 from engine.lower.backends import CHOICES
 from engine.onnx.file import read_model
 from engine.onnx.seeded import seed_weights
-from engine.passes.pipeline import LEVELS
+from engine.planning.options import LEVELS
 from engine.system.threads import cpus
 from engine.text.tables import in_columns
 from engine.text.units import counted
@@ -162,7 +162,9 @@ def golden(network: str, levels: Iterable[int], backends: Sequence[str]) -> dict
         planned, run = (engine.optimise(graph, level) for graph in (full, small))
         for backend in backends:
             name = f"{network} level {level} {backend}"
-            values["plans"][name] = plan_entry(engine.make_plan(planned, backend=backend, threads=1, nodes=NODES))
+            values["plans"][name] = plan_entry(
+                engine.make_plan(planned, optimise=0, backend=backend, threads=1, nodes=NODES)
+            )
             values["runs"][name] = run_entry(run, backend, feeds)
     return values
 
@@ -198,12 +200,13 @@ def plan_entry(plan: ExecutionPlan) -> Entry:
 
 def run_entry(graph: Graph, backend: str, feeds: Mapping[str, Array]) -> Entry:
     """Returns digests of outputs, and of parameters after the run, in each mode; a large arena is not watched."""
-    entry, plan = Entry(), engine.make_plan(graph, backend=backend, threads=1, nodes=NODES)
+    entry, plan = Entry(), engine.make_plan(graph, optimise=0, backend=backend, threads=1, nodes=NODES)
     is_small = plan.arena_bytes * len(plan.lowered.calls) <= WATCHED
     for mode, options in MODES.items():
         if mode == "poison" and not is_small:
             continue
-        executable = engine.compile(graph, backend=backend, threads=1, nodes=NODES, **options)  # type: ignore[arg-type]
+        asked = {"optimise": 0, "backend": backend, "threads": 1, "nodes": NODES, **options}
+        executable = engine.compile(graph, **asked)  # type: ignore[arg-type]
         entry |= {f"{mode} {name}": _sum_of(array) for name, array in executable.run(feeds).items()}
         if held := executable.parameters:
             entry[f"{mode} parameters"] = _sum_of(*(held[name] for name in sorted(held)))

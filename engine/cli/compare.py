@@ -18,13 +18,13 @@ from engine.cli.options.common import (
 )
 from engine.cli.options.dims import check_known
 from engine.cli.options.models import Subject, load_subject
-from engine.cli.options.passes import add_optimise
+from engine.cli.options.storage import add_store
 from engine.cli.options.zoo import is_zoo
 from engine.cli.oracle import TOLERANCE, compare_with_oracle, onnxruntime_runner
 from engine.cli.passes import compare_passes
 from engine.cli.stages import compare_stages
 from engine.cli.tradeoff import compare_policies
-from engine.passes.pipeline import LEVELS
+from engine.planning.options import Options
 from engine.system.threads import cpus, limit_threads
 from engine.text.errors import OptionError
 
@@ -36,7 +36,7 @@ REFUSED = 5
 def add_arguments(parser: ArgumentParser) -> None:
     """Adds the options of this subcommand."""
     add_model(parser)
-    add_optimise(parser)
+    add_store(parser)
     add_planning(parser)
     add_running(parser)
     parser.add_argument("--runs", metavar="N", type=positive, default=5, help="timed runs of each (default 5)")
@@ -115,7 +115,7 @@ def _check_options(arguments: Namespace) -> None:
         raise OptionError("--oracle compares a run in sequence; leave out --parallel")
     if arguments.passes and (arguments.at_once or arguments.oracle or arguments.measure):
         raise OptionError("--passes compares plain runs; leave out --parallel, --oracle and --measure")
-    if arguments.passes and arguments.optimise == 0:
+    if arguments.passes and not Options(optimise=arguments.optimise).level:
         raise OptionError("--passes shows what passes do, and --optimise 0 has none; leave that out, or give 1 to 3")
     if arguments.measure and (arguments.at_once or arguments.oracle):
         other = "--parallel" if arguments.at_once else "--oracle"
@@ -123,11 +123,11 @@ def _check_options(arguments: Namespace) -> None:
 
 
 def _compare_passes(arguments: Namespace) -> int:
-    level = LEVELS[-1] if arguments.optimise is None else arguments.optimise
-    subject = load_subject(Namespace(**vars(arguments) | {"optimise": 0}))
+    subject = load_subject(arguments)
     check_known(subject.graph, arguments.file)
     with limit_threads(arguments.threads):
         options = plan_options(arguments)
+        level = Options(**options).level
         comparison = compare_passes(subject.graph, subject.feeds, level, runs=arguments.runs, options=options)
     if arguments.json:
         print_json(comparison.to_json())

@@ -15,9 +15,9 @@ from engine.explain.alternatives import NODES, Alternative, Alternatives, FindAl
 from engine.explain.explanation import explain
 from engine.explain.operator import explain_operator
 from engine.explain.tensor import explain_tensor
+from engine.passes.automatic import plan_optimised
 from engine.planning.options import Options
 from engine.planning.placed import PlacedPlan
-from engine.planning.planner import plan_graph
 from engine.text.errors import EngineError
 from ops.tensor.errors import OpError
 
@@ -84,5 +84,5 @@ def _halved(plan: PlacedPlan, arguments: Namespace) -> Iterator[Alternative]:
         except (EngineError, OpError):
             continue
         yield alternative(
-            plan, plan_graph(graph, options), f"{name}={half} in place of {lengths[name]}", f"--dim {name}={half}"
+            plan, plan_optimised(graph, options), f"{name}={half} in place of {lengths[name]}", f"--dim {name}={half}"
         )

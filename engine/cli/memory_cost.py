@@ -53,7 +53,9 @@ def memory_cost(graph: Graph, model: str, batch: int, mode: str) -> MemoryCost:
     """Plans a graph in all four ways. Nothing is run or allocated."""
     outside = (*graph.inputs, *graph.outputs)
     named = each("plan", tuple(TRICKS.items()), lambda trick: trick[0])
-    plans = {name: make_plan(graph, caller_buffers=outside, nest=False, **options) for name, options in named}
+    plans = {
+        name: make_plan(graph, caller_buffers=outside, nest=False, optimise=0, **options) for name, options in named
+    }
     parameters, report = _parameter_bytes(graph, plans[BOTH].alignment), plans[BOTH].report()
     return MemoryCost(
         model=model,

@@ -68,6 +68,7 @@ def compare_passes(
     graph: Graph, feeds: Mapping[str, Array], level: int, *, runs: int, options: PlanOptions
 ) -> PassComparison:
     """Plans and runs a network after each pass that changes it. Raises GraphError where sizes are open."""
+    options = {**options, "optimise": 0}
     begun = compile_graph(graph, **options)
     against = _Against(begun, feeds, begun.run(feeds), runs)
     rows = [against.row(AS_GIVEN, graph, begun)]

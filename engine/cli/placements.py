@@ -60,10 +60,10 @@ class Placements:
 
 def place(graph: Graph, model: str, batch: int, repeats: int = REPEATS) -> Placements:
     """Plans a graph in all ways, once more `repeats` times to take the time. Nothing is run or allocated."""
-    plan = make_plan(graph)
+    plan = make_plan(graph, optimise=0)
     report = plan.report()
-    apart = make_plan(graph, views=False, overwrite=False, reuse=False, nest=False)
-    tflite = make_plan(graph, strategy=TFLITE, overwrite=False, nest=False)
+    apart = make_plan(graph, views=False, overwrite=False, reuse=False, nest=False, optimise=0)
+    tflite = make_plan(graph, strategy=TFLITE, overwrite=False, nest=False, optimise=0)
     return Placements(
         model=model,
         batch=batch,
@@ -78,7 +78,7 @@ def place(graph: Graph, model: str, batch: int, repeats: int = REPEATS) -> Place
         lower_bound=report.lower_bound,
         strategy=report.strategy,
         status=report.status,
-        planning_seconds=min(_seconds(lambda: make_plan(graph)) for _ in range(repeats)),
+        planning_seconds=min(_seconds(lambda: make_plan(graph, optimise=0)) for _ in range(repeats)),
         reserved_bytes=_reserved(plan),
     )
 

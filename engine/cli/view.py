@@ -22,7 +22,7 @@ from engine.cli.trace import add_making, traced
 from engine.cli.validation import validated
 from engine.exporters.html import titled
 from engine.lower.order import ORDERS
-from engine.passes.pipeline import LEVELS
+from engine.planning.options import about
 from engine.readers import is_saved_trace
 from engine.text.errors import OptionError
 from engine.trace.rectangles import Rectangles, rectangles_of
@@ -37,7 +37,7 @@ _BESIDE: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
         "strategy": ("NAME", STRATEGY_CHOICES),
         "order": ("NAME", tuple(ORDERS)),
         "heap": ("NAME", tuple(HEAPS)),
-        "optimise": ("LEVEL", tuple(map(str, LEVELS))),
+        "optimise": ("LEVEL", about("optimise").choices),
         "parallel": ("POLICY", ()),
     }
 )
@@ -111,7 +111,7 @@ def change(text: str) -> dict[str, Any]:
         return {"strategy": value, "anew": True}
     if key == "parallel":
         return {"parallel": value}
-    return {key: int(value) if key == "optimise" else value, "told": f"{key} {value}"}
+    return {key: value, "told": f"{key} {value}"}
 
 
 _BUFFERS = frozenset((".csv", ".txt", ".json", ".plc"))

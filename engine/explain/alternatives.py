@@ -13,8 +13,8 @@ from engine.explain.sentences import quoted
 from engine.graph.graph import Graph
 from engine.lower.calls import Storage
 from engine.lower.order import MEMORY
-from engine.passes.pipeline import optimise
-from engine.planning.options import FIELDS, Options, about, flag
+from engine.passes.pipeline import optimise, takes_passes
+from engine.planning.options import FIELDS, LEVELS, Options, about, flag
 from engine.planning.placed import PlacedPlan
 from engine.planning.planner import plan_graph
 from engine.remat.planning import plan_recomputed
@@ -36,7 +36,7 @@ class Alternative:
     """Another way to plan: `what` is changed, on the command line by `how`. The arena then has `arena_bytes`.
 
     It `saves` that many bytes; below 0 it needs more. `note` is what it costs or proves. `options` are the options of
-    `engine.make_plan` that differ; or the level of `engine.optimise`, as "optimise".
+    `engine.make_plan` that differ.
     """
 
     what: str
@@ -66,8 +66,12 @@ def no_alternatives(_: PlacedPlan) -> Alternatives:
 
 @frozen(eq=False)
 class AlternativeSearch:
-    """The graph and the options that a plan was made from; a call tries all alternatives to the plan."""
+    """The graph and the options that a plan was made from; a call tries all alternatives to the plan.
 
+    `as_given` is the graph without the passes that the options ask for.
+    """
+
+    as_given: Graph
     graph: Graph
     options: Options
 
@@ -109,6 +113,13 @@ def alternative(
     return Alternative(what, how, changes, other.arena_bytes, plan.arena_bytes - other.arena_bytes, note)
 
 
+_PASSES_NOTES = (
+    "the formulas of the network, each as it was built",
+    "the formulas of the network, with less to compute",
+    "channels stay in front",
+    "last bits of the outputs may change",
+)
+"""The notes on alternatives of each level of optimisation."""
 Trial = Callable[[AlternativeSearch, PlacedPlan], Iterator[Alternative]]
 
 
@@ -135,14 +146,17 @@ def _strategy(search: AlternativeSearch, plan: PlacedPlan) -> Iterator[Alternati
 
 
 def _passes(search: AlternativeSearch, plan: PlacedPlan) -> Iterator[Alternative]:
-    """Plans the optimised graph of level 1, and of level 2 where that is another graph."""
-    before = search.graph
-    for level, note in ((1, "every bit of the outputs stays"), (2, "last bits of the outputs may change")):
-        after = optimise(search.graph, level)
-        if after is not before and after is not search.graph:
-            other = plan_graph(after, search.quick)
-            yield alternative(plan, other, f"passes of level {level}", f"--optimise {level}", note=note, optimise=level)
-        before = after
+    """Plans the graph after the passes of the other levels, where that is another graph."""
+    if not takes_passes(search.as_given):
+        return
+    planned = {search.graph.text()}
+    for level in (level for level in LEVELS if level != search.options.level):
+        after = optimise(search.as_given, level)
+        if after.text() not in planned:
+            planned.add(after.text())
+            other = plan_graph(after, evolve(search.quick, optimise=level))
+            what = f"passes of level {level}" if level else "no passes"
+            yield alternative(plan, other, what, f"--optimise {level}", note=_PASSES_NOTES[level], optimise=level)
 
 
 def _again(search: AlternativeSearch, plan: PlacedPlan) -> Iterator[Alternative]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import chain, repeat
-from numbers import Integral
 
 from attrs import frozen
 
@@ -25,7 +24,8 @@ from engine.passes.recognise.layer_norms import LAYER_NORMS
 from engine.passes.recognise.softmaxes import SOFTMAXES
 from engine.passes.recognise.transposes import GEMM_FLAGS, TRANSPOSES
 from engine.passes.verify import verify
-from engine.text.errors import GraphError, OptionError
+from engine.planning.options import HIGHEST_LEVEL, check_level
+from engine.text.errors import GraphError
 
 QUANTISATION: tuple[Pass, ...] = (NO_OPS, QUANTISE)
 """Integer arithmetic for quantised networks; first, while constants still are the quantised values."""
@@ -41,7 +41,6 @@ LAYOUT: tuple[Pass, ...] = (CHANNELS_LAST,)
 """Channels last; in front of fusion, because convolutions with channels last fuse more."""
 SPLITTING: tuple[Pass, ...] = (SPLIT_CONVS,)
 """Sums in place of concatenations; behind fusion, when convolutions have their additions and activations."""
-LEVELS = (0, 1, 2, 3)
 
 
 @frozen
@@ -71,7 +70,7 @@ class Applied:
     after: Graph
 
 
-def optimise(graph: Graph, level: int = 2) -> Graph:
+def optimise(graph: Graph, level: int = HIGHEST_LEVEL) -> Graph:
     """Returns a graph that computes the same with less, with the same names of inputs, outputs and parameters.
 
     Level 0 changes nothing. Level 1 keeps every formula, and so every bit, but where a folded weight lets a kernel pack
@@ -85,12 +84,16 @@ def optimise(graph: Graph, level: int = 2) -> Graph:
     return graph
 
 
-def applied_passes(graph: Graph, level: int = 2) -> Iterator[Applied]:
+def takes_passes(graph: Graph) -> bool:
+    """Returns whether passes can change a graph: its sizes are all known, and it is no body of control flow."""
+    return not graph.is_symbolic and not graph.derived and not graph.around
+
+
+def applied_passes(graph: Graph, level: int = HIGHEST_LEVEL) -> Iterator[Applied]:
     """Yields the passes of `optimise` that change something, one after the other; each result has been verified."""
     if not isinstance(graph, Graph):
         raise GraphError(f"{graph!r} is no graph")
-    if isinstance(level, bool) or not isinstance(level, Integral) or level not in LEVELS:
-        raise OptionError(f"{level!r} is no level of optimisation; there are {', '.join(map(str, LEVELS))}")
+    check_level(level)
     for phase in PHASES:
         if phase.level <= level:
             for applied in until_unchanged(graph, phase.passes):

@@ -7,6 +7,7 @@ compares the keywords of `engine.compile` and `engine.make_plan` (`engine.api.Pl
 
 import math
 from collections.abc import Mapping
+from numbers import Integral
 from typing import Any
 
 from attrs import Attribute, field, fields, frozen
@@ -26,6 +27,11 @@ from engine.text.units import parse_seconds
 
 MOST_BYTES = 2**40
 """The largest alignment or padding; a larger one can only be an error."""
+LEVELS = (0, 1, 2, 3)
+"""The levels of optimisation: how many of the passes over a graph run before it is planned."""
+HIGHEST_LEVEL = LEVELS[-1]
+AUTO = "auto"
+"""The highest level of optimisation."""
 _ABOUT = "about"
 CALLS, SEARCH, LIMITS, AT_ONCE = "calls", "search", "limits", "at once"
 """Groups of flags: which calls and chunks there are, the search for addresses, when it ends, and parallel runs."""
@@ -52,6 +58,17 @@ class About:
     saving: str = ""
 
 
+def as_level(value: object) -> object:
+    """Returns the level that a text such as "2" names as an integer; any other value as it is."""
+    return int(value) if isinstance(value, str) and value.isdecimal() and len(value) == 1 else value
+
+
+def check_level(level: object) -> None:
+    """Raises OptionError for what is no level of optimisation."""
+    if isinstance(level, bool) or not isinstance(level, Integral) or level not in LEVELS:
+        raise OptionError(f"{level!r} is no level of optimisation; there are {', '.join(map(str, LEVELS))}")
+
+
 def _about(help: str = "", **values: Any) -> Mapping[str, About]:
     return {_ABOUT: About(help, **values)}
 
@@ -63,6 +80,7 @@ class Options:
     `strategy` is one of `allocator.solvers.STRATEGIES`, or "best". `alignment` (a power of two) and `padding` are in
     bytes. `seed` is that of everything random. A search ends after `timeout` (seconds, or a text such as "10s") and
     after `nodes` steps; where neither is given, after as many steps as the strategy likes.
+    `optimise` is the level of optimisation (`engine.passes.pipeline.optimise`), from 0 to 3, or "auto": the highest.
     `views`, `overwrite` and `reuse` switch the three ways of saving memory; what is switched off runs through the same
     code. `prepack=False` lets kernels read constants as they are: no packed copies beside them, but slower kernels.
     `caller_buffers` names the inputs and outputs that live in arrays of the caller.
@@ -120,6 +138,17 @@ class Options:
             group=LIMITS,
             metavar="N",
             least=1,
+        ),
+    )
+    optimise: int | str = field(
+        default=AUTO,
+        converter=as_level,
+        metadata=_about(
+            "passes over the graph before it is planned: 0 none, 1 those that leave every formula as it is, 2 also "
+            f"those that fuse and may change last bits, 3 also channels last around convolutions (default {AUTO}: 3)",
+            metavar="LEVEL",
+            choices=(AUTO, *map(str, LEVELS)),
+            decides_problem=True,
         ),
     )
     views: bool = field(
@@ -194,6 +223,8 @@ class Options:
             elif kind.type is str and not isinstance(value, str):
                 raise OptionError(f"{name} {value!r} is no name")
         check_threads(self.threads, 1)
+        if self.optimise != AUTO:
+            check_level(self.optimise)
         if self.alignment & (self.alignment - 1):
             raise OptionError(f"alignment {self.alignment} is no power of two")
         if not isinstance(self.caller_buffers, (tuple, list)) or not all(
@@ -204,6 +235,11 @@ class Options:
         check_backend(self.backend)
         if self.parallel:
             _check_policy(self.parallel)
+
+    @property
+    def level(self) -> int:
+        """The level of optimisation."""
+        return HIGHEST_LEVEL if self.optimise == AUTO else int(self.optimise)
 
 
 FIELDS: Mapping[str, "Attribute[Any]"] = {option.name: option for option in fields(Options)}

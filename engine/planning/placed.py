@@ -32,6 +32,27 @@ class Place:
 
 
 @frozen
+class Optimisation:
+    """The passes that ran over a graph before it was planned.
+
+    `before` and `after` are numbers of operators. `changes` has each pass that changed something, by its name, with the
+    number of operators that it added; below 0 where it took some away.
+    """
+
+    level: int
+    before: int
+    after: int
+    changes: tuple[tuple[str, int], ...]
+
+    @property
+    def text(self) -> str:
+        """What was done, in one line."""
+        done = ", ".join(f"{name} {count:+}" if count else name for name, count in self.changes)
+        count = f"{self.before} -> {self.after} operators" if self.before != self.after else "as many operators"
+        return f"optimised at level {self.level}: {count}{f' ({done})' if done else ', nothing to change'}"
+
+
+@frozen
 class Recomputed:
     """The operators that run again: `operators` has their names. `flops` estimates the operations that this adds to a
     run, and `share` is their part of all other operations. `plain_bytes`: the arena without it.
@@ -63,7 +84,8 @@ class PlacedPlan:
     `chunk` of `problem` and `plan` describes that chunk. `program` has the steps that chunks were derived from.
     `orderings` says what the order costs; empty where the given order was kept without a search. `recomputed` says what
     runs again to meet a budget; empty where every operator runs once. `options` are those of the planner. `origin` says
-    where the plan comes from; "" where no saved plan was offered.
+    where the plan comes from; "" where no saved plan was offered. `optimisation` says what passes did to the graph
+    before; empty where none ran.
     """
 
     lowered: Lowered
@@ -79,6 +101,7 @@ class PlacedPlan:
     orderings: tuple[Ordering, ...] = ()
     recomputed: tuple[Recomputed, ...] = ()
     origin: str = ""
+    optimisation: tuple[Optimisation, ...] = ()
 
     @property
     def is_followed(self) -> bool:

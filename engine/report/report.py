@@ -13,7 +13,7 @@ from allocator.solvers.base import arena_bytes
 from engine.lower.calls import Role, Value
 from engine.lower.costs import graph_cost
 from engine.lower.order import Ordering
-from engine.planning.placed import PlacedPlan, Recomputed
+from engine.planning.placed import Optimisation, PlacedPlan, Recomputed
 from engine.report.kernels import BackendShare, KernelUse, backend_shares, kernel_uses, shares_text
 from engine.report.layout_copies import Conversion, conversions
 from engine.report.parallelism import parallelism
@@ -46,6 +46,7 @@ class Report:
     `recomputed`: operators that run again to keep within a budget; they are part of `operators` and `flops`.
     `backends`: the share of each back-end in a run; `kernels`: the kernel of each call.
     `origin`: whether the plan comes from a file, and if it does not although there was one, why.
+    `optimisation`: what passes did to the graph before it was planned; empty where none ran.
     """
 
     model: str
@@ -79,6 +80,7 @@ class Report:
     backends: tuple[BackendShare, ...]
     kernels: tuple[KernelUse, ...]
     origin: str
+    optimisation: tuple[Optimisation, ...]
 
     def to_json(self) -> dict[str, Any]:
         """Returns plain data with stable keys."""
@@ -136,6 +138,7 @@ def report(plan: PlacedPlan) -> Report:
         backends=backend_shares(plan),
         kernels=kernel_uses(plan),
         origin=plan.origin,
+        optimisation=plan.optimisation,
     )
 
 
@@ -239,6 +242,8 @@ def _totals(report: Report) -> list[str]:
             f"\n  at once ({report.parallel}): {report.parallelism_by_count:.2f} calls on average, "
             f"{report.parallelism_by_cost:.2f} by cost"
         )
+    for optimisation in report.optimisation:
+        head += f"\n  {optimisation.text}"
     if report.backends:
         head += f"\n  computed by {shares_text(report.backends)}"
     if report.origin:

@@ -61,7 +61,7 @@ def test_progress_shows_the_arena_and_changes_no_plan(problem: Problem, strategy
 def test_planning_progress_names_its_phase(graph: Graph) -> None:
     notes = Notes()
     with watched_by(notes):
-        plan = engine.make_plan(graph, order="memory")
+        plan = engine.make_plan(graph, order="memory", optimise=0)
     assert notes.ended[-1].what == "planning"
     assert notes.ended[-1].item == graph.name
     assert {"placing", "judging"} <= {activity.what for activity in notes.ended}

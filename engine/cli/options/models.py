@@ -11,7 +11,7 @@ from attrs import frozen
 from allocator.progress import Activity
 from engine.cli.options.dims import bound, known_lengths
 from engine.cli.options.files import read_array
-from engine.cli.options.passes import optimised
+from engine.cli.options.storage import stored
 from engine.cli.options.zoo import is_zoo, zoo_graph
 from engine.graph.graph import Graph
 from engine.onnx.file import read_model
@@ -47,7 +47,7 @@ def load_graph(arguments: Namespace) -> Graph:
     """
     graph = load_open(arguments)
     lengths = known_lengths(graph, arguments.file, dict(arguments.dim))
-    return optimised(bound(graph, arguments.file, lengths, {}), arguments)
+    return stored(bound(graph, arguments.file, lengths, {}), arguments)
 
 
 def load_open(arguments: Namespace) -> Graph:
@@ -67,7 +67,7 @@ def load_subject(arguments: Namespace) -> Subject:
         model = weighted(file, arguments.weights, arguments.seed, input_shapes(graph, lengths), constants)
         graph = _read(arguments, model, shapes, constants)
     feeds = random_feeds(graph, arguments.seed, arrays, lengths)
-    return Subject(optimised(bound(graph, file, lengths, arrays), arguments), model, feeds, constants)
+    return Subject(stored(bound(graph, file, lengths, arrays), arguments), model, feeds, constants)
 
 
 def _shapes(arguments: Namespace) -> Shapes:

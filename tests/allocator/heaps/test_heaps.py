@@ -238,7 +238,7 @@ def test_a_compiled_heap_is_a_plain_one(name: str, monkeypatch: pytest.MonkeyPat
 @given(graphs())
 @settings(max_examples=25, deadline=None)
 def test_the_events_of_a_graph_are_those_of_its_dynamic_trace(graph: Graph) -> None:
-    plan = engine.make_plan(graph)
+    plan = engine.make_plan(graph, optimise=0)
     events = of_chunks(buffers_of(plan, "dynamic").chunks)
     reported = [
         (e.tick, e.chunk, FREE if e.kind == "free" else ALLOC, e.bytes)
@@ -257,7 +257,7 @@ def test_an_updated_parameter_asks_a_heap_for_nothing() -> None:
     graph = Graph("count")
     count = graph.parameter(np.zeros(4), "count")
     graph.output(ops.relu(graph.assign(count, count + graph.input("by", (4,), "float64"))), "now")
-    plan = engine.make_plan(graph)
+    plan = engine.make_plan(graph, optimise=0)
     of_run, blocks = heap_events(plan.trace("dynamic"))
     of_plan = of_chunks(buffers_of(plan, "dynamic").chunks)
     assert of_run.tick.tolist() == of_plan.tick.tolist() == [0, 0, 2, 2, 4, 4]

@@ -35,7 +35,14 @@ def _plan(
     """Returns a sequential plan; some inputs and outputs are bound to arrays of the caller."""
     bound = tuple(name for name in dict.fromkeys((*graph.inputs, *graph.outputs)) if choose(4) == 0)
     return engine.make_plan(
-        graph, strategy="pushdown", alignment=4, caller_buffers=bound, reuse=reuse, overwrite=overwrite, nest=nest
+        graph,
+        strategy="pushdown",
+        alignment=4,
+        caller_buffers=bound,
+        reuse=reuse,
+        overwrite=overwrite,
+        nest=nest,
+        optimise=0,
     )
 
 
@@ -181,7 +188,7 @@ def _chain(length: int) -> ExecutionPlan:
     for _ in range(length):
         x = ops.neg(x)
     graph.output(x, "y")
-    return engine.make_plan(graph, overwrite=False)
+    return engine.make_plan(graph, overwrite=False, optimise=0)
 
 
 def _without(schedule: Schedule, edges: list[int]) -> Schedule:
@@ -201,7 +208,7 @@ def test_a_barrier_orders_what_stands_before_it_and_what_stands_behind() -> None
     x = graph.input("x", (16,))
     one, other = ops.neg(x), ops.abs(x)
     graph.output(ops.add(ops.relu(one), ops.tanh(other)), "y")
-    plan = engine.make_plan(graph, reuse=False, overwrite=False)
+    plan = engine.make_plan(graph, reuse=False, overwrite=False, optimise=0)
     edges = np.array([(0, 2), (1, 2), (2, 3), (2, 4), (3, 5), (4, 5)])
     levels = Schedule("levels", [1, 2, BARRIER, 3, 4, 5], edges[:, 0], edges[:, 1])
     check_races(evolve(plan, schedule=levels))
@@ -226,7 +233,7 @@ def _two_readers(read: Callable[[Var], Var]) -> tuple[ExecutionPlan, ExecutionPl
     slow = ops.relu(read(value))
     graph.output(ops.tanh(ops.abs(value)), "quick")
     graph.output(slow, "slow")
-    plan = engine.make_plan(graph, reuse=False, overwrite=False)
+    plan = engine.make_plan(graph, reuse=False, overwrite=False, optimise=0)
     plan = _moved(evolve(plan, schedule=by_data(plan.lowered, "colour")), "tanh_0", onto="neg_0")
     node = {call.name: i for i, call in enumerate(plan.lowered.calls)}
     waits = evolve(
@@ -261,7 +268,7 @@ def test_workspaces_of_calls_that_run_at_once_lie_apart() -> None:
     x = graph.input("x", (8,))
     for _ in range(2):
         graph.output(graph.add(THROUGH, [x])[0])
-    plan = engine.make_plan(graph, reuse=False, overwrite=False)
+    plan = engine.make_plan(graph, reuse=False, overwrite=False, optimise=0)
     plan = evolve(plan, schedule=by_data(plan.lowered, "data"))
     check_races(plan)
     with pytest.raises(RaceError, match="through_0 writes 'through_0/workspace' and through_1 writes 'through_1/work"):
@@ -272,7 +279,7 @@ def test_an_array_of_the_caller_is_written_before_it_is_read() -> None:
     graph = Graph()
     graph.output(ops.neg(graph.input("x", (8,))), "y")
     graph.output(ops.abs(graph.outputs["y"]), "z")
-    plan = engine.make_plan(graph, caller_buffers=("x", "y", "z"))
+    plan = engine.make_plan(graph, caller_buffers=("x", "y", "z"), optimise=0)
     check_races(plan)
     with pytest.raises(RaceError, match=r"both touch bytes \[0, 32\) of caller 'neg_0', and"):
         check_races(evolve(plan, schedule=_without(plan.schedule, [0])))
@@ -283,7 +290,7 @@ def test_calls_that_only_read_the_same_bytes_need_no_order() -> None:
     x = graph.input("x", (8,))
     for name in "abc":
         graph.output(ops.neg(x), name)
-    plan = engine.make_plan(graph, reuse=False, overwrite=False)
+    plan = engine.make_plan(graph, reuse=False, overwrite=False, optimise=0)
     check_races(evolve(plan, schedule=Schedule("none", plan.schedule.tick, [], [])))
 
 
@@ -318,7 +325,7 @@ def test_calls_that_do_not_stand_in_the_order_of_their_ticks_are_refused() -> No
 def test_a_graph_without_calls_has_nothing_to_race() -> None:
     graph = Graph()
     graph.output(graph.input("x", (8,)), "y")
-    check_races(engine.make_plan(graph))
+    check_races(engine.make_plan(graph, optimise=0))
 
 
 @pytest.mark.slow
@@ -330,5 +337,5 @@ def test_long_networks_with_one_value_that_all_read_are_judged(make: Callable[..
     for _ in range(20_000):
         result = ops.add(result, first)
     graph.output(result, "y")
-    plan = engine.make_plan(graph, reuse=False, overwrite=False)
+    plan = engine.make_plan(graph, reuse=False, overwrite=False, optimise=0)
     check_races(evolve(plan, schedule=make(plan.lowered)))

@@ -273,7 +273,9 @@ def test_a_dynamic_run_has_no_policy(model: str, capsys: Capture) -> None:
 
 
 def test_a_real_trace_tells_when_operators_ran(model: str, capsys: Capture) -> None:
-    events = data(["trace", model, "--real", "--parallel", "exact", "--threads", "2"], capsys)["events"]
+    events = data(["trace", model, "--real", "--parallel", "exact", "--threads", "2", "--optimise", "0"], capsys)[
+        "events"
+    ]
     ran = [e for e in events if e["kind"] == "end"]
     assert len(ran) == 4
     assert all(e["seconds"] > 0 and e["thread"] >= 0 for e in ran)

@@ -44,7 +44,7 @@ def _check(graph: Graph) -> None:
     wanted = run_model(graph, feeds)
     assert_same(run_unplanned(graph, feeds), wanted)
     for options in ({}, {"mode": "dynamic"}, {"debug": "poison"}, {"views": False, "overwrite": False}):
-        exe = engine.compile(graph, **options)
+        exe = engine.compile(graph, optimise=0, **options)
         for _ in range(2):
             assert_same(exe.run(feeds), wanted)
 
@@ -54,7 +54,7 @@ def _check(graph: Graph) -> None:
 def test_control_flow_bodies_run_under_poison_too(graph: Graph) -> None:
     for body in _bodies(graph):
         feeds = random_feeds(body.graph)
-        assert_same(engine.compile(body.graph, debug="poison").run(feeds), run_model(body.graph, feeds))
+        assert_same(engine.compile(body.graph, debug="poison", optimise=0).run(feeds), run_model(body.graph, feeds))
 
 
 def _bodies(graph: Graph) -> list[PlannedBody]:
@@ -78,7 +78,7 @@ def _products(count: int, x: Var) -> Var:
 
 def _arena(build: Callable[[Var, Var], Any]) -> float:
     """Returns how many tensors the arena holds."""
-    return engine.make_plan(_net(build)).arena_bytes / TENSOR
+    return engine.make_plan(_net(build), optimise=0).arena_bytes / TENSOR
 
 
 def test_branches_share_what_only_one_of_them_needs() -> None:
@@ -143,7 +143,7 @@ def test_a_captured_weight_is_a_constant_of_the_body_and_is_packed_once() -> Non
     graph.output(engine.fori_loop(7, lambda _, h: h.graph.add(_counting(packs, binds), [h, weight])[0], x), "y")
     (body,) = _bodies(graph)
     assert packs == [] and next(iter(body.graph.constants.values())) is w
-    exe = engine.compile(graph)
+    exe = engine.compile(graph, optimise=0)
     for _ in range(2):
         assert (exe.run({"x": np.zeros((64, 64), np.float32)})["y"] == 14).all()
     assert packs == [1] and binds == [1, 1, 1]
@@ -157,7 +157,7 @@ def test_control_flow_runs_allocate_nothing() -> None:
         return activated
 
     graph = _net(lambda x, _: engine.scan(lambda h, r: (h + r, h), x, engine.fori_loop(9, turn, x))[1])
-    exe = engine.compile(graph)
+    exe = engine.compile(graph, optimise=0)
     assert isinstance(exe.executor, StaticExecutor)
     exe.run({"x": np.ones((64, 64), np.float32), "c": np.asarray(True)})
     check_allocates_nothing(exe.executor.execute, most_bytes=TENSOR // 2)
@@ -177,7 +177,7 @@ def test_a_recurrent_layer_as_a_scan() -> None:
     graph.output(last, "last")
     graph.output(ys, "ys")
     feeds = {"x": rng.normal(size=(7, 2, 4)).astype(np.float32), "h": np.zeros((2, 8), np.float32)}
-    outputs, state = engine.compile(graph).run(feeds), feeds["h"]
+    outputs, state = engine.compile(graph, optimise=0).run(feeds), feeds["h"]
     for row, y in zip(feeds["x"], outputs["ys"], strict=True):
         state = np.tanh(row @ w + state @ r)
         np.testing.assert_allclose(y, state, rtol=1e-5)
@@ -195,7 +195,7 @@ def test_dimensions_that_are_names_stand_in_bodies_too() -> None:
     last, ys = engine.scan(step, ops.reduce_sum(x, axes=[0], keepdims=False), x)
     graph.output(last, "last")
     graph.output(ys, "ys")
-    exe, rng = engine.compile(graph), np.random.default_rng(0)
+    exe, rng = engine.compile(graph, optimise=0), np.random.default_rng(0)
     for time, batch, sign in ((3, 2, True), (5, 1, False), (3, 2, False), (1, 7, True)):
         fed = rng.normal(size=(time, batch, 4)).astype(np.float32)
         outputs = exe.run({"x": fed, "c": np.asarray(sign)})
@@ -212,7 +212,7 @@ def test_newtons_method_runs_as_long_as_it_must() -> None:
         return ops.greater(abs(y * y - x), 1e-4)
 
     graph.output(engine.while_loop(goes_on, lambda y: (y + x / y) * 0.5, x), "y")
-    exe = engine.compile(graph)
+    exe = engine.compile(graph, optimise=0)
     for number in (1.0, 2.0, 9.0, 81.0):
         assert exe(x=number)["y"] == pytest.approx(number**0.5, rel=1e-3)
 
@@ -235,7 +235,7 @@ def test_a_greedy_decoder_ends_when_it_likes_and_its_rows_are_cut_in_a_stage_of_
     _, words, count = engine.unfold(step, goes_on, (first, state), most=40)
     cut: Any = [graph.data_dim(count)]
     graph.output(ops.slice(words, [0], cut, [0]), "words")
-    exe, lengths = engine.compile(graph), set[int]()
+    exe, lengths = engine.compile(graph, optimise=0), set[int]()
     for start in range(8):
         feeds = {"first": np.asarray(start), "state": rng.normal(size=8).astype(np.float32)}
         token, h, wanted = start, feeds["state"], list[int]()
@@ -252,7 +252,7 @@ def test_bodies_capture_outer_vars_through_all_levels() -> None:
     def build(x: Var, c: Var) -> Any:
         return engine.fori_loop(3, lambda _, h: engine.cond(c, lambda: h + x, lambda: h - x), x * 1.0)
 
-    exe = engine.compile(_net(build))
+    exe = engine.compile(_net(build), optimise=0)
     for c, wanted in ((True, 4), (False, -2)):
         assert (exe(x=np.ones((64, 64), np.float32), c=np.asarray(c))["y"] == wanted).all()
 
@@ -266,7 +266,7 @@ def test_a_kernel_that_fails_in_a_body_is_named_with_the_loop_around_it() -> Non
     graph = Graph()
     table, i = graph.input("table", (4,)), graph.input("i", (1,), "int64")
     graph.output(engine.fori_loop(3, lambda k, _: ops.gather(table, i + k), ops.gather(table, i)), "y")
-    exe, feeds = engine.compile(graph), {"table": np.arange(4, dtype=np.float32), "i": np.asarray([1])}
+    exe, feeds = engine.compile(graph, optimise=0), {"table": np.arange(4, dtype=np.float32), "i": np.asarray([1])}
     assert exe.run(feeds)["y"] == 3
     with pytest.raises(KernelError, match=r"operator 'loop_0' failed on .* operator 'gather_0' failed on .*"):
         exe.run({**feeds, "i": np.asarray([2])})

@@ -35,7 +35,7 @@ THREADS = st.integers(2, 8)
 
 def _plan(graph: Graph, **options: Any) -> ExecutionPlan:
     """Returns a plan in which every chunk has bytes of its own, so that a call need only wait for its data."""
-    plan = engine.make_plan(graph, reuse=False, overwrite=False, **options)
+    plan = engine.make_plan(graph, reuse=False, overwrite=False, optimise=0, **options)
     return evolve(plan, schedule=by_data(plan.lowered, "test"))
 
 
@@ -255,7 +255,7 @@ def test_parallel_executor_runs_an_empty_graph() -> None:
 def test_every_mode_tells_when_calls_ran() -> None:
     graph = _wide()
     for mode in ("static", "dynamic"):
-        exe = engine.compile(graph, mode=mode)
+        exe = engine.compile(graph, mode=mode, optimise=0)
         outputs, timings = exe.timed(random_feeds(graph))
         assert_same(outputs, exe.run(random_feeds(graph)))
         assert [t.tick for t in timings] == [c.tick for c in exe.plan.lowered.calls]
@@ -273,7 +273,7 @@ def test_wrong_schedules_and_options_are_refused() -> None:
         with pytest.raises(OptionError, match=r"threads .* is no integer"):
             _executor(plan, threads)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="is no integer from 0"):
-        engine.compile(_wide(), threads=-1)
+        engine.compile(_wide(), threads=-1, optimise=0)
 
 
 @pytest.mark.slow

@@ -43,7 +43,7 @@ OPTIONS: tuple[dict[str, Any], ...] = (
 
 
 def planned(graph: Graph, options: dict[str, Any]) -> ExecutionPlan:
-    return engine.make_plan(graph, nodes=100, **options)
+    return engine.make_plan(graph, nodes=100, optimise=0, **options)
 
 
 def declared(plan: ExecutionPlan) -> list[Forward]:
@@ -145,14 +145,14 @@ def test_a_counterfactual_program_has_no_later_readers(graph: Graph) -> None:
 def done_again(alternative: Alternative, graph: Graph, options: dict[str, Any]) -> ExecutionPlan:
     """Returns the plan of a user who follows the advice."""
     other = dict(alternative.options)
-    return engine.make_plan(optimise(graph, other.pop("optimise", 0)), **options | other)
+    return engine.make_plan(optimise(graph, other.pop("optimise", 0)), optimise=0, **options | other)
 
 
 @settings(max_examples=40)
 @given(graphs(), st.sampled_from([o for o in OPTIONS if o.get("parallel") in (None, "exact")]))
 def test_explained_alternatives_equal_their_plans(graph: Graph, options: dict[str, Any]) -> None:
     options = {**options, "nodes": NODES}
-    plan = engine.make_plan(graph, **options)
+    plan = engine.make_plan(graph, optimise=0, **options)
     advised = plan.explain().advised
     assert not advised.left_out
     for alternative in advised.tried:
@@ -202,7 +202,7 @@ def test_every_tensor_and_operator_has_an_explanation(graph: Graph, options: dic
 
 
 def test_neighbours_lie_next_to_a_tensor_while_it_is_alive() -> None:
-    plan = engine.make_plan(zoo.squeezenet(image=64))
+    plan = engine.make_plan(zoo.squeezenet(image=64), optimise=0)
     for value in plan.lowered.values:
         explanation = plan.explain(tensor=value.name)
         for near in explanation.below:
@@ -228,7 +228,7 @@ def added(graph: Graph, name: str, kind: str, *inputs: Var) -> Var:
 
 
 def test_a_residual_connection_by_hand() -> None:
-    plan = engine.make_plan(residual())
+    plan = engine.make_plan(residual(), optimise=0)
     explanation = plan.explain()
     (refused,) = [f for f in explanation.refused if f.output == "squash"]
     assert (refused.reason, [u.operator for u in refused.readers]) == ("later", ["join"])
@@ -241,7 +241,7 @@ def test_a_residual_connection_by_hand() -> None:
 
 
 def test_a_name_that_there_is_not_is_told_with_the_nearest_ones() -> None:
-    plan = engine.make_plan(residual())
+    plan = engine.make_plan(residual(), optimise=0)
     with pytest.raises(UnknownNameError, match="has no tensor 'squish'; did you mean 'squash'"):
         plan.explain(tensor="squish")
     with pytest.raises(UnknownNameError, match="has no operator 'jion'; did you mean 'join'"):
@@ -256,7 +256,7 @@ def test_explanations_keep_names_on_their_line(name: str) -> None:
     graph = Graph(name)
     x = graph.input(name, (4,))
     graph.output(added(graph, name + "2", "add", added(graph, name + "1", "neg", x), x), name)
-    plan = engine.make_plan(graph)
+    plan = engine.make_plan(graph, optimise=0)
     for text in (str(plan.explain()), str(plan.explain(tensor=name)), str(plan.explain(operator=name + "1"))):
         assert all(c.isprintable() or c == "\n" for c in text)
         assert max(map(len, text.splitlines())) < 500
@@ -270,16 +270,16 @@ def test_explanations_keep_names_on_their_line(name: str) -> None:
 def test_a_graph_that_computes_nothing_has_an_arena_of_its_inputs() -> None:
     graph = Graph("nothing")
     graph.output(graph.input("x", (0,)), "y")
-    assert "has 0 B (0 bytes): nothing is computed that needs any" in str(engine.make_plan(graph).explain())
+    assert "has 0 B (0 bytes): nothing is computed that needs any" in str(engine.make_plan(graph, optimise=0).explain())
     graph = Graph("through")
     graph.output(graph.input("x", (4,)), "y")
-    assert "an input, fed before anything runs" in str(engine.make_plan(graph).explain())
+    assert "an input, fed before anything runs" in str(engine.make_plan(graph, optimise=0).explain())
 
 
 def test_a_plan_that_computes_again_says_so() -> None:
     graph = chain(12)
-    plain = engine.make_plan(graph)
-    plan = engine.make_plan(graph, budget=plain.arena_bytes * 9 // 10)
+    plain = engine.make_plan(graph, optimise=0)
+    plan = engine.make_plan(graph, budget=plain.arena_bytes * 9 // 10, optimise=0)
     assert plan.recomputed
     text = str(plan.explain())
     assert f"Kept within the budget: {plan.recomputed[0].text}; without it, the arena has " in text
@@ -293,7 +293,9 @@ def test_a_network_too_large_is_not_planned_again() -> None:
     for _ in range(2_001):
         x = ops.neg(x)
     graph.output(x, "y")
-    assert "Not tried: other ways to plan, as there are 2001 operators" in str(engine.make_plan(graph).explain())
+    assert "Not tried: other ways to plan, as there are 2001 operators" in str(
+        engine.make_plan(graph, optimise=0).explain()
+    )
 
 
 def test_explanations_say_what_was_not_measured() -> None:
@@ -306,7 +308,7 @@ def test_an_explanation_says_what_proves_the_bound_and_what_is_copied() -> None:
     x, y = graph.input("x", (2, 4)), graph.input("y", (2, 4))
     joined: Var = ops.concat([x, y], axis=0)
     graph.output(ops.relu(joined), "z")
-    plan = engine.make_plan(graph)
+    plan = engine.make_plan(graph, optimise=0)
     explanation = plan.explain()
     assert explanation.bound_reason == plan.plan.bound_reason
     assert f"The bound is proved by: {plan.plan.bound_reason}." in explanation.text()

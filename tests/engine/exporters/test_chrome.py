@@ -79,7 +79,7 @@ def test_chrome_of_an_empty_trace_has_its_name_alone() -> None:
 
 
 def test_chrome_names_threads_and_marks_views() -> None:
-    trace = engine.make_plan(build(seeded(3), 20), parallel="exact").trace(threads=2)
+    trace = engine.make_plan(build(seeded(3), 20), parallel="exact", optimise=0).trace(threads=2)
     shown = _shown(trace)
     names = {e["tid"]: e["args"]["name"] for e in shown if e["name"] == "thread_name"}
     assert names == {thread + 1: f"thread {thread}" for thread in {e.thread for e in trace if e.kind == BEGIN}}
@@ -88,7 +88,7 @@ def test_chrome_names_threads_and_marks_views() -> None:
 
 
 def test_chrome_closes_live_tensors_when_the_last_operator_ends() -> None:
-    trace = cut(engine.make_plan(zoo.squeezenet()).trace(), 100)
+    trace = cut(engine.make_plan(zoo.squeezenet(), optimise=0).trace(), 100)
     *_, last = trace
     ends = [e["ts"] for e in _shown(trace) if e["ph"] == "e"]
     assert ends[-1] == (last.tick + 1) * 1000

@@ -136,7 +136,7 @@ def plan(request: pytest.FixtureRequest) -> ExecutionPlan:
     """Draws plans that peak while an operator runs."""
     graph = _GRAPHS.get(request.param, zoo.squeezenet)()
     padding = 100 if request.param == "padded" else 0
-    return engine.make_plan(graph, padding=padding, parallel="exact" if request.param == "parallel" else "")
+    return engine.make_plan(graph, padding=padding, parallel="exact" if request.param == "parallel" else "", optimise=0)
 
 
 @pytest.mark.parametrize("name", READERS)
@@ -148,7 +148,9 @@ def test_the_peak_of_every_format_is_that_of_the_report(plan: ExecutionPlan, nam
 def plans_at_once() -> tuple[ExecutionPlan, ...]:
     """Returns plans of operators that may run at once; some may have more alive than one run has."""
     many = [build(seeded(seed), 20) for seed in range(4)] + [random_training(seeded(seed), 5) for seed in range(3)]
-    plans = tuple(engine.make_plan(g, parallel="exact", strategy="greedy_by_size") for g in (*many, _branches()))
+    plans = tuple(
+        engine.make_plan(g, parallel="exact", strategy="greedy_by_size", optimise=0) for g in (*many, _branches())
+    )
     assert any(plan.report().peak_bytes > plan.trace().facts.peak_bytes for plan in plans)
     return plans
 

@@ -86,7 +86,7 @@ def test_perfetto_counters_tell_all_bytes(trace: Trace) -> None:
 
 
 def test_each_thread_has_a_track_and_each_stage_a_mark() -> None:
-    parallel = engine.make_plan(build(seeded(3), 20), parallel="exact").trace(threads=2)
+    parallel = engine.make_plan(build(seeded(3), 20), parallel="exact", optimise=0).trace(threads=2)
     tracks, _ = _packets(parallel)
     assert {t.name for t in tracks.values()} >= {"operators, thread 0", "operators, thread 1"}
     tracks, events = _packets(staged(2))
@@ -101,7 +101,9 @@ def test_perfetto_of_an_empty_trace_has_tracks_and_no_events() -> None:
 
 def test_perfetto_ends_an_operator_before_the_next_begins() -> None:
     """Ticks order what happens at one time, whichever operator ran first."""
-    begin, end = (e for e in engine.make_plan(build(seeded(1), 1)).trace(threads=1) if e.kind in {BEGIN, END})
+    begin, end = (
+        e for e in engine.make_plan(build(seeded(1), 1), optimise=0).trace(threads=1) if e.kind in {BEGIN, END}
+    )
     first, second = evolve(begin, tick=7, seconds=0.0), evolve(begin, tick=3, seconds=1.0)
     events = [first, second, evolve(end, tick=7, seconds=1.0), evolve(end, tick=3, seconds=2.0)]
     assert [(e.kind, e.tick, e.seconds) for e in without_overlaps(events)] == [

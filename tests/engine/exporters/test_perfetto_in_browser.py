@@ -31,7 +31,7 @@ _ERRORS = "select name, value from stats where severity in ('error', 'data_loss'
 
 def _cases() -> Iterator[Any]:
     """Yields the cases; a page takes seconds to open, so that only one case is quick."""
-    network = engine.make_plan(zoo.squeezenet(), parallel="exact")
+    network = engine.make_plan(zoo.squeezenet(), parallel="exact", optimise=0)
     heap = network.trace("dynamic", heap="pytorch")
     traces = {"parallel": network.trace(threads=2), "hostile": hostile(staged(2)), "heap": heap}
     for name in ("perfetto", "chrome"):

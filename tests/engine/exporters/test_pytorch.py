@@ -105,7 +105,7 @@ def _check_end(segments: list[Snapshot], blocks: dict[int, int]) -> None:
 @settings(max_examples=40, deadline=None)
 @given(graphs(), st.sampled_from(sorted(HEAPS)))
 def test_segments_are_what_a_heap_gets(graph: Graph, heap: str) -> None:
-    trace = engine.make_plan(graph).trace("dynamic", heap=heap)
+    trace = engine.make_plan(graph, optimise=0).trace("dynamic", heap=heap)
     snapshot = _snapshot(trace)
     assert _replayed(snapshot) == peak(trace)
     [events] = snapshot["device_traces"]
@@ -117,7 +117,7 @@ def test_segments_are_what_a_heap_gets(graph: Graph, heap: str) -> None:
 
 
 def test_frames_tell_tensor_operator_and_model_even_of_names_that_readers_leave_out() -> None:
-    plan = engine.make_plan(zoo.squeezenet())
+    plan = engine.make_plan(zoo.squeezenet(), optimise=0)
     [events] = _snapshot(plan.trace())["device_traces"]
     allocs = [e for e in events if e["action"] == "alloc"]
     for event, shown in zip((e for e in arrivals(plan.trace()) if e.bytes), allocs, strict=True):
@@ -136,9 +136,9 @@ def viz() -> Any:
 @pytest.mark.parametrize(
     "trace",
     [
-        engine.make_plan(zoo.squeezenet()).trace(),
-        engine.make_plan(zoo.squeezenet()).trace("dynamic", heap="pytorch"),
-        engine.make_plan(zoo.squeezenet()).trace("dynamic"),
+        engine.make_plan(zoo.squeezenet(), optimise=0).trace(),
+        engine.make_plan(zoo.squeezenet(), optimise=0).trace("dynamic", heap="pytorch"),
+        engine.make_plan(zoo.squeezenet(), optimise=0).trace("dynamic"),
         hostile(staged(2)),
         EMPTY,
     ],

@@ -65,7 +65,7 @@ def test_speedscope_of_an_empty_trace_has_one_empty_profile() -> None:
 
 
 def test_threads_that_run_nothing_are_left_out_and_the_trace_is_read_a_few_times() -> None:
-    trace, times = engine.make_plan(zoo.squeezenet(), parallel="exact").trace(threads=1000), list[int]()
+    trace, times = engine.make_plan(zoo.squeezenet(), parallel="exact", optimise=0).trace(threads=1000), list[int]()
 
     def tell() -> Iterator[Event]:
         times.append(1)
@@ -77,7 +77,7 @@ def test_threads_that_run_nothing_are_left_out_and_the_trace_is_read_a_few_times
 
 
 def test_the_peak_of_a_plan_is_its_report() -> None:
-    plan = engine.make_plan(zoo.squeezenet())
+    plan = engine.make_plan(zoo.squeezenet(), optimise=0)
     [profile] = _read(plan.trace())["profiles"]
     assert profile["endValue"] == plan.report().peak_bytes
     assert len(_read(staged(1))["profiles"]) == 2

@@ -38,7 +38,7 @@ def _exported(page: Any, folder: Path) -> dict[str, Any]:
 
 
 def test_speedscope_shows_what_the_peak_is_made_of(browser: Session, tmp_path: Path) -> None:
-    plan = engine.make_plan(zoo.squeezenet())
+    plan = engine.make_plan(zoo.squeezenet(), optimise=0)
     report = plan.report()
     with _opened(browser, plan.trace(), tmp_path) as page:
         assert page.title()
@@ -56,7 +56,7 @@ def test_speedscope_shows_what_the_peak_is_made_of(browser: Session, tmp_path: P
 
 
 def test_speedscope_shows_operators_in_time(browser: Session, tmp_path: Path) -> None:
-    plan = engine.make_plan(zoo.squeezenet(), parallel="exact")
+    plan = engine.make_plan(zoo.squeezenet(), parallel="exact", optimise=0)
     trace = plan.trace(threads=2)
     with _opened(browser, trace, tmp_path) as page:
         understood = _exported(page, tmp_path)

@@ -42,7 +42,7 @@ def _texts(text: str) -> list[str]:
 @settings(max_examples=40)
 @given(graphs())
 def test_each_chunk_is_a_box_as_high_as_its_bytes_at_its_address(graph: Graph) -> None:
-    of = rectangles_of(engine.make_plan(graph).trace())
+    of = rectangles_of(engine.make_plan(graph, optimise=0).trace())
     boxes = _boxes(svg.svg(of))
     assert Counter(title[0] for _, title in boxes) == Counter(map(printable, of.name))
     ground = next(e for e in ET.fromstring(svg.svg(of)).iter(f"{SVG}rect") if e.get("class") == "f-plot")
@@ -58,7 +58,7 @@ def test_each_chunk_is_a_box_as_high_as_its_bytes_at_its_address(graph: Graph) -
 @settings(max_examples=30)
 @given(graphs(), st.sampled_from([("static", ""), ("dynamic", ""), ("dynamic", "pytorch")]), st.booleans())
 def test_pictures_have_the_words_and_numbers_of_the_trace(graph: Graph, run: tuple[str, str], compact: bool) -> None:
-    trace = engine.make_plan(graph).trace(run[0], heap=run[1])
+    trace = engine.make_plan(graph, optimise=0).trace(run[0], heap=run[1])
     text = svg.svg(rectangles_of(trace), PictureOptions(compact=compact))
     assert text == svg.svg(rectangles_of(trace), PictureOptions(compact=compact))
     root, facts = ET.fromstring(text), trace.facts
@@ -74,7 +74,7 @@ def test_pictures_of_any_size_and_parts_stay_within_their_frame(
     graph: Graph, width: int, height: int, parts: tuple[bool, bool, bool, bool, bool]
 ) -> None:
     look = PictureOptions(width, height, *parts)
-    root = ET.fromstring(svg.svg(rectangles_of(engine.make_plan(graph).trace()), look))
+    root = ET.fromstring(svg.svg(rectangles_of(engine.make_plan(graph, optimise=0).trace()), look))
     assert root.attrib["width"] == str(width)
     for rect in root.iter(f"{SVG}rect"):
         x, y, wide, high = (float(rect.attrib[name]) for name in ("x", "y", "width", "height"))
@@ -122,7 +122,7 @@ def test_pictures_mark_overwriters_which_hide_what_they_take() -> None:
 
 
 def test_pictures_mark_the_beginning_of_stages_in_both_plots() -> None:
-    exe = engine.compile(staged_graph([0, 1]))
+    exe = engine.compile(staged_graph([0, 1]), optimise=0)
     exe.run({"x": rows(9, 2)})
     of = rectangles_of(exe.trace())
     text = svg.svg(of)
@@ -155,7 +155,7 @@ def test_a_png_has_two_dots_a_pixel_and_is_dark_on_demand() -> None:
 
 
 def test_exporters_write_what_the_functions_give() -> None:
-    trace = engine.make_plan(build(seeded(7))).trace()
+    trace = engine.make_plan(build(seeded(7)), optimise=0).trace()
     assert written("svg", trace) == svg.svg(rectangles_of(trace))
     assert exported("png", trace) == png.png(rectangles_of(trace))
 
@@ -173,4 +173,4 @@ def _small() -> Rectangles:
     graph = Graph()
     x = graph.input("x", (64, 64))
     graph.output(ops.relu(ops.tanh(x)), "y")
-    return rectangles_of(engine.make_plan(graph).trace())
+    return rectangles_of(engine.make_plan(graph, optimise=0).trace())

@@ -69,7 +69,9 @@ def test_a_table_of_positions_is_as_long_as_a_model_has_it(rows: int, width: int
     ]
     table = np.arange(rows * width, dtype=np.float32).reshape(rows, width)
     initializers = {"zero": np.int64(0), "one": np.int64(1), "table": table}
-    exe = engine.compile(engine.load_onnx(model(nodes, [value("x", ("n", width))], initializers=initializers)))
+    exe = engine.compile(
+        engine.load_onnx(model(nodes, [value("x", ("n", width))], initializers=initializers)), optimise=0
+    )
     for n in (1, 5, rows):
         np.testing.assert_array_equal(exe(x=np.zeros((n, width), np.float32))["y"], table[:n])
     with pytest.raises(FeedError, match=rf"n={rows + 1} do not fit: gather: index {rows} is outside"):

@@ -61,22 +61,22 @@ def test_a_library_that_is_missing_is_told_once_where_it_was_asked_for(monkeypat
             assert backends.backends_of("onednn") == PLAIN
     (record,) = caplog.records
     assert record.getMessage() == "backend 'onednn' is not used, 'numba' is: it is on the moon"
-    exe = engine.compile(_network(), backend="onednn")
+    exe = engine.compile(_network(), backend="onednn", optimise=0)
     assert {k.backend for k in exe.report().kernels} <= set(PLAIN)
 
 
 def test_an_unknown_back_end_is_refused() -> None:
     with pytest.raises(OptionError, match="backend 'cuda' is unknown; one of: auto, numpy, numba, onednn"):
-        engine.compile(_network(), backend="cuda")
+        engine.compile(_network(), backend="cuda", optimise=0)
 
 
 def test_the_report_names_the_back_ends_that_compute() -> None:
-    plain = engine.make_plan(_network(), backend="numpy").report()
+    plain = engine.make_plan(_network(), backend="numpy", optimise=0).report()
     assert {k.backend for k in plain.kernels} == {NUMPY}
     assert [(s.backend, s.work) for s in plain.backends] == [(NUMPY, 1.0)]
     assert sum(s.calls for s in plain.backends) == len(plain.kernels)
     assert "computed by numpy (" in plain.text()
-    fast = engine.make_plan(_network()).report()
+    fast = engine.make_plan(_network(), optimise=0).report()
     assert sum(s.work for s in fast.backends) == pytest.approx(1.0)
     assert fast.to_json()["kernels"][0].keys() == {"operator", "kind", "backend", "kernel", "workspace_bytes"}
 
@@ -85,16 +85,16 @@ def test_the_report_names_the_back_ends_that_compute() -> None:
 @pytest.mark.parametrize("backend", ["numpy", "numba"])
 def test_thread_counts_change_no_bit(backend: str, mode: str) -> None:
     graph = engine.optimise(_network(96))
-    exes = [engine.compile(graph, backend=backend, mode=mode, threads=t) for t in (1, 2, 3, 5)]
+    exes = [engine.compile(graph, backend=backend, mode=mode, threads=t, optimise=0) for t in (1, 2, 3, 5)]
     one, *others = [exe.run(_feeds())["y"].tobytes() for exe in exes]
     assert all(other == one for other in others)
 
 
 def test_back_ends_compute_the_same_numbers() -> None:
-    wanted = engine.compile(_network(), backend="numpy").run(_feeds())["y"]
+    wanted = engine.compile(_network(), backend="numpy", optimise=0).run(_feeds())["y"]
     for level in (0, 1, 2, 3):
         for backend in backends.CHOICES:
-            y = engine.compile(engine.optimise(_network(), level), backend=backend).run(_feeds())["y"]
+            y = engine.compile(engine.optimise(_network(), level), backend=backend, optimise=0).run(_feeds())["y"]
             np.testing.assert_allclose(y, wanted, rtol=1e-4, atol=1e-6)
 
 
@@ -105,11 +105,11 @@ def _limit(exe: Executable) -> BlasLimit | NoLimit:
 
 def test_threads_hold_for_blas_where_numpy_computes(monkeypatch: Patch, caplog: Log) -> None:
     pytest.importorskip("threadpoolctl")
-    assert isinstance(_limit(engine.compile(_network(), backend="numpy", threads=1)), BlasLimit)
-    assert isinstance(_limit(engine.compile(_network(), backend="numpy")), NoLimit)
+    assert isinstance(_limit(engine.compile(_network(), backend="numpy", threads=1, optimise=0)), BlasLimit)
+    assert isinstance(_limit(engine.compile(_network(), backend="numpy", optimise=0)), NoLimit)
     monkeypatch.setitem(__import__("sys").modules, "threadpoolctl", None)
     with caplog.at_level(logging.WARNING, "arenaplan"):
-        exe = engine.compile(_network(), backend="numpy", threads=1)
+        exe = engine.compile(_network(), backend="numpy", threads=1, optimise=0)
     assert isinstance(_limit(exe), NoLimit)
     assert "threads=1 does not hold for BLAS" in caplog.text
     exe.run(_feeds())
@@ -122,5 +122,5 @@ def test_matmul_of_a_transposed_activation_and_packed_weights(debug: str) -> Non
     x, w = (rng.standard_normal(s, np.float32) for s in ((40, 64), (40, 48)))
     turned = ops.transpose(ops.relu(graph.input("x", (40, 64))), (1, 0))
     graph.output(ops.matmul(turned, graph.constant(w, "w")), "y")
-    got = engine.compile(graph, backend="numba", debug=debug).run({"x": x})["y"]
+    got = engine.compile(graph, backend="numba", debug=debug, optimise=0).run({"x": x})["y"]
     np.testing.assert_allclose(got, np.maximum(x, 0).T @ w, rtol=1e-4, atol=1e-4)

@@ -38,7 +38,7 @@ def _double_graph() -> Graph:
 
 
 def test_the_table_of_kernels_and_the_story_of_an_operator_say_why() -> None:
-    plan = engine.make_plan(_double_graph())
+    plan = engine.make_plan(_double_graph(), optimise=0)
     (call,) = plan.lowered.calls
     assert call.kernel.backend == NUMPY
     assert why_not_text(plan.lowered, call) == f"not {NUMBA}: not float32; not {NUMBA}: the approximation through tanh"

@@ -42,7 +42,10 @@ def test_every_order_gives_the_same_bits(graph: Graph, order: str) -> None:
 @given(graphs(), OTHERS, st.sampled_from(POLICIES))
 def test_every_order_gives_the_same_bits_where_operators_run_at_once(graph: Graph, order: str, policy: str) -> None:
     feeds = random_feeds(graph)
-    assert_same(engine.compile(graph, order=order, parallel=policy, threads=2).run(feeds), run_unplanned(graph, feeds))
+    assert_same(
+        engine.compile(graph, order=order, parallel=policy, threads=2, optimise=0).run(feeds),
+        run_unplanned(graph, feeds),
+    )
 
 
 @settings(max_examples=40)
@@ -76,8 +79,8 @@ def test_operator_orders_are_deterministic(graph: Graph) -> None:
 
 
 def test_branches_run_one_after_the_other() -> None:
-    given_order = engine.make_plan(_branches()).report()
-    plan = engine.make_plan(_branches(), order="memory")
+    given_order = engine.make_plan(_branches(), optimise=0).report()
+    plan = engine.make_plan(_branches(), order="memory", optimise=0)
     (ordering,) = plan.orderings
     assert given_order.orderings == ()
     assert ordering.is_proved and ordering.order == "memory"
@@ -85,7 +88,7 @@ def test_branches_run_one_after_the_other() -> None:
 
 
 def test_the_report_tells_what_the_order_costs() -> None:
-    report = engine.make_plan(_branches(), order="memory").report()
+    report = engine.make_plan(_branches(), order="memory", optimise=0).report()
     (ordering,) = report.to_json()["orderings"]
     assert ordering["bound"] == ordering["chosen_bytes"] < ordering["given_bytes"]
     assert "order given" in str(report) and "any order" in str(report)
@@ -105,14 +108,14 @@ def test_a_parameter_is_updated_after_all_that_read_it() -> None:
     graph.assign(w, w - x)
     graph.output(ops.sum(*readers), "y")
     feeds = {"x": [0.5, 0.25]}
-    runs = [engine.compile(graph, order=order) for order in ORDERS]
+    runs = [engine.compile(graph, order=order, optimise=0) for order in ORDERS]
     outputs = [[run.run(feeds)["y"].tolist() for _ in range(3)] for run in runs]
     assert outputs[0] == outputs[1] == outputs[2]
 
 
 def test_compile_refuses_an_unknown_order() -> None:
     with pytest.raises(OptionError, match="one of: given, depth_first, memory"):
-        engine.compile(_branches(), order="best")
+        engine.compile(_branches(), order="best", optimise=0)
 
 
 @pytest.mark.parametrize("order", ["depth_first", "memory"])
@@ -121,8 +124,8 @@ def test_graphs_with_open_lengths_are_ordered_when_they_are_planned(order: str) 
     x = graph.input("x", ("n", 8))
     grown: list[Var] = [ops.tanh(ops.concat([x + float(i), x, x, x], axis=1)) for i in range(4)]
     graph.output(ops.sum(*(ops.reduce_max(y, axes=[1]) for y in grown)), "y")
-    plain, ordered = engine.compile(graph), engine.compile(graph, order=order)
-    bounded = engine.compile(graph, order=order, length_ranges={"n": (1, 9)})
+    plain, ordered = engine.compile(graph, optimise=0), engine.compile(graph, order=order, optimise=0)
+    bounded = engine.compile(graph, order=order, length_ranges={"n": (1, 9)}, optimise=0)
     planner = staged(bounded).plan_first
     assert isinstance(planner, LengthRangePlanner)
     for n in (3, 9, 1):
@@ -163,6 +166,6 @@ def test_large_graphs_give_the_same_bits_in_every_order(seed: int) -> None:
     wanted = run_unplanned(graph, feeds)
     given_bytes = plan_graph(graph, Options()).arena_bytes
     for order in ("depth_first", "memory"):
-        exe = engine.compile(graph, order=order, debug="poison")
+        exe = engine.compile(graph, order=order, debug="poison", optimise=0)
         assert_same(exe.run(feeds), wanted)
     assert plan_graph(graph, Options(order="memory")).arena_bytes <= given_bytes

@@ -63,7 +63,7 @@ class Page(HTMLParser):
 @settings(max_examples=25)
 @given(graphs())
 def test_notebook_bars_and_table_equal_the_report(graph: Graph) -> None:
-    plan = engine.make_plan(graph)
+    plan = engine.make_plan(graph, optimise=0)
     report = plan.report()
     for shown in (plan, report):
         page = Page.of(card_of(shown))
@@ -78,7 +78,7 @@ def test_notebook_bars_and_table_equal_the_report(graph: Graph) -> None:
 @settings(max_examples=25)
 @given(graphs(), st.sampled_from([("static", ""), ("dynamic", ""), ("dynamic", "pytorch")]))
 def test_a_notebook_card_of_a_trace_tells_its_run(graph: Graph, run: tuple[str, str]) -> None:
-    trace = engine.make_plan(graph).trace(run[0], heap=run[1])
+    trace = engine.make_plan(graph, optimise=0).trace(run[0], heap=run[1])
     page, facts = Page.of(card_of(trace)), trace.facts
     held = [facts.footprint_bytes] if run[1] else []
     bound = [facts.lower_bound] if run[0] == "static" else []
@@ -100,13 +100,13 @@ def test_notebook_cards_show_names_as_text(name: str) -> None:
 def _renamed(name: str) -> Report:
     graph = Graph("net")
     graph.output(ops.relu(graph.input("x", (4, 4))), "y")
-    report = engine.make_plan(graph).report()
+    report = engine.make_plan(graph, optimise=0).report()
     tensors = [evolve(t, name=name, operator=name, kind=name) for t in report.peak_tensors]
     return evolve(report, model=name, peak_operator=name, peak_kind=name, strategy=name, peak_tensors=tuple(tensors))
 
 
 def test_where_operators_run_at_once_the_peak_is_what_may_be_alive() -> None:
-    texts = " ".join(Page.of(card_of(engine.make_plan(build(seeded(3)), parallel="exact"))).texts)
+    texts = " ".join(Page.of(card_of(engine.make_plan(build(seeded(3)), parallel="exact", optimise=0))).texts)
     assert "may be alive at once" in texts
     assert "safe for operators at once by exact" in texts
 
@@ -127,13 +127,13 @@ def test_a_notebook_picture_is_dark_where_its_notebook_is() -> None:
 def test_the_text_of_a_plan_is_a_line() -> None:
     graph = Graph("net")
     graph.output(ops.relu(graph.input("x", (4, 4))), "y")
-    assert str(engine.make_plan(graph)) == "<plan of 'net': 1 operators, arena 64 B, optimal>"
+    assert str(engine.make_plan(graph, optimise=0)) == "<plan of 'net': 1 operators, arena 64 B, optimal>"
 
 
 def test_an_empty_graph_has_a_card() -> None:
     graph = Graph("nothing")
     graph.output(graph.constant(np.zeros(3, np.float32)), "y")
-    assert "nothing" in Page.of(card_of(engine.make_plan(graph))).texts
+    assert "nothing" in Page.of(card_of(engine.make_plan(graph, optimise=0))).texts
 
 
 def test_a_trace_is_one_of_those_that_show_themselves() -> None:

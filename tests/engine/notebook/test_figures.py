@@ -34,7 +34,7 @@ def _columns(plot: Any) -> dict[str, np.ndarray[Any, Any]]:
 @settings(max_examples=10)
 @given(graphs())
 def test_bokeh_rectangles_are_the_chunks_of_the_plan(graph: Graph) -> None:
-    plan = engine.make_plan(graph)
+    plan = engine.make_plan(graph, optimise=0)
     columns, chunks = _columns(figure(plan)), plan.chunks
     if not columns:
         assert not len(chunks.size)
@@ -48,7 +48,7 @@ def test_bokeh_rectangles_are_the_chunks_of_the_plan(graph: Graph) -> None:
 @settings(max_examples=10)
 @given(graphs())
 def test_curves_reach_the_peak_of_the_report(graph: Graph) -> None:
-    plan = engine.make_plan(graph)
+    plan = engine.make_plan(graph, optimise=0)
     (source,) = (s.data for s in figure(plan).select({"type": MODELS.ColumnDataSource}) if s.name == "curves")
     assert max(source["live"], default=0) == plan.trace().facts.peak_bytes == plan.report().peak_bytes
     of = rectangles_of(plan.trace())
@@ -56,14 +56,14 @@ def test_curves_reach_the_peak_of_the_report(graph: Graph) -> None:
 
 
 def test_the_plots_move_together_and_can_be_pointed_at() -> None:
-    drawn = figure(engine.make_plan(build(seeded(1))))
+    drawn = figure(engine.make_plan(build(seeded(1)), optimise=0))
     above, below = drawn.select({"type": MODELS.Plot})
     assert above.x_range is below.x_range
     assert len(list(drawn.select({"type": MODELS.HoverTool}))) == 2
 
 
 def test_a_run_without_addresses_has_curves_alone() -> None:
-    drawn = figure(engine.make_plan(build(seeded(1))).trace("dynamic"))
+    drawn = figure(engine.make_plan(build(seeded(1)), optimise=0).trace("dynamic"))
     assert len(list(drawn.select({"type": MODELS.Plot}))) == 1
 
 

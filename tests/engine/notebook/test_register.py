@@ -25,7 +25,7 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 @pytest.fixture
 def plan() -> ExecutionPlan:
-    return engine.make_plan(zoo.squeezenet(image=32))
+    return engine.make_plan(zoo.squeezenet(image=32), optimise=0)
 
 
 def test_ipython_formats_a_plan_a_report_and_a_trace_as_html(shell: Any, plan: ExecutionPlan) -> None:

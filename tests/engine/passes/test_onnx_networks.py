@@ -20,7 +20,7 @@ def test_a_network_agrees_with_onnxruntime_behind_all_passes(name: str) -> None:
     for level in (1, 2, 3):
         after = engine.optimise(graph, level)
         assert len(after.operators) <= len(graph.operators)
-        (ours,) = engine.compile(after).run(feeds).values()
+        (ours,) = engine.compile(after, optimise=0).run(feeds).values()
         assert np.abs(ours - wanted).max() <= 1e-4 * np.abs(wanted).max()
 
 

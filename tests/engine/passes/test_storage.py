@@ -47,8 +47,8 @@ def _feeds(graph: Graph) -> dict[str, Array]:
 def test_half_storage_keeps_outputs_near_and_the_arena_smaller(dtype: str, backend: str, level: int) -> None:
     graph = engine.optimise(_small(), level)
     stored = engine.cast_storage(graph, dtype)
-    wanted = engine.compile(graph, backend="numpy").run(_feeds(graph))["y"]
-    exe = engine.compile(stored, backend=backend)
+    wanted = engine.compile(graph, backend="numpy", optimise=0).run(_feeds(graph))["y"]
+    exe = engine.compile(stored, backend=backend, optimise=0)
     y = exe.run(_feeds(graph))["y"]
     assert y.dtype == np.float32
     np.testing.assert_allclose(y, wanted, rtol=20 * _EPS[dtype], atol=_EPS[dtype])
@@ -61,14 +61,14 @@ def test_half_storage_keeps_outputs_near_and_the_arena_smaller(dtype: str, backe
 def test_half_storage_gives_the_same_bits_in_every_mode(dtype: str) -> None:
     graph = engine.cast_storage(engine.optimise(_small(), 3), dtype)
     feeds = _feeds(graph)
-    wanted = engine.compile(graph, threads=1).run(feeds)["y"].tobytes()
+    wanted = engine.compile(graph, threads=1, optimise=0).run(feeds)["y"].tobytes()
     for options in ({"mode": "dynamic"}, {"debug": "poison"}, {"threads": 3}, {"views": False}, {"nest": False}):
-        assert engine.compile(graph, **options).run(feeds)["y"].tobytes() == wanted, options
+        assert engine.compile(graph, optimise=0, **options).run(feeds)["y"].tobytes() == wanted, options
 
 
 def test_float16_needs_about_half_of_the_bytes() -> None:
     graph = engine.optimise(zoo.mobilenet_v2(), 3)
-    plain, half = (engine.make_plan(g).report() for g in (graph, engine.cast_storage(graph, "float16")))
+    plain, half = (engine.make_plan(g, optimise=0).report() for g in (graph, engine.cast_storage(graph, "float16")))
     assert half.arena_without_workspace <= 0.51 * plain.arena_without_workspace
     assert half.arena_bytes < 0.62 * plain.arena_bytes
 
@@ -76,7 +76,9 @@ def test_float16_needs_about_half_of_the_bytes() -> None:
 def test_half_storage_saves_bytes_in_small_networks() -> None:
     for graph in (zoo.mobilenet_v2(image=64), zoo.minilm(sequence=32), zoo.squeezenet(image=67)):
         better = engine.optimise(graph, 3)
-        plain, half = (engine.make_plan(g).arena_bytes for g in (better, engine.cast_storage(better, "float16")))
+        plain, half = (
+            engine.make_plan(g, optimise=0).arena_bytes for g in (better, engine.cast_storage(better, "float16"))
+        )
         assert half < plain, graph.name
 
 
@@ -86,7 +88,7 @@ def test_half_storage_takes_tensors_with_negative_strides() -> None:
     graph.output(ops.relu(ops.slice(ops.sigmoid(x), (31,), (-33,), (2,), (-1,))), "y")
     feeds = _feeds(graph)
     wanted = 1 / (1 + np.exp(-feeds["x"][..., ::-1]))
-    y = engine.compile(engine.cast_storage(graph, "float16")).run(feeds)["y"]
+    y = engine.compile(engine.cast_storage(graph, "float16"), optimise=0).run(feeds)["y"]
     np.testing.assert_allclose(y, wanted, rtol=2e-3)
 
 
@@ -94,7 +96,7 @@ def test_half_storage_is_idempotent() -> None:
     graph = _small()
     once = engine.cast_storage(graph, "float16")
     twice = engine.cast_storage(once, "bfloat16")
-    y, wanted = (engine.compile(g).run(_feeds(graph))["y"] for g in (twice, graph))
+    y, wanted = (engine.compile(g, optimise=0).run(_feeds(graph))["y"] for g in (twice, graph))
     np.testing.assert_allclose(y, wanted, rtol=0.1, atol=0.01)
 
 
@@ -103,7 +105,9 @@ def test_half_storage_makes_constants_beyond_the_range_infinite() -> None:
     x = graph.input("x", (80, 80))
     mask = graph.constant(np.triu(np.full((80, 80), np.finfo(np.float32).min), 1), "mask")
     graph.output(ops.softmax(x + mask), "y")
-    y, wanted = (engine.compile(g).run(_feeds(graph))["y"] for g in (engine.cast_storage(graph, "float16"), graph))
+    y, wanted = (
+        engine.compile(g, optimise=0).run(_feeds(graph))["y"] for g in (engine.cast_storage(graph, "float16"), graph)
+    )
     np.testing.assert_allclose(y, wanted, atol=2e-3)
 
 
@@ -121,7 +125,7 @@ def test_bounds_of_bfloat16_and_lengths_that_are_open() -> None:
     x = graph.input("x", ("batch", 4), BFLOAT16)
     graph.output(ops.clip(ops.relu(x), None, 1), "y")
     feeds = {"x": np.linspace(-2, 3, 12).reshape(3, 4).astype(BFLOAT16)}
-    y = engine.compile(graph).run(feeds)["y"]
+    y = engine.compile(graph, optimise=0).run(feeds)["y"]
     np.testing.assert_array_equal(y.astype(np.float32), np.clip(feeds["x"].astype(np.float32), 0, 1))
 
 
@@ -132,8 +136,8 @@ def test_half_storage_runs_random_graphs(seed: int, dtype: str) -> None:
     stored = engine.cast_storage(graph, dtype)
     assert {n: v.spec for n, v in stored.outputs.items()} == {n: v.spec for n, v in graph.outputs.items()}
     feeds = random_feeds(graph)
-    one = engine.compile(stored).run(feeds)
-    two = engine.compile(stored, mode="dynamic").run(feeds)
+    one = engine.compile(stored, optimise=0).run(feeds)
+    two = engine.compile(stored, mode="dynamic", optimise=0).run(feeds)
     assert {n: a.tobytes() for n, a in one.items()} == {n: a.tobytes() for n, a in two.items()}
 
 
@@ -144,7 +148,7 @@ def test_operators_on_bfloat16_compute_in_float32() -> None:
     assert y.dtype == BFLOAT16
     rng = np.random.default_rng(0)
     feeds = {"a": rng.standard_normal((40, 50)).astype(BFLOAT16), "b": rng.standard_normal((50, 30)).astype(BFLOAT16)}
-    actual = engine.compile(graph).run(feeds)["y"]
+    actual = engine.compile(graph, optimise=0).run(feeds)["y"]
     wanted = np.maximum(feeds["a"].astype(np.float32) @ feeds["b"].astype(np.float32), 0)
     assert actual.dtype == BFLOAT16
     np.testing.assert_allclose(actual.astype(np.float32), wanted, rtol=2**-7, atol=1e-6)
@@ -166,7 +170,7 @@ def test_a_model_of_bfloat16_is_read_and_run(tmp_path: Path) -> None:
     onnx.save(onnx.helper.make_model(onnx_graph, opset_imports=[onnx.helper.make_opsetid("", 21)]), path)
     graph = engine.load_onnx(path)
     x = np.arange(8).reshape(2, 4).astype(BFLOAT16)
-    y = engine.compile(graph).run({"x": x})["y"]
+    y = engine.compile(graph, optimise=0).run({"x": x})["y"]
     wanted = (x.astype(np.float32) @ weights.astype(np.float32)).astype(BFLOAT16).astype(np.float32)
     np.testing.assert_array_equal(y, wanted)
     for command in (["run", str(path)], ["plan", str(path), "--json"], ["trace", str(path), "--format", "json"]):

@@ -37,7 +37,7 @@ def _perceptron(optimiser: Optimiser) -> Graph:
 
 def _losses(graph: Graph) -> list[dict[str, Array]]:
     rng = np.random.default_rng(1)
-    run = engine.compile(graph).run
+    run = engine.compile(graph, optimise=0).run
     feeds = {n: rng.standard_normal(v.shape).astype(v.dtype) for n, v in graph.inputs.items()}
     return [run(feeds) for _ in range(8)]
 

@@ -68,20 +68,20 @@ def products() -> Graph:
 
 
 def test_the_message_says_whether_a_smaller_plan_may_exist() -> None:
-    least, most = (engine.make_plan(products(), strategy=s).arena_bytes for s in ("best", "naive"))
+    least, most = (engine.make_plan(products(), strategy=s, optimise=0).arena_bytes for s in ("best", "naive"))
     assert least < most
     with pytest.raises(BudgetError, match="proved: no plan of these calls in this order fits") as proved:
-        engine.make_plan(products(), budget=least - 1)
+        engine.make_plan(products(), budget=least - 1, optimise=0)
     assert proved.value.lower_bound == proved.value.required == least
     with pytest.raises(BudgetError, match=r"a smaller plan may exist: .*--timeout") as open_:
-        engine.make_plan(products(), budget=most - 1, strategy="naive")
+        engine.make_plan(products(), budget=most - 1, strategy="naive", optimise=0)
     assert open_.value.lower_bound == least < open_.value.available
 
 
 @settings(max_examples=20, deadline=None)
 @given(graphs())
 def test_planning_is_deterministic_for_a_number_of_nodes(graph: Graph) -> None:
-    one, other = (engine.make_plan(graph, nodes=NODES, strategy="exact", seed=3).plan for _ in range(2))
+    one, other = (engine.make_plan(graph, nodes=NODES, strategy="exact", seed=3, optimise=0).plan for _ in range(2))
     assert one.offset.tolist() == other.offset.tolist()
 
 
@@ -93,8 +93,8 @@ def test_planner_limits_reach_the_solver(monkeypatch: pytest.MonkeyPatch) -> Non
         return solve(problem)
 
     monkeypatch.setattr("engine.planning.solving.solvers.solve", recorded)
-    engine.make_plan(products())
-    engine.compile(products(), strategy="exact", seed=5, timeout="500ms", nodes=12)
+    engine.make_plan(products(), optimise=0)
+    engine.compile(products(), strategy="exact", seed=5, timeout="500ms", nodes=12, optimise=0)
     free = {"capacity": NO_CAPACITY, "seconds": math.inf, "nodes": NO_NODES}
     assert asked == [
         {"strategy": "best", "seed": 0} | free,
@@ -104,19 +104,19 @@ def test_planner_limits_reach_the_solver(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("timeout", [0, 0.5, "10s", math.inf])
 def test_a_timeout_of_any_kind_gives_a_plan(timeout: float | str) -> None:
-    assert engine.make_plan(products(), timeout=timeout).plan.status is Status.OPTIMAL
+    assert engine.make_plan(products(), timeout=timeout, optimise=0).plan.status is Status.OPTIMAL
 
 
 @pytest.mark.parametrize("wrong", [-1, math.nan, "soon", "", True, None, "-1s", "1 day"])
 def test_a_timeout_that_is_none_is_refused(wrong: Any) -> None:
     with pytest.raises(OptionError, match=r"no duration|no number of seconds"):
-        engine.make_plan(products(), timeout=wrong)
+        engine.make_plan(products(), timeout=wrong, optimise=0)
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, "many", True, None, NO_NODES + 1])
 def test_nodes_that_are_none_are_refused(wrong: Any) -> None:
     with pytest.raises(OptionError, match=r"nodes .* is no integer from 1 to"):
-        engine.make_plan(products(), nodes=wrong)
+        engine.make_plan(products(), nodes=wrong, optimise=0)
 
 
 def test_durations_are_read() -> None:

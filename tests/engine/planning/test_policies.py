@@ -53,32 +53,33 @@ def test_concurrent_runs_have_the_bits_of_a_run_in_sequence(
     policy: str, graph: Graph, options: dict[str, Any], which: int, seed: int
 ) -> None:
     bound, feeds = _bound(graph, which), random_feeds(graph)
-    exe = engine.compile(graph, parallel=policy, caller_buffers=bound, threads=1 + seed % 4, **options)
+    exe = engine.compile(graph, parallel=policy, caller_buffers=bound, threads=1 + seed % 4, optimise=0, **options)
     assert not Oracle(exe.plan).races.any()
     assert isinstance(exe.executor, ParallelExecutor) and exe.plan.schedule.policy == policy
-    wanted = engine.compile(graph, caller_buffers=bound, **options).run(feeds)
+    wanted = engine.compile(graph, caller_buffers=bound, optimise=0, **options).run(feeds)
     assert_same(wanted, run_unplanned(graph, feeds))
     delay(exe.executor, random.Random(seed))
     exe.executor.arena[:] = 0xA5
     assert_same(exe.run(feeds), wanted)
     assert_same(
-        engine.compile(graph, parallel=policy, caller_buffers=bound, debug="poison", **options).run(feeds), wanted
+        engine.compile(graph, parallel=policy, caller_buffers=bound, debug="poison", optimise=0, **options).run(feeds),
+        wanted,
     )
 
 
 @settings(max_examples=60)
 @given(graphs(14), st.sampled_from(POLICIES), st.booleans())
 def test_a_concurrent_plan_agrees_with_its_own_report(graph: Graph, policy: str, overwrite: bool) -> None:
-    plan = engine.make_plan(graph, parallel=policy, overwrite=overwrite)
+    plan = engine.make_plan(graph, parallel=policy, overwrite=overwrite, optimise=0)
     assert (
         plan.plan.lower_bound
         <= plan.arena_bytes
-        <= engine.make_plan(graph, reuse=False, overwrite=False, nest=False).arena_bytes
+        <= engine.make_plan(graph, reuse=False, overwrite=False, nest=False, optimise=0).arena_bytes
     )
     assert sorted(t for t in plan.schedule.tick.tolist() if t != BARRIER) == [c.tick for c in plan.lowered.calls]
     assert (BARRIER in plan.schedule.tick) <= (policy == "levels")
     if policy == "edges":
-        assert plan.arena_bytes == engine.make_plan(graph, overwrite=overwrite, nest=False).arena_bytes
+        assert plan.arena_bytes == engine.make_plan(graph, overwrite=overwrite, nest=False, optimise=0).arena_bytes
     report = plan.report()
     assert (report.parallel, report.arena_bytes) == (policy, plan.arena_bytes)
     assert str(report) and plan.trace()
@@ -87,13 +88,13 @@ def test_a_concurrent_plan_agrees_with_its_own_report(graph: Graph, policy: str,
 @settings(max_examples=60)
 @given(graphs(14), st.sampled_from(POLICIES))
 def test_a_budget_changes_no_plan_and_what_it_says_is_proved_is_true(graph: Graph, policy: str) -> None:
-    plan = engine.make_plan(graph, parallel=policy)
+    plan = engine.make_plan(graph, parallel=policy, optimise=0)
     if not plan.arena_bytes:
         return
-    same = engine.make_plan(graph, parallel=policy, budget=plan.arena_bytes)
+    same = engine.make_plan(graph, parallel=policy, budget=plan.arena_bytes, optimise=0)
     assert same.arena_bytes == plan.arena_bytes and same.plan.offset.tolist() == plan.plan.offset.tolist()
     with pytest.raises(BudgetError) as caught:
-        engine.make_plan(graph, parallel=policy, budget=plan.arena_bytes - 1)
+        engine.make_plan(graph, parallel=policy, budget=plan.arena_bytes - 1, optimise=0)
     assert ("proved: no plan of these calls" in str(caught.value)) == (plan.arena_bytes == plan.plan.lower_bound)
 
 
@@ -108,7 +109,9 @@ def _wide(branches: int) -> Graph:
 def test_branches_take_bytes_of_their_own_unless_they_wait_for_each_other() -> None:
     """In sequence: four branches, the sum, workspace (numpy). Levels: two values of each branch. Exact: x besides."""
     graph = _wide(4)
-    plans = {p: engine.make_plan(graph, overwrite=False, parallel=p, backend="numpy") for p in ("", *POLICIES)}
+    plans = {
+        p: engine.make_plan(graph, overwrite=False, parallel=p, backend="numpy", optimise=0) for p in ("", *POLICIES)
+    }
     slots = {policy: plan.arena_bytes // 64 for policy, plan in plans.items()}
     assert slots["edges"] == slots[""] == 6
     assert is_refused(at_once(plans[""])) and is_refused(at_once(plans["edges"]))
@@ -127,7 +130,7 @@ def _cut(plan: ExecutionPlan, edge: int) -> ExecutionPlan:
 @settings(max_examples=30)
 @given(graphs(10), st.sampled_from(["levels", "edges"]))
 def test_a_wait_that_is_left_out_is_missed_where_bytes_are_shared(graph: Graph, policy: str) -> None:
-    plan = engine.make_plan(graph, parallel=policy, alignment=4)
+    plan = engine.make_plan(graph, parallel=policy, alignment=4, optimise=0)
     for edge in range(len(plan.schedule.before)):
         cut = _cut(plan, edge)
         assert is_refused(cut) == Oracle(cut).races.any()
@@ -135,7 +138,7 @@ def test_a_wait_that_is_left_out_is_missed_where_bytes_are_shared(graph: Graph, 
 
 def _plans(seed: int, window: int) -> dict[str, ExecutionPlan]:
     graph = dag(seed, window)
-    return {policy: engine.make_plan(graph, parallel=policy) for policy in ("", *POLICIES)}
+    return {policy: engine.make_plan(graph, parallel=policy, optimise=0) for policy in ("", *POLICIES)}
 
 
 def _slots(seed: int, window: int = 1000) -> dict[str, int]:
@@ -174,17 +177,17 @@ def test_a_thousand_graphs_keep_the_order_of_policies(window: int) -> None:
 def test_compile_refuses_unknown_policies() -> None:
     for name in ("colour:0", "exact ", "fast"):
         with pytest.raises(OptionError, match=f"parallel: '{name}' is no policy"):
-            engine.make_plan(_wide(1), parallel=name)
+            engine.make_plan(_wide(1), parallel=name, optimise=0)
     for wrong in (b"exact", None, 5, ["exact"]):
         with pytest.raises(OptionError, match=r"parallel .* is no name"):
-            engine.make_plan(_wide(1), parallel=wrong)  # type: ignore[arg-type]
+            engine.make_plan(_wide(1), parallel=wrong, optimise=0)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_policies_plan_an_empty_graph(policy: str) -> None:
     graph = Graph("constant")
     graph.output(graph.constant(np.arange(3, dtype=np.float32)), "y")
-    exe = engine.compile(graph, parallel=policy, threads=2)
+    exe = engine.compile(graph, parallel=policy, threads=2, optimise=0)
     assert exe.arena_bytes == 0
     assert np.array_equal(exe.run({})["y"], [0, 1, 2])
 
@@ -193,5 +196,5 @@ def test_policies_plan_an_empty_graph(policy: str) -> None:
 def test_policies_name_the_strategy_of_a_plan_without_bytes(policy: str) -> None:
     graph = Graph("empty tensors")
     graph.output(ops.relu(graph.input("x", (0, 3))), "y")
-    plan = engine.make_plan(graph, strategy="greedy_by_size", parallel=policy)
+    plan = engine.make_plan(graph, strategy="greedy_by_size", parallel=policy, optimise=0)
     assert (plan.plan.strategy, plan.arena_bytes) == ("greedy_by_size", 0)

@@ -24,8 +24,8 @@ RUNS = 34
 def test_a_network_is_safe_by_each_policy_and_exact_is_smallest(name: str) -> None:
     """`make_plan` lets both judges look. DenseNet has nothing that could run at once: its operators are a chain."""
     graph = light_graph(name)
-    sequence = engine.make_plan(graph, nest=False)
-    plans = {policy: engine.make_plan(graph, parallel=policy) for policy in POLICIES}
+    sequence = engine.make_plan(graph, nest=False, optimise=0)
+    plans = {policy: engine.make_plan(graph, parallel=policy, optimise=0) for policy in POLICIES}
     for policy in ("exact", *COLOURS):
         assert not is_refused(at_once(plans[policy]))
         assert plans["exact"].arena_bytes <= plans[policy].arena_bytes
@@ -46,8 +46,8 @@ def test_a_network_keeps_its_bits_however_late_kernels_are(name: str, policy: st
     graph = light_graph(name)
     feeds = [random_feeds(graph, seed) for seed in range(2)]
     with threadpool_limits(1):
-        wanted = [engine.compile(graph).run(feed) for feed in feeds]
-        plan = engine.make_plan(graph, parallel=policy)
+        wanted = [engine.compile(graph, optimise=0).run(feed) for feed in feeds]
+        plan = engine.make_plan(graph, parallel=policy, optimise=0)
         for threads in range(2, 9):
             executor = ParallelExecutor(plan, new_arena(plan), threads)
             plain, rng = tuple(executor.thunks), random.Random(threads)

@@ -25,7 +25,7 @@ from tests.helpers.traces.exported_files import exported
 from tests.helpers.traces.saved_traces import save_trace, traces
 
 SUFFIXES = ("json", "csv")
-SMALL = engine.make_plan(build(seeded(3), 6)).trace()
+SMALL = engine.make_plan(build(seeded(3), 6), optimise=0).trace()
 NAMES = (
     "a,b",
     '"',
@@ -196,21 +196,21 @@ def test_json_whose_facts_are_not_those_of_its_events_is_refused(claim: str, tmp
 
 
 def test_a_dynamic_run_is_not_read_as_a_static_one(tmp_path: Path) -> None:
-    run = engine.make_plan(build(seeded(3), 6)).trace("dynamic")
+    run = engine.make_plan(build(seeded(3), 6), optimise=0).trace("dynamic")
     most = run.facts.footprint_bytes
     lie = Trace(evolve(run.facts, mode="static", arena_bytes=most, lower_bound=most), run.__iter__)
     _is_refused(save_trace(lie, tmp_path / "t.json"), "facts.mode: a static run, but events are without addresses")
 
 
 def test_more_threads_than_the_facts_tell_are_refused(tmp_path: Path) -> None:
-    run = engine.make_plan(build(seeded(3), 6)).trace(threads=1)
+    run = engine.make_plan(build(seeded(3), 6), optimise=0).trace(threads=1)
     moved = Trace(run.facts, lambda: (evolve(e, thread=e.thread + 3) if e.kind in ("begin", "end") else e for e in run))
     _is_refused(save_trace(moved, tmp_path / "t.json"), "facts.threads: 1, but the events have 4")
 
 
 @pytest.mark.parametrize("name", sorted(FORMATS.keys() - {"megengine"}))  # which has an entry for each tick
 def test_the_last_tick_and_second_that_are_read_are_written_in_all_formats(name: str, tmp_path: Path) -> None:
-    events = list(engine.make_plan(build(seeded(3), 6)).trace(threads=1))
+    events = list(engine.make_plan(build(seeded(3), 6), optimise=0).trace(threads=1))
     last = max(e.tick for e in events)
     late = [evolve(e, tick=MOST_TICKS - 1, seconds=MOST_SECONDS) if e.tick == last else e for e in events]
     late = [evolve(e, thread=MOST_THREADS - 1) if e.thread == 0 else e for e in late]

@@ -34,7 +34,7 @@ def trained(draw: st.DrawFn, most: int = 14) -> Graph:
 
 def _trained(graph: Graph, **options: object) -> dict[str, Array]:
     """Returns outputs and parameters after some steps."""
-    exe = engine.compile(graph, nodes=NODES, **options)  # type: ignore[arg-type]
+    exe = engine.compile(graph, nodes=NODES, optimise=0, **options)  # type: ignore[arg-type]
     for seed in range(STEPS):
         outcome = exe.run(random_feeds(graph, seed))
     return outcome | {f"parameter {n}": a for n, a in exe.parameters.items()}
@@ -43,9 +43,9 @@ def _trained(graph: Graph, **options: object) -> dict[str, Array]:
 def _smallest_budget(graph: Graph, budget: int) -> int:
     """Returns the budget, or what recomputing gets down to where that is more."""
     try:
-        plan = make_plan(graph, budget=budget, nodes=NODES)
+        plan = make_plan(graph, budget=budget, nodes=NODES, optimise=0)
     except BudgetError as error:
-        plain = make_plan(graph, nodes=NODES)
+        plain = make_plan(graph, nodes=NODES, optimise=0)
         assert error.required == plain.arena_bytes and error.available == budget
         assert error.excess == error.required - budget
         assert budget < error.least <= error.required
@@ -69,9 +69,9 @@ def test_recomputed_values_have_the_same_bits_in_large_networks(graph: Graph, pe
 
 
 def _check_modes(graph: Graph, percent: int) -> None:
-    plain = make_plan(graph, nodes=NODES)
+    plain = make_plan(graph, nodes=NODES, optimise=0)
     budget = _smallest_budget(graph, plain.arena_bytes * percent // 100)
-    plan = make_plan(graph, budget=budget, nodes=NODES)
+    plan = make_plan(graph, budget=budget, nodes=NODES, optimise=0)
     wanted = _trained(graph)
     assert plan.arena_bytes <= budget
     for options in ({}, {"mode": "dynamic"}, {"debug": "poison", "budget": budget + 4096}):
@@ -81,8 +81,8 @@ def _check_modes(graph: Graph, percent: int) -> None:
 @settings(max_examples=15, deadline=None)
 @given(trained())
 def test_remat_recomputes_nothing_where_the_budget_holds(graph: Graph) -> None:
-    plain = make_plan(graph, nodes=NODES)
-    plan = make_plan(graph, budget=plain.arena_bytes, nodes=NODES)
+    plain = make_plan(graph, nodes=NODES, optimise=0)
+    plan = make_plan(graph, budget=plain.arena_bytes, nodes=NODES, optimise=0)
     assert not plan.recomputed and plan.lowered.graph is graph
     assert not plan.report().recomputed and "not recomputed" not in plan.report().text()
 
@@ -91,10 +91,10 @@ def test_remat_recomputes_nothing_where_the_budget_holds(graph: Graph) -> None:
 @given(graphs(most=20), st.integers(30, 99), st.sampled_from(["given", "memory"]), st.booleans())
 def test_remat_gives_the_same_bits_on_any_graph(graph: Graph, percent: int, order: str, overwrite: bool) -> None:
     options: dict[str, Any] = {"order": order, "overwrite": overwrite, "nodes": NODES}
-    budget = make_plan(graph, **options).arena_bytes * percent // 100
+    budget = make_plan(graph, optimise=0, **options).arena_bytes * percent // 100
     with suppress(BudgetError):
         feeds = random_feeds(graph)
-        exe = engine.compile(graph, budget=budget, **options)
+        exe = engine.compile(graph, budget=budget, optimise=0, **options)
         assert exe.plan.arena_bytes <= budget
         assert_same(exe.run(feeds), run_unplanned(graph, feeds))
 
@@ -103,15 +103,15 @@ def test_remat_plans_are_deterministic() -> None:
     texts = set()
     for _ in range(2):
         graph = chain(12)
-        plan = make_plan(graph, budget=make_plan(graph).arena_bytes * 6 // 10)
+        plan = make_plan(graph, budget=make_plan(graph, optimise=0).arena_bytes * 6 // 10, optimise=0)
         texts.add(plan.lowered.graph.text() + str(plan.plan.offset.tolist()))
     assert len(texts) == 1
 
 
 def test_remat_runs_a_chain_in_half_the_bytes() -> None:
     graph = chain(12)
-    plain = make_plan(graph)
-    exe = engine.compile(graph, budget=plain.arena_bytes // 2)
+    plain = make_plan(graph, optimise=0)
+    exe = engine.compile(graph, budget=plain.arena_bytes // 2, optimise=0)
     (again,) = exe.plan.recomputed
     assert exe.graph is graph and list(exe.parameters) == [v.name for v in graph.parameters]
     assert again.plain_bytes == plain.arena_bytes and 0 < again.share < 1
@@ -121,20 +121,20 @@ def test_remat_runs_a_chain_in_half_the_bytes() -> None:
     assert f"{len(again.operators)} operators run again, {again.share:.1%} more operations" in text
     assert data["recomputed"][0]["share"] == again.share
     with pytest.raises(BudgetError) as caught:
-        engine.compile(graph, budget=plain.arena_bytes // 2, recompute=False)
+        engine.compile(graph, budget=plain.arena_bytes // 2, recompute=False, optimise=0)
     assert caught.value.least == caught.value.required == plain.arena_bytes
 
 
 def test_remat_says_how_far_it_gets_where_a_budget_cannot_be_met() -> None:
     graph = chain(12)
     with pytest.raises(BudgetError, match="The smallest arena found has") as caught:
-        make_plan(graph, budget="200 KiB")
+        make_plan(graph, budget="200 KiB", optimise=0)
     error = caught.value
     assert error.available == 200 * 1024 < error.least < error.required
     assert error.share > 0
     (alive,) = re.findall(r"peak in tick .*: (\d+) B alive", str(error))
     assert int(alive) <= error.least  # of the plan that recomputes, not of the plain one
-    assert make_plan(graph, budget=error.least).arena_bytes == error.least
+    assert make_plan(graph, budget=error.least, optimise=0).arena_bytes == error.least
 
 
 def test_skips_of_a_network_that_is_only_run_forward_are_computed_again() -> None:
@@ -148,8 +148,8 @@ def test_skips_of_a_network_that_is_only_run_forward_are_computed_again() -> Non
     for skip in reversed(skips):
         y = y * skip
     graph.output(y, "y")
-    plain = make_plan(graph)
-    exe = engine.compile(graph, budget=plain.arena_bytes * 3 // 4)
+    plain = make_plan(graph, optimise=0)
+    exe = engine.compile(graph, budget=plain.arena_bytes * 3 // 4, optimise=0)
     feeds = random_feeds(graph)
     assert exe.plan.recomputed
     assert_same(exe.run(feeds), run_unplanned(graph, feeds))
@@ -158,9 +158,9 @@ def test_skips_of_a_network_that_is_only_run_forward_are_computed_again() -> Non
 @pytest.mark.parametrize("option", [{"parallel": "exact"}, {"reuse": False}])
 def test_plans_that_recomputing_does_not_help_are_left_alone(option: dict[str, Any]) -> None:
     graph = chain(6)
-    plain = make_plan(graph, **option)
+    plain = make_plan(graph, optimise=0, **option)
     with pytest.raises(BudgetError) as caught:
-        make_plan(graph, budget=plain.arena_bytes // 2, **option)
+        make_plan(graph, budget=plain.arena_bytes // 2, optimise=0, **option)
     assert caught.value.least == plain.arena_bytes and not caught.value.share
 
 

@@ -25,7 +25,7 @@ from tests.helpers.graphs.training_graphs import chain
 @settings(max_examples=80)
 @given(graphs(), st.sampled_from([16, 64]))
 def test_the_arena_is_what_lives_at_the_peak_and_what_is_idle_then(graph: Graph, alignment: int) -> None:
-    report = engine.make_plan(graph, alignment=alignment).report()
+    report = engine.make_plan(graph, alignment=alignment, optimise=0).report()
     assert report.arena_bytes == report.peak_bytes + report.alignment_loss + report.fragmentation
     assert sum(t.bytes for t in report.peak_tensors) == report.peak_bytes
     assert report.peak_bytes <= report.lower_bound <= report.arena_bytes
@@ -41,7 +41,7 @@ def test_numbers_of_a_small_network_by_hand() -> None:
     x = graph.input("x", (16, 16))
     y = ops.neg(x)
     graph.output(ops.concat([y, ops.abs(y)], axis=0), "y")
-    report = engine.make_plan(graph, nest=False).report()
+    report = engine.make_plan(graph, nest=False, optimise=0).report()
     assert (report.naive_bytes, report.operators) == (1024 * 3 + 2048, 3)
     assert report.dynamic_peak_bytes == 1024 * 2 + 2048
     assert report.arena_bytes == report.lower_bound == 4096
@@ -50,7 +50,7 @@ def test_numbers_of_a_small_network_by_hand() -> None:
         ("neg_0", 1024, 0.25),
         ("abs_0", 1024, 0.25),
     ]
-    joined = engine.make_plan(graph).report()
+    joined = engine.make_plan(graph, optimise=0).report()
     assert (joined.naive_bytes, joined.arena_bytes, joined.dynamic_peak_bytes) == (1024 * 3 + 2048, 3072, 3072)
     assert (joined.savings.nested, report.savings.nested) == (Saving(2, 2048), Saving(0, 0))
     assert "2 inputs of concatenations are written directly into their outputs" in str(joined)
@@ -59,7 +59,7 @@ def test_numbers_of_a_small_network_by_hand() -> None:
 def test_the_text_is_readable_and_names_the_peak() -> None:
     graph = Graph("hand")
     graph.output(ops.neg(graph.input("x", (256,))), "y")
-    text = str(engine.make_plan(graph).report())
+    text = str(engine.make_plan(graph, optimise=0).report())
     assert (
         "hand: 1 operator, " in text
         and "met: these calls in this order fit in no smaller arena" in text
@@ -70,7 +70,7 @@ def test_the_text_is_readable_and_names_the_peak() -> None:
 def test_the_report_tells_a_gap_as_what_it_is() -> None:
     graph, ones = Graph("gap"), np.ones((16, 16), np.float32)
     graph.output(graph.input("x", (16, 16)) @ ones @ ones, "y")
-    report = engine.make_plan(graph, strategy="naive").report()
+    report = engine.make_plan(graph, strategy="naive", optimise=0).report()
     assert (report.arena_bytes, report.lower_bound, report.gap) == (3072, 2048, 0.5)
     assert (report.strategy, report.status) == ("naive", "feasible")
     assert "arena is 50.00% above; the bound may be unattainable" in str(report)
@@ -86,7 +86,7 @@ def test_a_report_searches_less_than_a_plan_does(monkeypatch: pytest.MonkeyPatch
 
     graph = Graph("convolution")
     graph.output(ops.conv2d(graph.input("x", (1, 3, 12, 12)), np.ones((4, 3, 3, 3), np.float32)))
-    plan = engine.make_plan(graph)
+    plan = engine.make_plan(graph, optimise=0)
     document = plan.report().to_json()
     monkeypatch.setattr("engine.report.report.solvers.solve", recorded)
     assert plan.report().to_json() == document and not asked, "the plan itself meets the bound of the rest"
@@ -118,12 +118,12 @@ def test_byte_sizes_are_written_with_a_unit() -> None:
 @settings(max_examples=40, deadline=None)
 @given(graphs(), st.sampled_from(POLICIES))
 def test_the_report_of_concurrent_calls_explains_the_arena(graph: Graph, policy: str) -> None:
-    plan = engine.make_plan(graph, parallel=policy)
+    plan = engine.make_plan(graph, parallel=policy, optimise=0)
     report = plan.report()
     spans = sorted((t.offset, t.offset + t.bytes) for t in report.peak_tensors)
     assert all(a[1] <= b[0] for a, b in pairwise(spans))
     assert report.peak_bytes + report.alignment_loss + report.fragmentation == report.arena_bytes
-    in_sequence = engine.make_plan(graph).report()
+    in_sequence = engine.make_plan(graph, optimise=0).report()
     assert report.peak_bytes >= in_sequence.peak_bytes or policy == "levels"
 
 
@@ -132,7 +132,7 @@ def test_the_peak_of_branches_at_once_has_the_bytes_of_each() -> None:
     x = graph.input("x", (64,))
     for i in range(3):
         graph.output(ops.reduce_sum(ops.tanh(ops.concat([x, x], axis=0)), axes=(0,)), f"y{i}")
-    report = engine.make_plan(graph, parallel="exact").report()
+    report = engine.make_plan(graph, parallel="exact", optimise=0).report()
     assert report.peak_bytes + report.alignment_loss == report.lower_bound == report.arena_bytes
     assert sum(t.bytes for t in report.peak_tensors if t.bytes == 512) == 3 * 512
     assert "may be alive at once" in str(report)
@@ -140,7 +140,7 @@ def test_the_peak_of_branches_at_once_has_the_bytes_of_each() -> None:
 
 def test_a_workspace_inside_a_tensor_takes_no_tensor_with_it() -> None:
     """Where kernels need none, what the workspace lies in is there all the same."""
-    plan = engine.make_plan(zoo.unet(image=64))
+    plan = engine.make_plan(zoo.unet(image=64), optimise=0)
     lodged = [v for v in plan.lowered.values if v.role is Role.WORKSPACE and v.is_view]
     report = plan.report()
     assert lodged
@@ -151,8 +151,12 @@ def test_the_data_of_a_report_has_the_condition_of_its_proof_and_no_graphs() -> 
     graph = Graph("joined")
     a, b = (ops.tanh(graph.input(name, (8, 4))) for name in ("p", "q"))
     graph.output(ops.concat((a, b), axis=1), "y")
-    (ordering,) = engine.make_plan(graph, order="memory").report().to_json()["orderings"]
+    (ordering,) = engine.make_plan(graph, order="memory", optimise=0).report().to_json()["orderings"]
     assert ordering["before"] == "anything is nested"
-    step = engine.make_plan(chain(12, 8, 32))
-    again = engine.make_plan(chain(12, 8, 32), budget=step.arena_bytes * 3 // 4).report().to_json()["recomputed"]
+    step = engine.make_plan(chain(12, 8, 32), optimise=0)
+    again = (
+        engine.make_plan(chain(12, 8, 32), budget=step.arena_bytes * 3 // 4, optimise=0)
+        .report()
+        .to_json()["recomputed"]
+    )
     assert again and all(set(row) == {"operators", "flops", "share", "plain_bytes"} for row in again)

@@ -62,17 +62,17 @@ def chain() -> Graph:
 
 
 def texts(graph: Graph) -> dict[str, str]:
-    return texts_of(embed(engine.make_plan(graph)))
+    return texts_of(embed(engine.make_plan(graph, optimise=0)))
 
 
 @given(graphs(), st.sampled_from(OPTIONS))
 @settings(max_examples=60, deadline=None)
 def test_replay_gives_the_saved_plan_without_a_solver(graph: Graph, options: dict[str, Any]) -> None:
-    plan = engine.make_plan(graph, **options)
+    plan = engine.make_plan(graph, optimise=0, **options)
     embedded = embed(plan)
     assert read_back(embedded) == embedded
     with no_solver():
-        replayed = engine.make_plan(graph, embedded=read_back(embedded), **options)
+        replayed = engine.make_plan(graph, embedded=read_back(embedded), optimise=0, **options)
     assert replayed.is_followed and not plan.is_followed
     assert np.array_equal(replayed.plan.offset, plan.plan.offset) and replayed.arena_bytes == plan.arena_bytes
     assert identity_of(replayed.lowered) == identity_of(plan.lowered)
@@ -83,12 +83,12 @@ def test_replay_gives_the_saved_plan_without_a_solver(graph: Graph, options: dic
 @settings(max_examples=60, deadline=None)
 def test_replay_refuses_a_moved_chunk_or_it_is_harmless(seed: int, which: int, by: int) -> None:
     graph = build(seeded(seed))
-    embedded = embed(engine.make_plan(graph))
+    embedded = embed(engine.make_plan(graph, optimise=0))
     at = which % len(embedded.offsets)
     name, offset = embedded.offsets[at]
     moved = evolve(embedded, offsets=(*embedded.offsets[:at], (name, offset + 64 * by), *embedded.offsets[at + 1 :]))
     try:
-        exe = engine.compile(graph, embedded=read_back(moved))
+        exe = engine.compile(graph, embedded=read_back(moved), optimise=0)
     except PlanRefusedError as error:
         assert PREFIX + "offsets" in str(error) or "the plan" in str(error)
         return
@@ -112,7 +112,7 @@ def test_damaged_texts_are_refused_or_change_nothing(data: st.DataObject) -> Non
     except (PlanRefusedError, OtherPlanError) as error:
         assert "\n" not in str(error) and len(str(error)) < 400
         return
-    assert np.array_equal(plan.plan.offset, engine.make_plan(graph).plan.offset)
+    assert np.array_equal(plan.plan.offset, engine.make_plan(graph, optimise=0).plan.offset)
 
 
 @pytest.mark.parametrize("key", sorted(texts(chain())))
@@ -151,7 +151,7 @@ def test_replay_tells_the_place_of_a_fault(key: str, text: str, place: str) -> N
 
 def test_a_saved_plan_without_an_option_has_its_default() -> None:
     graph = chain()
-    stored = texts_of(embed(engine.make_plan(graph, alignment=16)))
+    stored = texts_of(embed(engine.make_plan(graph, alignment=16, optimise=0)))
     options = json.loads(stored[PREFIX + "options"])
     del options["padding"]
     older = plan_of(stored | {PREFIX + "options": json.dumps(options)}, "it", False)
@@ -166,7 +166,7 @@ def with_offsets(embedded: EmbeddedPlan, offsets: list[int]) -> EmbeddedPlan:
 
 def test_replay_refuses_wrong_offsets_and_arena_sizes() -> None:
     graph = chain()
-    embedded = embed(engine.make_plan(graph))
+    embedded = embed(engine.make_plan(graph, optimise=0))
     offsets = [at for _, at in embedded.offsets]
     with pytest.raises(PlanRefusedError, match=f"has {len(offsets) - 1} offsets for {len(offsets)} chunks"):
         follow(graph, with_offsets(embedded, offsets[:-1]), Options())
@@ -182,7 +182,7 @@ def test_a_plan_that_is_not_safe_for_threads_is_refused() -> None:
     graph = Graph("branches")
     x = graph.input("x", (8, 8))
     graph.output(ops.concat([ops.exp(x @ x), ops.tanh(x @ x)], 0), "y")
-    plan = engine.make_plan(graph, parallel="exact", overwrite=False, nest=False)
+    plan = engine.make_plan(graph, parallel="exact", overwrite=False, nest=False, optimise=0)
     embedded, errors = embed(plan), []
     for one, other in permutations(range(len(embedded.offsets)), 2):
         offsets = [at for _, at in embedded.offsets]
@@ -201,7 +201,7 @@ def top(plan: ExecutionPlan, offsets: list[int]) -> int:
 
 def test_replay_tells_why_a_plan_was_made_anew() -> None:
     graph = chain()
-    embedded = evolve(embed(engine.make_plan(graph)), source="it")
+    embedded = evolve(embed(engine.make_plan(graph, optimise=0)), source="it")
     wider, longer = Graph("chain"), Graph("chain")
     wider.output(ops.relu(wider.input("x", (8, 4))), "y")
     longer.output(ops.tanh(longer.input("x", (4, 4))), "y")
@@ -213,75 +213,75 @@ def test_replay_tells_why_a_plan_was_made_anew() -> None:
         (graph, {"order": "memory"}, "it was made with order='given', not 'memory'"),
     )
     for other, options, reason in cases:
-        plan = engine.make_plan(other, embedded=embedded, **options)
+        plan = engine.make_plan(other, embedded=embedded, optimise=0, **options)
         assert plan.origin == f"made anew: {reason}" and not plan.is_followed
         assert f"plan: made anew: {reason}" in plan.report().text() and plan.report().origin == plan.origin
         with pytest.raises(OtherPlanError, match=reason[:20]):
-            engine.make_plan(other, embedded=evolve(embedded, required=True), **options)
+            engine.make_plan(other, embedded=evolve(embedded, required=True), optimise=0, **options)
 
 
 def test_a_budget_below_the_plan_is_told() -> None:
     graph = chain()
-    embedded = embed(engine.make_plan(graph, reuse=False))
+    embedded = embed(engine.make_plan(graph, reuse=False, optimise=0))
     replayed = engine.make_plan(
-        graph, embedded=evolve(embedded, required=False), reuse=False, budget=embedded.arena_bytes
+        graph, embedded=evolve(embedded, required=False), reuse=False, budget=embedded.arena_bytes, optimise=0
     )
     assert replayed.is_followed
     with pytest.raises(OtherPlanError, match=f"needs {embedded.arena_bytes} bytes, and 64 are available"):
-        engine.make_plan(graph, embedded=evolve(embedded, required=True), reuse=False, budget=64)
+        engine.make_plan(graph, embedded=evolve(embedded, required=True), reuse=False, budget=64, optimise=0)
 
 
 def test_other_kernels_are_told() -> None:
     graph = chain()
-    embedded = embed(engine.make_plan(graph))
+    embedded = embed(engine.make_plan(graph, optimise=0))
     embedded = evolve(embedded, identity=evolve(embedded.identity, kernels=digest_of("others")))
-    assert "other kernels" in engine.make_plan(graph, embedded=embedded).origin
-    embedded = evolve(embed(engine.make_plan(graph)), memory=digest_of("others"))
-    assert "other lifetimes" in engine.make_plan(graph, embedded=embedded).origin
+    assert "other kernels" in engine.make_plan(graph, embedded=embedded, optimise=0).origin
+    embedded = evolve(embed(engine.make_plan(graph, optimise=0)), memory=digest_of("others"))
+    assert "other lifetimes" in engine.make_plan(graph, embedded=embedded, optimise=0).origin
 
 
 def test_long_and_odd_names_make_short_errors() -> None:
     graph, other = Graph("g"), Graph("g")
     graph.output(ops.relu(graph.input("\x1b[31m\n" + "x" * 10_000, (4,))), "y")
     other.output(ops.relu(other.input("x", (4,))), "y")
-    origin = engine.make_plan(other, embedded=embed(engine.make_plan(graph))).origin
+    origin = engine.make_plan(other, embedded=embed(engine.make_plan(graph, optimise=0)), optimise=0).origin
     assert origin.isprintable() and len(origin) < 200
 
 
 def test_replay_refuses_what_is_no_plan() -> None:
     with pytest.raises(OptionError, match=r"embedded must be what engine\.load_plan returns, not a str"):
-        engine.make_plan(chain(), embedded="planned.onnx")  # type: ignore[arg-type]
+        engine.make_plan(chain(), embedded="planned.onnx", optimise=0)  # type: ignore[arg-type]
 
 
 def test_a_graph_without_lengths_follows_nothing() -> None:
-    embedded, graph = embed(engine.make_plan(chain())), Graph("open")
+    embedded, graph = embed(engine.make_plan(chain(), optimise=0)), Graph("open")
     graph.output(ops.relu(graph.input("x", (graph.dim("n"), 4))), "y")
     with pytest.raises(OptionError, match=r"an embedded plan is one of known lengths; engine\.bind gives 'open' some"):
-        engine.compile(graph, embedded=embedded)
+        engine.compile(graph, embedded=embedded, optimise=0)
 
 
 @pytest.mark.parametrize("order", ["given", "memory"])
 def test_a_plan_that_computes_again_is_followed_too(order: str) -> None:
     graph = training_chain(12)
-    most = engine.make_plan(graph).arena_bytes * 6 // 10
-    plan = engine.make_plan(graph, budget=most, order=order)
+    most = engine.make_plan(graph, optimise=0).arena_bytes * 6 // 10
+    plan = engine.make_plan(graph, budget=most, order=order, optimise=0)
     assert plan.recomputed and plan.options.order == order
     embedded = evolve(read_back(embed(plan)), required=True)
     with no_solver(), patch.object(planning, "cheapest", side_effect=AssertionError("a search ran")):
-        exe = engine.compile(graph, embedded=embedded, budget=most, order=order)
+        exe = engine.compile(graph, embedded=embedded, budget=most, order=order, optimise=0)
     assert exe.plan.is_followed and exe.plan.recomputed == plan.recomputed
     assert exe.plan.lowered.graph.text() == plan.lowered.graph.text()
     feeds = random_feeds(graph)
-    assert_same(exe.run(feeds), engine.compile(graph).run(feeds))
+    assert_same(exe.run(feeds), engine.compile(graph, optimise=0).run(feeds))
     with pytest.raises(OtherPlanError, match="the plan computes values again, and recompute is off"):
-        engine.make_plan(graph, embedded=embedded, order=order, recompute=False)
+        engine.make_plan(graph, embedded=embedded, order=order, recompute=False, optimise=0)
 
 
 @given(st.integers(0, 2**32), st.integers(0, 2**32))
 @settings(max_examples=30, deadline=None)
 def test_replay_refuses_a_sequence_that_is_none(seed: int, length: int) -> None:
     graph = training_chain(6)
-    plan = engine.make_plan(graph, budget=engine.make_plan(graph).arena_bytes * 7 // 10)
+    plan = engine.make_plan(graph, budget=engine.make_plan(graph, optimise=0).arena_bytes * 7 // 10, optimise=0)
     embedded, rng = embed(plan), np.random.default_rng(seed)
     ((names, plain),) = embedded.again
     drawn = tuple(rng.choice(names, length % (2 * len(names))).tolist())
@@ -294,7 +294,7 @@ def test_replay_refuses_a_sequence_that_is_none(seed: int, length: int) -> None:
 
 def test_replay_refuses_a_read_of_a_parameter_after_its_update() -> None:
     graph = random_training(seeded(3))
-    plan = engine.make_plan(graph, budget=engine.make_plan(graph).arena_bytes * 92 // 100)
+    plan = engine.make_plan(graph, budget=engine.make_plan(graph, optimise=0).arena_bytes * 92 // 100, optimise=0)
     embedded = embed(plan)
     ((names, plain),) = embedded.again
     late = evolve(embedded, again=(((*names, "matmul_1/gradient/matmul_0"), plain),), source="it")
@@ -304,7 +304,9 @@ def test_replay_refuses_a_read_of_a_parameter_after_its_update() -> None:
 
 def test_bytes_without_are_more_than_those_with_what_runs_again() -> None:
     graph = training_chain(6)
-    embedded = embed(engine.make_plan(graph, budget=engine.make_plan(graph).arena_bytes * 7 // 10))
+    embedded = embed(
+        engine.make_plan(graph, budget=engine.make_plan(graph, optimise=0).arena_bytes * 7 // 10, optimise=0)
+    )
     ((names, plain),) = embedded.again
     assert read_back(embedded) == embedded and plain > embedded.arena_bytes
     lied = evolve(embedded, again=((names, embedded.arena_bytes - 1),))
@@ -314,7 +316,7 @@ def test_bytes_without_are_more_than_those_with_what_runs_again() -> None:
 
 @pytest.mark.parametrize("name", ["squeezenet", "mobilenet_v2", "lstm_classifier"])
 def test_identities_are_the_same_in_two_graphs_of_one_network(name: str) -> None:
-    one, other = (identity_of(engine.make_plan(zoo.NETWORKS[name].build()).lowered) for _ in range(2))
+    one, other = (identity_of(engine.make_plan(zoo.NETWORKS[name].build(), optimise=0).lowered) for _ in range(2))
     assert one == other
 
 
@@ -335,4 +337,4 @@ def test_saved_plan_texts_are_ascii_whatever_names_are() -> None:
         and json.loads(saved_texts[PREFIX + "offsets"])[0][0] == name
     )
     with no_solver():
-        assert engine.make_plan(graph, embedded=plan_of(saved_texts, "it", True)).is_followed
+        assert engine.make_plan(graph, embedded=plan_of(saved_texts, "it", True), optimise=0).is_followed

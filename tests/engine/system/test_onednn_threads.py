@@ -54,8 +54,8 @@ def test_a_graph_with_open_lengths_keeps_its_onednn_threads(counts: set[int]) ->
     w = np.random.default_rng(0).standard_normal((256, 256)).astype(np.float32)
     x = graph.input("x", ("n", 256))
     graph.output(ops.max_pool(ops.reshape(ops.gelu(ops.matmul(x, graph.constant(w))), (1, 1, -1, 256)), 2), "y")
-    one = engine.compile(graph, backend=ONEDNN, threads=1)
-    engine.compile(_network(), backend=ONEDNN, threads=4)
+    one = engine.compile(graph, backend=ONEDNN, threads=1, optimise=0)
+    engine.compile(_network(), backend=ONEDNN, threads=4, optimise=0)
     counts.clear()
     one.run({"x": np.ones((64, 256), np.float32)})
     assert counts == {1}
@@ -68,7 +68,7 @@ def test_a_graph_with_open_lengths_keeps_its_onednn_threads(counts: set[int]) ->
 def test_onednn_kernels_use_no_more_threads_than_asked_for(
     options: dict[str, Any], wanted: int, counts: set[int]
 ) -> None:
-    engine.compile(engine.optimise(_network(), 3), backend=ONEDNN, **options)
+    engine.compile(engine.optimise(_network(), 3), backend=ONEDNN, optimise=0, **options)
     assert counts == {wanted}
 
 
@@ -113,11 +113,11 @@ def test_a_forked_process_runs_onednn_kernels_of_its_parent() -> None:
 def test_onednn_plans_compiled_concurrently_are_right() -> None:
     graphs = [engine.optimise(_network(16 + n), 3) for n in (0, 17, 32)]
     feeds = [{"x": np.random.default_rng(9).standard_normal(g.inputs["x"].shape).astype(np.float32)} for g in graphs]
-    wanted = [engine.compile(g, backend="numpy").run(f)["y"] for g, f in zip(graphs, feeds, strict=True)]
+    wanted = [engine.compile(g, backend="numpy", optimise=0).run(f)["y"] for g, f in zip(graphs, feeds, strict=True)]
 
     def compute(job: int) -> None:
         for which in range(3):
-            exe = engine.compile(graphs[which], backend=ONEDNN, threads=1 + (job + which) % 4)
+            exe = engine.compile(graphs[which], backend=ONEDNN, threads=1 + (job + which) % 4, optimise=0)
             np.testing.assert_allclose(exe.run(feeds[which])["y"], wanted[which], rtol=1e-3, atol=1e-4)
 
     with ThreadPoolExecutor(4) as pool:

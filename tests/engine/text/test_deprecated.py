@@ -55,8 +55,8 @@ def test_an_old_keyword_of_compile_warns_and_does_what_the_new_one_does(old: str
     old_option: dict[str, Any] = {old: value}
     new_option: dict[str, Any] = {KEYWORDS[old]: value}
     with deprecated(f"{old}=", f"{KEYWORDS[old]}="):
-        exe = engine.compile(graph, **old_option)
-    expected = engine.compile(graph, **new_option)
+        exe = engine.compile(graph, optimise=0, **old_option)
+    expected = engine.compile(graph, optimise=0, **new_option)
     np.testing.assert_array_equal(exe.run(feeds)["y"], expected.run(feeds)["y"])
     assert exe.plan.options == expected.plan.options
 
@@ -66,19 +66,19 @@ def test_an_old_keyword_of_make_plan_warns(old: str) -> None:
     graph, value = KEYWORD_USES[old]
     option: dict[str, Any] = {old: value}
     with deprecated(f"{old}=", f"{KEYWORDS[old]}="):
-        engine.make_plan(graph, **option)
+        engine.make_plan(graph, optimise=0, **option)
 
 
 def test_an_old_keyword_beside_the_new_one_is_refused() -> None:
     both: dict[str, Any] = {"pack": False, "prepack": False}
     with pytest.warns(DeprecationWarning), pytest.raises(OptionError, match="pack= is the old name of prepack="):
-        engine.compile(fixed(), **both)
+        engine.compile(fixed(), optimise=0, **both)
 
 
 def test_a_keyword_that_never_was_one_is_refused_with_the_new_names() -> None:
     wrong: dict[str, Any] = {"caller_buffer": ("x",)}
     with pytest.raises(UnknownOptionError, match="did you mean 'caller_buffers'"):
-        engine.compile(fixed(), **wrong)
+        engine.compile(fixed(), optimise=0, **wrong)
 
 
 @pytest.mark.parametrize("old", EXPORTS)
@@ -95,7 +95,7 @@ def test_the_package_has_no_other_name() -> None:
 
 @pytest.mark.parametrize("old", METHODS)
 def test_an_old_method_warns_and_returns_what_the_new_one_does(old: str) -> None:
-    exe = engine.compile(open_batch(), length_ranges={"batch": (1, 4)})
+    exe = engine.compile(open_batch(), length_ranges={"batch": (1, 4)}, optimise=0)
     exe(x=np.ones((2, 3), np.float32))
     with deprecated(f"Executable.{old}()", f"Executable.{METHODS[old]}()"):
         value = getattr(exe, old)()
@@ -132,5 +132,5 @@ def test_no_help_text_shows_an_old_flag(capsys: pytest.CaptureFixture[str]) -> N
 def test_a_saved_plan_keeps_the_keys_of_its_format() -> None:
     """Files that were written before the names changed are read, and the other way round."""
 
-    text = texts_of(embed(engine.make_plan(fixed(), caller_buffers=("x",))))[PREFIX + "options"]
+    text = texts_of(embed(engine.make_plan(fixed(), caller_buffers=("x",), optimise=0)))[PREFIX + "options"]
     assert '"pack":true,"bound":["x"]' in text

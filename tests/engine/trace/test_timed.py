@@ -20,7 +20,7 @@ KINDS = (("static", "", 0), ("dynamic", "", 0), ("static", "exact", 3), ("static
 
 
 def _timed(graph: Graph, mode: str = "static", parallel: str = "", threads: int = 0) -> Trace:
-    exe = engine.compile(graph, mode=mode, parallel=parallel, threads=threads)
+    exe = engine.compile(graph, mode=mode, parallel=parallel, threads=threads, optimise=0)
     _, timings = exe.timed(random_feeds(graph))
     return exe.trace(mode, timings=timings)
 
@@ -34,7 +34,7 @@ def test_timed_traces_end_all_operators_and_free_all_chunks(graph: Graph, kind: 
 @settings(max_examples=40, deadline=None)
 @given(graphs(), st.sampled_from([("", 1), ("exact", 1), ("exact", 3), ("levels", 2)]))
 def test_estimated_runs_are_as_balanced_and_keep_to_the_schedule(graph: Graph, kind: tuple[str, int]) -> None:
-    plan = engine.make_plan(graph, parallel=kind[0])
+    plan = engine.make_plan(graph, parallel=kind[0], optimise=0)
     trace = plan.trace(threads=kind[1])
     events = tuple(trace)
     check_balanced(events)
@@ -69,27 +69,29 @@ def check_balanced(events: tuple[Event, ...]) -> None:
 @settings(max_examples=30, deadline=None)
 @given(graphs(), st.sampled_from(["static", "dynamic"]))
 def test_calls_in_turn_need_no_more_than_was_planned(graph: Graph, mode: str) -> None:
-    planned = engine.make_plan(graph).trace(mode)
+    planned = engine.make_plan(graph, optimise=0).trace(mode)
     assert max(e.live_bytes for e in _timed(graph, mode)) <= max(e.live_bytes for e in planned)
 
 
 @settings(max_examples=30, deadline=None)
 @given(graphs())
 def test_live_bytes_of_calls_at_once_stay_within_the_arena(graph: Graph) -> None:
-    exe = engine.compile(graph, parallel="exact", threads=2)
+    exe = engine.compile(graph, parallel="exact", threads=2, optimise=0)
     _, timings = exe.timed(random_feeds(graph))
     assert max(e.live_bytes for e in exe.trace(timings=timings)) <= exe.arena_bytes
 
 
 def test_timings_of_another_run_are_refused() -> None:
-    exe = engine.compile(build(seeded(3), 9))
+    exe = engine.compile(build(seeded(3), 9), optimise=0)
     _, timings = exe.timed(random_feeds(exe.graph))
     with pytest.raises(OptionError, match="timings are of another run"):
         exe.trace(timings=timings[:-1])
 
 
 def test_a_planned_trace_has_no_times() -> None:
-    assert {(e.seconds, e.thread) for e in engine.make_plan(build(seeded(3), 9)).trace()} == {(NOT_RUN, NOT_RUN)}
+    assert {(e.seconds, e.thread) for e in engine.make_plan(build(seeded(3), 9), optimise=0).trace()} == {
+        (NOT_RUN, NOT_RUN)
+    }
 
 
 def test_chrome_shows_one_row_a_thread_and_operators_in_microseconds() -> None:
@@ -108,9 +110,9 @@ def test_chrome_shows_one_row_a_thread_and_operators_in_microseconds() -> None:
 def test_a_table_shows_times_only_where_there_are_some() -> None:
     graph = build(seeded(3), 9)
     assert "thread" in written("table", _timed(graph))
-    assert "thread" not in written("table", engine.make_plan(graph).trace())
+    assert "thread" not in written("table", engine.make_plan(graph, optimise=0).trace())
 
 
 def test_trace_refuses_an_unknown_mode() -> None:
     with pytest.raises(OptionError, match="'fast' is unknown"):
-        engine.make_plan(build(seeded(4), 5)).trace("fast", threads=1)
+        engine.make_plan(build(seeded(4), 5), optimise=0).trace("fast", threads=1)

@@ -30,7 +30,7 @@ def overwrites(problem: Problem) -> Sequence[tuple[int, int, int]]:
 @settings(max_examples=60)
 @given(graphs(), st.sampled_from(["", "exact", "levels"]), st.integers(0, 2), st.sampled_from(["json", "csv"]))
 def test_a_saved_trace_has_the_problem_and_the_plan(graph: Graph, policy: str, threads: int, suffix: str) -> None:
-    plan = engine.make_plan(graph, padding=3, parallel=policy)
+    plan = engine.make_plan(graph, padding=3, parallel=policy, optimise=0)
     trace = plan.trace(threads=threads if policy else min(threads, 1))
     with TemporaryDirectory() as folder:
         problem, reread = problem_of(read_trace(save_trace(trace, Path(folder) / f"t.{suffix}")))
@@ -46,7 +46,7 @@ def test_a_saved_trace_has_the_problem_and_the_plan(graph: Graph, policy: str, t
 
 def test_check_refuses_the_plan_of_a_trace_whose_chunks_overlap() -> None:
     """All that is said of each chunk is right, but two lie in the same bytes."""
-    trace = engine.make_plan(build(seeded(3), 9), overwrite=False).trace()
+    trace = engine.make_plan(build(seeded(3), 9), overwrite=False, optimise=0).trace()
     problem, plan = problem_of(Trace(trace.facts, lambda: (_at_zero(e) for e in trace)))
     assert check(problem, plan.offset, plan.arena_bytes) is not None
 
@@ -58,11 +58,11 @@ def _at_zero(event: Event) -> Event:
 @pytest.mark.parametrize("heap", ["", "first_fit"])
 def test_a_dynamic_trace_has_no_plan(heap: str) -> None:
     with pytest.raises(EngineError, match="this trace is dynamic"):
-        problem_of(engine.make_plan(build(seeded(3), 9)).trace("dynamic", heap=heap))
+        problem_of(engine.make_plan(build(seeded(3), 9), optimise=0).trace("dynamic", heap=heap))
 
 
 def test_chunks_are_counted_without_gaps() -> None:
-    trace = engine.make_plan(build(seeded(3), 9)).trace()
+    trace = engine.make_plan(build(seeded(3), 9), optimise=0).trace()
     with pytest.raises(EngineError, match="chunk 0 is missing"):
         problem_of(Trace(trace.facts, lambda: (e for e in trace if e.chunk != 0)))
     with pytest.raises(EngineError, match="chunk 0 is allocated twice"):

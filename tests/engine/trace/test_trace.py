@@ -27,7 +27,7 @@ from tests.helpers.traces.exported_files import written
 @settings(max_examples=60)
 @given(graphs(), st.sampled_from([0, 5]))
 def test_traced_live_bytes_peak_where_the_report_says(graph: Graph, padding: int) -> None:
-    plan = engine.make_plan(graph, padding=padding)
+    plan = engine.make_plan(graph, padding=padding, optimise=0)
     for mode, peak in (("static", plan.report().peak_bytes), ("dynamic", plan.report().dynamic_peak_bytes)):
         trace = plan.trace(mode)
         events = tuple(trace)
@@ -42,7 +42,7 @@ def test_traced_live_bytes_peak_where_the_report_says(graph: Graph, padding: int
 @settings(max_examples=30)
 @given(graphs())
 def test_the_peak_is_told_once_where_it_is_first_reached(graph: Graph) -> None:
-    plan = engine.make_plan(graph)
+    plan = engine.make_plan(graph, optimise=0)
     report, trace = plan.report(), plan.trace()
     events = tuple(trace)
     peaks = [i for i, e in enumerate(events) if e.kind == PEAK]
@@ -61,7 +61,7 @@ TRAINED = st.randoms(use_true_random=False).map(lambda random: random_training(r
 @settings(max_examples=40, deadline=None)
 @given(graphs() | TRAINED, st.sampled_from(sorted(HEAPS)))
 def test_on_a_heap_chunks_lie_apart_and_the_footprint_is_what_it_reserves(graph: Graph, heap: str) -> None:
-    plan = engine.make_plan(graph)
+    plan = engine.make_plan(graph, optimise=0)
     assert simulate("refcount", of_problem_of(plan)).peak_requested == plan.report().dynamic_peak_bytes
     events, simulated = tuple(plan.trace("dynamic", heap=heap)), simulate(heap, of_problem_of(plan))
     assert max((e.footprint_bytes for e in events), default=0) == simulated.peak_reserved
@@ -80,7 +80,7 @@ def test_on_a_heap_chunks_lie_apart_and_the_footprint_is_what_it_reserves(graph:
 
 
 def test_a_heap_that_knows_no_addresses_tells_of_none() -> None:
-    data = rectangles_of(engine.make_plan(build(seeded(4), 20)).trace("dynamic", heap="refcount"))
+    data = rectangles_of(engine.make_plan(build(seeded(4), 20), optimise=0).trace("dynamic", heap="refcount"))
     assert not data.has_places and (data.footprint == data.live).all()
 
 
@@ -93,7 +93,7 @@ def of_problem_of(plan: engine.ExecutionPlan) -> Events:
 @given(graphs())
 def test_a_view_lies_inside_what_it_looks_at(graph: Graph) -> None:
     alive: dict[int, Event] = {}
-    for event in engine.make_plan(graph).trace():
+    for event in engine.make_plan(graph, optimise=0).trace():
         if event.kind in ARRIVALS:
             alive.pop(event.overwrites, None)
             alive[event.chunk] = event
@@ -108,7 +108,7 @@ def test_a_view_lies_inside_what_it_looks_at(graph: Graph) -> None:
 @settings(max_examples=30)
 @given(graphs())
 def test_each_call_begins_and_ends_around_what_it_writes(graph: Graph) -> None:
-    plan = engine.make_plan(graph)
+    plan = engine.make_plan(graph, optimise=0)
     events = tuple(plan.trace())
     for call in plan.lowered.calls:
         kinds = [e.kind for e in events if e.tick == call.tick]
@@ -120,7 +120,7 @@ def test_each_call_begins_and_ends_around_what_it_writes(graph: Graph) -> None:
 @settings(max_examples=30)
 @given(graphs())
 def test_lives_are_the_chunks_of_the_plan(graph: Graph) -> None:
-    plan = engine.make_plan(graph)
+    plan = engine.make_plan(graph, optimise=0)
     data = rectangles_of(plan.trace())
     chunks = plan.chunks
     lifetimes = zip(data.begin, data.end, data.offset, data.size, strict=True)
@@ -132,13 +132,13 @@ def test_lives_are_the_chunks_of_the_plan(graph: Graph) -> None:
 
 
 def test_a_trace_can_be_told_again_and_makes_events_one_by_one() -> None:
-    trace = engine.make_plan(build(seeded(3), 20)).trace()
+    trace = engine.make_plan(build(seeded(3), 20), optimise=0).trace()
     assert tuple(trace) == tuple(trace)
     assert next(iter(trace)).kind == GROW
 
 
 def test_a_dynamic_trace_overwrites_nothing() -> None:
-    plan = engine.make_plan(build(seeded(4), 20))
+    plan = engine.make_plan(build(seeded(4), 20), optimise=0)
     assert OVERWRITE not in {e.kind for e in plan.trace("dynamic")}
 
 
@@ -156,16 +156,16 @@ def test_a_dynamic_trace_overwrites_nothing() -> None:
 )
 def test_trace_refuses_options_that_do_not_go_together(options: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):
-        engine.make_plan(build(seeded(4), 5)).trace(**options)
+        engine.make_plan(build(seeded(4), 5), optimise=0).trace(**options)
 
 
 def test_trace_refuses_an_unknown_heap() -> None:
     with pytest.raises(UnknownHeapError, match="no heap 'pile'"):
-        engine.make_plan(build(seeded(4), 5)).trace("dynamic", heap="pile")
+        engine.make_plan(build(seeded(4), 5), optimise=0).trace("dynamic", heap="pile")
 
 
 def test_every_format_tells_of_every_event() -> None:
-    trace = engine.make_plan(build(seeded(3), 20)).trace()
+    trace = engine.make_plan(build(seeded(3), 20), optimise=0).trace()
     events = tuple(trace)
     rows = list(csv.DictReader(io.StringIO(written("csv", trace))))
     assert [int(r["live_bytes"]) for r in rows] == [e.live_bytes for e in events]
@@ -175,7 +175,7 @@ def test_every_format_tells_of_every_event() -> None:
 @settings(max_examples=40)
 @given(graphs())
 def test_chrome_spans_open_and_close_in_pairs(graph: Graph) -> None:
-    shown = json.loads(written("chrome", engine.make_plan(graph).trace()))["traceEvents"]
+    shown = json.loads(written("chrome", engine.make_plan(graph, optimise=0).trace()))["traceEvents"]
     open_spans: dict[int, float] = {}
     for event in shown:
         if event["ph"] == "b":

@@ -47,7 +47,7 @@ def _check_gradients(graph: Graph, feeds: dict[str, Array]) -> None:
     gradients = engine.gradients(graph.outputs["loss"], trained)
     for var, gradient in zip(trained, gradients, strict=True):
         graph.output(gradient, f"{var.name}/gradient")
-    outputs = engine.compile(graph).run(feeds)
+    outputs = engine.compile(graph, optimise=0).run(feeds)
     np.testing.assert_allclose(
         outputs["loss"], loss, rtol=1e-6
     )  # normalizing two numbers makes rounding 1e7 times larger
@@ -73,7 +73,7 @@ def test_gradients_of_all_networks_are_pytorchs(name: str) -> None:
 
 def test_a_small_network_learns_digits_out_of_one_arena() -> None:
     learned, tested = digits()
-    exe = engine.compile(trainer(64))
+    exe = engine.compile(trainer(64), optimise=0)
     address = exe.executor.arena.ctypes.data  # type: ignore[union-attr]
     losses = [train(exe, learned, 64, epoch) for epoch in range(12)]
     assert losses[-1] < 0.1 * losses[0]
@@ -85,11 +85,11 @@ def test_static_dynamic_and_parallel_training_are_equal_to_the_bit() -> None:
     learned, _ = digits()
     graph = trainer(32)
     ways = {
-        "static": engine.compile(graph),
-        "dynamic": engine.compile(graph, mode="dynamic"),
-        "parallel": engine.compile(graph, parallel="exact", threads=2),
-        "levels": engine.compile(graph, parallel="levels", threads=2),
-        "poison": engine.compile(graph, debug="poison"),
+        "static": engine.compile(graph, optimise=0),
+        "dynamic": engine.compile(graph, mode="dynamic", optimise=0),
+        "parallel": engine.compile(graph, parallel="exact", threads=2, optimise=0),
+        "levels": engine.compile(graph, parallel="levels", threads=2, optimise=0),
+        "poison": engine.compile(graph, debug="poison", optimise=0),
     }
     batches = list(learned.batches(32, seed=0))[:4]
     losses = {name: [exe.run(feeds)["loss"].tobytes() for feeds in batches] for name, exe in ways.items()}
@@ -100,6 +100,6 @@ def test_static_dynamic_and_parallel_training_are_equal_to_the_bit() -> None:
 
 def test_a_training_step_of_a_network_allocates_no_array() -> None:
     learned, _ = digits()
-    exe = engine.compile(trainer(64))
+    exe = engine.compile(trainer(64), optimise=0)
     feeds, out = next(learned.batches(64, 0)), {"loss": np.empty((), np.float32)}
     assert scratch_bytes(lambda: exe.run(feeds, out=out)) < 16 << 10

@@ -32,11 +32,16 @@ def _counter() -> Graph:
 
 def _ways(graph: Graph) -> dict[str, Executable]:
     """Returns the graph, ready in every mode."""
-    executables = {"static": engine.compile(graph), "dynamic": engine.compile(graph, mode="dynamic")}
-    executables["poison"] = engine.compile(graph, debug="poison")
-    executables |= {policy: engine.compile(graph, parallel=policy, threads=2) for policy in POLICIES}
+    executables = {
+        "static": engine.compile(graph, optimise=0),
+        "dynamic": engine.compile(graph, mode="dynamic", optimise=0),
+    }
+    executables["poison"] = engine.compile(graph, debug="poison", optimise=0)
+    executables |= {policy: engine.compile(graph, parallel=policy, threads=2, optimise=0) for policy in POLICIES}
     without: dict[str, Any] = {"overwrite": False, "reuse": False, "views": False}
-    return executables | {f"no {name}": engine.compile(graph, **{name: off}) for name, off in without.items()}
+    return executables | {
+        f"no {name}": engine.compile(graph, optimise=0, **{name: off}) for name, off in without.items()
+    }
 
 
 def _mlp(seed: int, width: int, optimiser: Optimiser, dtype: str = "float64") -> Graph:
@@ -77,7 +82,7 @@ def test_a_parameter_holds_what_it_was_assigned_from_run_to_run_in_every_mode() 
 
 def test_two_executables_of_one_graph_have_parameters_of_their_own() -> None:
     graph = _counter()
-    one, other = engine.compile(graph), engine.compile(graph)
+    one, other = engine.compile(graph, optimise=0), engine.compile(graph, optimise=0)
     one(by=np.int64(5))
     assert (int(one.parameters["count"]), int(other.parameters["count"])) == (5, 0)
 
@@ -93,7 +98,7 @@ def test_parameters_can_be_loaded_between_runs() -> None:
 
 
 def test_reading_a_parameter_gives_a_copy() -> None:
-    exe = engine.compile(_counter())
+    exe = engine.compile(_counter(), optimise=0)
     exe.parameters["count"][...] = 7
     assert exe.parameters["count"] == 0
 
@@ -108,13 +113,13 @@ def test_a_parameter_that_nothing_updates_stays() -> None:
 
 
 def test_an_update_lies_where_its_parameter_lay() -> None:
-    plan = engine.make_plan(_mlp(0, 4, Adam()))
+    plan = engine.make_plan(_mlp(0, 4, Adam()), optimise=0)
     for first, last in plan.lowered.parameters.items():
         assert plan.places[first].layout.offset == plan.places[last].layout.offset
 
 
 def test_the_judge_refuses_an_update_elsewhere() -> None:
-    plan = engine.make_plan(_counter())
+    plan = engine.make_plan(_counter(), optimise=0)
     ((_, last),) = ((a, b) for a, b in plan.lowered.parameters.items())
     moved = list(plan.places)
     layout = moved[last].layout
@@ -140,7 +145,7 @@ def test_a_view_of_the_old_value_that_is_read_later_is_named() -> None:
     graph.assign(weight, weight + 1.0)
     graph.output(ops.relu(turned), "y")
     with pytest.raises(GraphError, match="updates parameter 'weight' in place, but relu_0 reads its old value"):
-        engine.compile(graph)
+        engine.compile(graph, optimise=0)
 
 
 def test_an_update_that_reads_a_view_of_its_parameter_goes_through_a_copy() -> None:
@@ -213,15 +218,15 @@ def test_a_graph_of_open_lengths_keeps_its_parameters_when_it_is_bound() -> None
     total = graph.parameter(np.zeros(()), "total")
     graph.output(graph.assign(total, total + ops.reduce_sum(x, None, keepdims=False)), "now")
     with pytest.raises(GraphError, match="bind"):
-        engine.compile(graph)
-    exe = engine.compile(engine.bind(graph, {"n": 2}))
+        engine.compile(graph, optimise=0)
+    exe = engine.compile(engine.bind(graph, {"n": 2}), optimise=0)
     assert [float(exe(x=np.ones(2))["now"]) for _ in range(2)] == [2.0, 4.0]
 
 
 @pytest.mark.parametrize("optimiser", OPTIMISERS, ids=str)
 def test_an_optimiser_gives_what_pytorchs_gives(optimiser: SGD | Adam) -> None:
     graph, feeds = _mlp(0, 4, optimiser), _feeds(4)
-    exe = engine.compile(graph)
+    exe = engine.compile(graph, optimise=0)
     theirs = [torch.tensor(p.initial.copy(), requires_grad=True) for p in graph.parameters.values() if p.trainable]
     step = _torch_optimiser(optimiser, theirs)
     x, target = (torch.tensor(feeds[n]) for n in ("x", "target"))
@@ -259,13 +264,13 @@ def test_steps_are_equal_to_the_bit_in_every_mode(width: int, optimiser: SGD | A
 
 
 def test_a_training_step_allocates_no_array() -> None:
-    exe, feeds = engine.compile(_mlp(0, 64, Adam())), _feeds(64)
+    exe, feeds = engine.compile(_mlp(0, 64, Adam()), optimise=0), _feeds(64)
     out = {"loss": np.empty(())}
     assert scratch_bytes(lambda: exe.run(feeds, out=out)) < 64 * 64 * 8
 
 
 def test_the_rate_can_be_changed_between_two_steps() -> None:
-    exe, feeds = engine.compile(_mlp(0, 4, SGD(0.1))), _feeds(4)
+    exe, feeds = engine.compile(_mlp(0, 4, SGD(0.1)), optimise=0), _feeds(4)
     exe.load({"learning_rate": np.float64(0)})
     before = exe.parameters["first"]
     exe.run(feeds)
@@ -279,7 +284,7 @@ def test_gradients_die_as_soon_as_they_have_been_used() -> None:
     for i in range(40):
         x = ops.relu(x @ graph.parameter(np.full((64, 64), 1 / 64, np.float32), f"w{i}"))
     step = engine.train_step(graph, ops.reduce_sum(x, None, keepdims=False), SGD(0.1))
-    plan = engine.make_plan(graph)
+    plan = engine.make_plan(graph, optimise=0)
     weights = sum(p.initial.nbytes for p in graph.parameters.values())
     assert len(step.gradients) == 40
     assert plan.arena_bytes < weights + 3 * 64 * 64 * 4 + 41 * 512
@@ -324,7 +329,7 @@ def test_training_leaves_names_that_are_taken_alone() -> None:
     weight = graph.parameter(np.float32(1), "weight")
     engine.train_step(graph, x * weight, Adam())
     graph.assign(step, step + 1)
-    assert {"learning_rate_0", "step_0"} <= engine.compile(graph).parameters.keys()
+    assert {"learning_rate_0", "step_0"} <= engine.compile(graph, optimise=0).parameters.keys()
 
 
 def test_parameters_of_two_element_types_share_one_rate() -> None:
@@ -332,7 +337,7 @@ def test_parameters_of_two_element_types_share_one_rate() -> None:
     x = graph.input("x", (), "float64")
     single, double = graph.parameter(np.float32(1), "single"), graph.parameter(np.float64(1), "double")
     engine.train_step(graph, x * double * ops.cast(single, "float64"), Adam(0.1))
-    exe = engine.compile(graph)
+    exe = engine.compile(graph, optimise=0)
     exe(x=np.float64(1))
     assert (round(float(exe.parameters["single"]), 4), round(float(exe.parameters["double"]), 4)) == (0.9, 0.9)
     exe.load({"learning_rate": 0.0})

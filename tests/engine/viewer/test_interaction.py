@@ -26,7 +26,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 @pytest.fixture(scope="module")
 def plan() -> ExecutionPlan:
-    return engine.make_plan(zoo.squeezenet())
+    return engine.make_plan(zoo.squeezenet(), optimise=0)
 
 
 @pytest.fixture(scope="module")
@@ -304,7 +304,7 @@ def test_a_run_without_addresses_says_so(shown: Open, plan: ExecutionPlan) -> No
 
 
 def test_a_run_with_times_has_an_axis_of_seconds_and_threads(shown: Open) -> None:
-    plan = engine.make_plan(zoo.squeezenet(), parallel="exact")
+    plan = engine.make_plan(zoo.squeezenet(), parallel="exact", optimise=0)
     with shown(plan.trace(threads=2)) as page:
         assert state(page)["axis"] == "seconds"
         modes = page.locator("#colour option").evaluate_all("options => options.map(o => o.value)")
@@ -318,7 +318,7 @@ def test_a_run_with_times_has_an_axis_of_seconds_and_threads(shown: Open) -> Non
 def test_the_viewer_of_an_empty_plan_shows_nothing(shown: Open) -> None:
     graph = Graph("nothing")
     graph.output(graph.input("x", (0,)), "y")
-    for trace in (engine.make_plan(graph).trace(), Trace(RunInfo("empty", "static"), lambda: iter(()))):
+    for trace in (engine.make_plan(graph, optimise=0).trace(), Trace(RunInfo("empty", "static"), lambda: iter(()))):
         with shown(trace) as page:
             for key in ("p", "+", "0", "]", "n", "Escape"):
                 page.keyboard.press(key)

@@ -25,7 +25,7 @@ COLOURS = {"live": "#1f6fb5", "footprint": "#8a5a00"}
 
 @pytest.fixture(scope="module")
 def plan() -> ExecutionPlan:
-    return engine.make_plan(zoo.squeezenet())
+    return engine.make_plan(zoo.squeezenet(), optimise=0)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def timed() -> Trace:
 @pytest.fixture(scope="module")
 def parallel() -> Trace:
     """Returns a run of two threads whose times are estimated, and so always the same; it peaks in the beginning."""
-    return engine.make_plan(zoo.squeezenet(), parallel="exact").trace(threads=2)
+    return engine.make_plan(zoo.squeezenet(), parallel="exact", optimise=0).trace(threads=2)
 
 
 def _peak_seconds(of: Rectangles) -> float:
@@ -203,7 +203,7 @@ def test_an_old_browser_is_told_which_ones_can(browser: Session, tmp_path: Path,
 
 @pytest.mark.parametrize("size", [(700, 900), (1024, 500)])
 def test_pictures_keep_their_height_in_a_small_window(browser: Session, tmp_path: Path, size: tuple[int, int]) -> None:
-    trace = engine.make_plan(zoo.squeezenet(), parallel="exact").trace(threads=4)
+    trace = engine.make_plan(zoo.squeezenet(), parallel="exact", optimise=0).trace(threads=4)
     with opened(browser, tmp_path, trace, viewport={"width": size[0], "height": size[1]}) as page:
         high = page.locator("#plot").bounding_box()["height"]
         assert high >= (0.5 * size[1] if size[0] <= 760 else 160)

@@ -19,7 +19,7 @@ Page = Any
 
 @pytest.fixture(scope="module")
 def plan() -> ExecutionPlan:
-    return engine.make_plan(zoo.squeezenet(), parallel="exact")
+    return engine.make_plan(zoo.squeezenet(), parallel="exact", optimise=0)
 
 
 @contextmanager

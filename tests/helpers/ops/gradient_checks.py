@@ -50,7 +50,7 @@ class Problem:
         """Returns central differences."""
         graph, _, outputs = self.graph()
         graph.output(_weighed(outputs), "loss")
-        forward = engine.compile(graph)
+        forward = engine.compile(graph, optimise=0)
         x = self.feeds[wrt]
         slopes = np.zeros(x.shape, np.float64)
         for index in np.ndindex(x.shape):
@@ -80,8 +80,8 @@ def _run_all_ways(graph: Graph, problem: Problem) -> dict[str, Array]:
 
     An unplanned run may differ: there BLAS reads other strides and rounds otherwise.
     """
-    static = engine.compile(graph, debug="poison").run(problem.feeds)
-    assert_same(engine.compile(graph, mode="dynamic").run(problem.feeds), static)
+    static = engine.compile(graph, debug="poison", optimise=0).run(problem.feeds)
+    assert_same(engine.compile(graph, mode="dynamic", optimise=0).run(problem.feeds), static)
     for name, array in run_unplanned(graph, problem.feeds).items():
         np.testing.assert_allclose(static[name], array, rtol=1e-6, atol=1e-12)
     return static

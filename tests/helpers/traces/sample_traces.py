@@ -31,7 +31,7 @@ _SOME = st.integers(0, 5).map(lambda n: n == 5)
 
 def staged(cuts: int, mode: str = "static") -> Trace:
     """Returns the trace of a timed run in stages."""
-    exe = engine.compile(staged_graph([0] * cuts, [True]), mode=mode)
+    exe = engine.compile(staged_graph([0] * cuts, [True]), mode=mode, optimise=0)
     _, timings = exe.timed({"x": rows(9, WIDTH)})
     return exe.trace(mode, timings=timings)
 

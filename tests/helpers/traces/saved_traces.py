@@ -31,6 +31,7 @@ def traced(draw: st.DrawFn, graph: Graph) -> Trace:
     """Draws a plan of a graph with any options, and returns its trace of any mode."""
     options: PlanOptions = {
         "nodes": 100,
+        "optimise": 0,
         "padding": draw(st.sampled_from([0, 5])),
         "parallel": draw(st.sampled_from(["", "exact"])),
     }

@@ -28,7 +28,7 @@ def test_brackets_on_open_lengths_equal_numpy_or_are_an_error(key: Any, n: int, 
     except OpError:
         return
     try:
-        output = engine.compile(graph, mode="dynamic").run({"x": array})["y"]
+        output = engine.compile(graph, mode="dynamic", optimise=0).run({"x": array})["y"]
     except FeedError:
         return
     np.testing.assert_array_equal(output, array[key] + 1)
@@ -61,7 +61,7 @@ def test_a_bound_may_be_a_var_or_a_dimension() -> None:
     x, k = graph.input("x", ("n", 2)), graph.input("k", (), "int64")
     graph.output(x[:k] + 1.0, "front")
     graph.output(x[k : x.shape[0] - 1] + 1.0, "middle")
-    exe = engine.compile(graph)
+    exe = engine.compile(graph, optimise=0)
     array = np.arange(12, dtype=np.float32).reshape(6, 2)
     for number in (0, 2, 5, 6, 9, -1):
         outputs = exe.run({"x": array, "k": np.asarray(number)})

@@ -18,13 +18,29 @@ def planned(tmp_path: Path, capsys: Capture) -> str:
     nodes = [node("MatMul", ["x", "x"], ["h"]), node("Relu", ["h"], ["y"])]
     onnx.save(model(nodes, [value("x", ("n", "n"))]), tmp_path / "model.onnx")
     path = str(tmp_path / "planned.onnx")
-    assert main(["plan", str(tmp_path / "model.onnx"), "--dim", "n=8", "--order", "memory", "--save-plan", path]) == 0
+    assert (
+        main(
+            [
+                "plan",
+                str(tmp_path / "model.onnx"),
+                "--dim",
+                "n=8",
+                "--order",
+                "memory",
+                "--optimise",
+                "0",
+                "--save-plan",
+                path,
+            ]
+        )
+        == 0
+    )
     assert "plan:" not in capsys.readouterr().out
     return path
 
 
 def test_a_saved_plan_is_followed(planned: str, capsys: Capture) -> None:
-    asked = ["--dim", "n=8", "--order", "memory"]
+    asked = ["--dim", "n=8", "--order", "memory", "--optimise", "0"]
     assert data(["plan", planned, *asked, "--plan-from-file", "required"], capsys)["origin"] == "from the file"
     assert data(["plan", planned, *asked, "--plan-from-file", "never"], capsys)["origin"] == ""
     assert main(["plan", planned, *asked]) == 0
@@ -33,7 +49,7 @@ def test_a_saved_plan_is_followed(planned: str, capsys: Capture) -> None:
 
 
 def test_a_trace_tells_of_the_plan_in_the_file(planned: str, capsys: Capture) -> None:
-    asked = ["trace", planned, "--dim", "n=8", "--format", "csv"]
+    asked = ["trace", planned, "--dim", "n=8", "--format", "csv", "--optimise", "0"]
     assert main([*asked, "--order", "memory", "--plan-from-file", "required"]) == 0
     assert capsys.readouterr().err == ""
     assert main(asked) == 0
@@ -43,13 +59,13 @@ def test_a_trace_tells_of_the_plan_in_the_file(planned: str, capsys: Capture) ->
 
 
 def test_a_saved_plan_that_does_not_fit_is_planned_anew_and_told(planned: str, capsys: Capture) -> None:
-    assert main(["run", planned, "--dim", "n=9", "--order", "memory"]) == 0
+    assert main(["run", planned, "--dim", "n=9", "--order", "memory", "--optimise", "0"]) == 0
     captured = capsys.readouterr().err
     assert captured == (
         f"arenaplan: {planned}: plan made anew: the plan in {planned} is for 'x' float32 8x8, "
         "and here is 'x' float32 9x9\n"
     )
-    message = error(["run", planned, "--dim", "n=8", "--plan-from-file", "required"], 1, capsys)
+    message = error(["run", planned, "--dim", "n=8", "--optimise", "0", "--plan-from-file", "required"], 1, capsys)
     assert message == f"arenaplan: error: the plan in {planned} was made with order='memory', not 'given'"
 
 
@@ -59,7 +75,7 @@ def test_a_damaged_saved_plan_is_refused_with_exit_code_5(planned: str, capsys: 
     names = [name for name, _ in json.loads(offsets.value)]
     offsets.value = json.dumps([[name, 0] for name in names])
     onnx.save(proto, planned)
-    asked = ["plan", planned, "--dim", "n=8", "--order", "memory"]
+    asked = ["plan", planned, "--dim", "n=8", "--order", "memory", "--optimise", "0"]
     message = error(asked, 5, capsys)
     assert message.startswith(
         f"arenaplan: error: the plan in {planned} is wrong (overlap, 'x' and 'h'): chunk 0 has bytes"

@@ -47,7 +47,7 @@ def test_plan_counts_the_operators_that_are_left(model: str, capsys: Capture) ->
         data(["plan", model, "--dim", "n=3", "--optimise", level], capsys)["operators"] for level in ("0", "1", "2")
     ]
     assert printed[0] == 5 and printed[1] == 3 and printed[2] < 3
-    assert data(["plan", model, "--dim", "n=3"], capsys)["operators"] == 5
+    assert data(["plan", model, "--dim", "n=3"], capsys)["operators"] == printed[2]
 
 
 def test_run_gives_the_same_behind_passes(model: str, capsys: Capture, tmp_path: Path) -> None:
@@ -88,7 +88,8 @@ def test_compare_passes_as_json(model: str, capsys: Capture) -> None:
 
 def test_a_network_of_the_zoo_has_passes_too(capsys: Capture) -> None:
     printed = data(["plan", "zoo:mobilenet_v1", "--shape", "x=1,3,32,32", "--optimise", "2"], capsys)
-    assert printed["operators"] < data(["plan", "zoo:mobilenet_v1", "--shape", "x=1,3,32,32"], capsys)["operators"]
+    plain = data(["plan", "zoo:mobilenet_v1", "--shape", "x=1,3,32,32", "--optimise", "0"], capsys)
+    assert printed["operators"] < plain["operators"]
 
 
 def test_compare_passes_ends_with_5_where_outputs_move_too_far(
@@ -101,11 +102,9 @@ def test_compare_passes_ends_with_5_where_outputs_move_too_far(
 
 def test_optimise_options_that_do_not_fit_are_refused(model: str, capsys: Capture, tmp_path: Path) -> None:
     assert "leave out" in error(["compare", model, "--dim", "n=3", "--passes", "--measure"], 2, capsys)
-    assert "leave out one of them" in error(["plan", model, "--length-ranges", "n=1:4", "--optimise", "1"], 2, capsys)
     nothing = ["compare", model, "--dim", "n=3", "--passes", "--optimise", "0"]
     assert "--optimise 0 has none" in error(nothing, 2, capsys)
     staged = str(save_positive(tmp_path / "positive.onnx"))
-    assert "data decide" in error(["plan", staged, "--dim", "n=3", "--optimise", "1"], 2, capsys)
     assert "data decide" in error(["compare", staged, "--dim", "n=3", "--passes"], 1, capsys)
 
 
