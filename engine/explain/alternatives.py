@@ -113,13 +113,6 @@ def alternative(
     return Alternative(what, how, changes, other.arena_bytes, plan.arena_bytes - other.arena_bytes, note)
 
 
-_PASSES_NOTES = (
-    "the formulas of the network, each as it was built",
-    "the formulas of the network, with less to compute",
-    "channels stay in front",
-    "last bits of the outputs may change",
-)
-"""The notes on alternatives of each level of optimisation."""
 Trial = Callable[[AlternativeSearch, PlacedPlan], Iterator[Alternative]]
 
 
@@ -156,7 +149,8 @@ def _passes(search: AlternativeSearch, plan: PlacedPlan) -> Iterator[Alternative
             planned.add(after.text())
             other = plan_graph(after, evolve(search.quick, optimise=level))
             what = f"passes of level {level}" if level else "no passes"
-            yield alternative(plan, other, what, f"--optimise {level}", note=_PASSES_NOTES[level], optimise=level)
+            note = "last bits of the outputs may change" if max(level, search.options.level) > 1 else ""
+            yield alternative(plan, other, what, f"--optimise {level}", note=note, optimise=level)
 
 
 def _again(search: AlternativeSearch, plan: PlacedPlan) -> Iterator[Alternative]:

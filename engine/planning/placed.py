@@ -18,6 +18,8 @@ from engine.text.units import agreed
 from ops.schema.body import bodies
 from ops.tensor.layout import Layout, address_of
 
+MOST_NAMED = 4
+"""Passes that the text about an optimisation names."""
 FOLLOWED = "from the file"
 """The origin of a plan that was read from a file."""
 
@@ -46,8 +48,11 @@ class Optimisation:
 
     @property
     def text(self) -> str:
-        """What was done, in one line."""
-        done = ", ".join(f"{name} {count:+}" if count else name for name, count in self.changes)
+        """What was done, in one line, which names the passes that changed the number of operators most."""
+        largest = sorted(self.changes, key=lambda change: -abs(change[1]))
+        done = ", ".join(f"{name} {count:+}" if count else name for name, count in largest[:MOST_NAMED])
+        if len(largest) > MOST_NAMED:
+            done += f" and {len(largest) - MOST_NAMED} more"
         count = f"{self.before} -> {self.after} operators" if self.before != self.after else "as many operators"
         return f"optimised at level {self.level}: {count}{f' ({done})' if done else ', nothing to change'}"
 

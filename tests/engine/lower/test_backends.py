@@ -84,7 +84,7 @@ def test_the_report_names_the_back_ends_that_compute() -> None:
 @pytest.mark.parametrize("mode", ["static", "dynamic"])
 @pytest.mark.parametrize("backend", ["numpy", "numba"])
 def test_thread_counts_change_no_bit(backend: str, mode: str) -> None:
-    graph = engine.optimise(_network(96))
+    graph = engine.optimise(_network(96), 2)
     exes = [engine.compile(graph, backend=backend, mode=mode, threads=t, optimise=0) for t in (1, 2, 3, 5)]
     one, *others = [exe.run(_feeds())["y"].tobytes() for exe in exes]
     assert all(other == one for other in others)

@@ -201,9 +201,9 @@ def test_open_dimensions_are_refused(named: bool) -> None:
     x = graph.input("x", ("n", 3) if named else (4, 3))
     graph.output(ops.identity(x) if named else ops.nonzero(x), "y")
     with pytest.raises(GraphError, match="bind it first" if named else "data decide some of graph 'open'"):
-        engine.optimise(graph)
+        engine.optimise(graph, 2)
     if named:
-        assert not engine.optimise(engine.bind(graph, {"n": 2})).operators
+        assert not engine.optimise(engine.bind(graph, {"n": 2}), 2).operators
 
 
 def test_constants_are_shared_and_new_ones_take_a_name_that_is_free() -> None:

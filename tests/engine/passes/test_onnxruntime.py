@@ -19,7 +19,7 @@ from tests.helpers.onnx.onnxruntime_session import OnnxSession
 def test_random_layers_agree_with_onnxruntime_behind_all_passes(graph: Graph) -> None:
     feeds = random_feeds(graph)
     wanted, exact = OnnxSession(graph).run(feeds), run_unplanned(graph, feeds)
-    outputs = engine.compile(engine.optimise(graph), optimise=0).run(feeds)
+    outputs = engine.compile(engine.optimise(graph, 2), optimise=0).run(feeds)
     for name, array in wanted.items():
         atol = 1e-3 * float(np.abs(array).max(initial=1e-9))  # sums may cancel
         np.testing.assert_allclose(exact[name], array, rtol=1e-3, atol=atol)
@@ -29,7 +29,7 @@ def test_random_layers_agree_with_onnxruntime_behind_all_passes(graph: Graph) ->
 def test_graphs_written_as_onnx_are_read_again() -> None:
     graph = mobilenet_v2(2, 40)
     again = engine.load_onnx(to_onnx(graph))
-    for one, other in ((graph, again), (engine.optimise(graph), engine.optimise(again))):
+    for one, other in ((graph, again), (engine.optimise(graph, 2), engine.optimise(again, 2))):
         assert [(op.schema, op.outputs[0].spec) for op in one.operators] == [
             (op.schema, op.outputs[0].spec) for op in other.operators
         ]

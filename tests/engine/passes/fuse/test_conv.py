@@ -38,7 +38,7 @@ def test_fuse_conv_keeps_outputs_and_is_idempotent(graph: Graph) -> None:
 @settings(max_examples=60)
 @given(layered_graphs())
 def test_fused_conv_graphs_run_in_all_modes(graph: Graph) -> None:
-    fused = optimise(graph)
+    fused = optimise(graph, 2)
     _check_modes(fused)
     feeds = random_feeds(graph)
     check_near(engine.compile(fused, optimise=0).run(feeds), run_unplanned(graph, feeds))
@@ -74,7 +74,7 @@ def test_fuse_conv_text_of_a_residual_block() -> None:
 
 @needs_avx512
 def test_a_residual_addition_writes_into_the_operand_that_dies() -> None:
-    graph = optimise(_block())
+    graph = optimise(_block(), 2)
     assert schema_names(graph) == ["relu", "fused_conv", "fused_conv"]
     plan = engine.make_plan(graph, optimise=0)
     image, parts = 32 * 14 * 14 * 4, engine.make_plan(_block(), optimise=0)

@@ -87,7 +87,7 @@ def test_fuse_matmul_keeps_outputs_and_is_idempotent(graph: Graph) -> None:
 @settings(max_examples=40)
 @given(_graphs())
 def test_fused_matmul_graphs_run_in_all_modes(graph: Graph) -> None:
-    fused = optimise(graph)
+    fused = optimise(graph, 2)
     feeds = random_feeds(graph)
     with limit_threads(1):
         outputs = run_modes(fused, feeds, EVERY_MODE)
@@ -176,7 +176,7 @@ def test_fuse_matmul_reads_a_parameter_before_its_update() -> None:
 @pytest.mark.parametrize("heads", [1, 4])
 def test_an_encoder_is_products_norms_and_softmaxes(heads: int) -> None:
     graph = encoder(EncoderSize(layers=2, width=32, heads=heads, sequence=10))
-    after = optimise(graph)
+    after = optimise(graph, 2)
     counted = count(after)
     assert (counted["fused_matmul"], counted["matmul"]) == (2 * 7, 2)
     assert not {"add", "mul", "gelu", "fused_elementwise"} & set(counted)

@@ -164,7 +164,7 @@ def test_quantised_values_differ_by_one_at_most(graph: Graph) -> None:
 @settings(max_examples=60, deadline=None)
 @given(quantised_graphs())
 def test_quantised_networks_run_in_every_mode(graph: Graph) -> None:
-    after, feeds = optimise(graph), random_feeds(graph)
+    after, feeds = optimise(graph, 2), random_feeds(graph)
     wanted = run_modes(after, feeds)
     np.testing.assert_allclose(
         engine.compile(after, backend="numpy", optimise=0).run(feeds)["y"], wanted["y"], rtol=1e-6, atol=1e-6
@@ -214,7 +214,7 @@ def run_onnxruntime(path: Path, feeds: dict[str, Array]) -> Array:
 def check_onnxruntime(path: Path, share: float = 0.05) -> Graph:
     """Checks that outputs differ by at most one quantum, and that in few places."""
     graph = engine.load_onnx(path)
-    after, feeds = optimise(graph), random_feeds(graph, 7)
+    after, feeds = optimise(graph, 2), random_feeds(graph, 7)
     (result,) = engine.compile(after, threads=1, optimise=0).run(feeds).values()
     (output,) = after.outputs.values()
     writer = next(op for op in after.operators if output in op.outputs)
@@ -241,7 +241,7 @@ def test_whole_quantised_networks_are_within_a_quantum(network: str, kind: str, 
 
 def test_a_residual_block_is_two_convolutions(tmp_path: Path) -> None:
     path = quantised_model(_residual(), tmp_path)
-    assert count(optimise(engine.load_onnx(path))) == {
+    assert count(optimise(engine.load_onnx(path), 2)) == {
         "quantize_linear": 1,
         "transpose": 1,
         "nhwc_quantised_conv": 4,
@@ -288,7 +288,7 @@ def test_quantise_takes_a_bias_of_any_shape(shape: tuple[int, ...], columns: int
     if shape and shape[-1] not in (1, columns):
         shape = (*shape[:-1], columns)
     graph = _gemm_with(seeded(shape, 3, 0.5), columns, dequantised=dequantised)
-    check_quantum(graph, optimise(graph))
+    check_quantum(graph, optimise(graph, 2))
 
 
 def test_a_row_of_biases_is_computed_in_codes() -> None:
@@ -316,7 +316,7 @@ def test_scales_beyond_float32_are_no_codes(scales: tuple[float, float, float], 
     feeds = {"x": np.full((2, 8), 3.0, np.float32)}
     with np.errstate(all="ignore"):
         assert_same(
-            engine.compile(optimise(graph), optimise=0).run(feeds),
+            engine.compile(optimise(graph, 2), optimise=0).run(feeds),
             engine.compile(graph, backend="numpy", optimise=0).run(feeds),
         )
     assert QUANTISE(after) is after
@@ -327,7 +327,7 @@ def test_sums_that_int32_cannot_hold_are_left_alone(length: int, taken: bool) ->
     graph = _scaled((0.01, 0.01, 1e3), length=length, bias=False)
     assert ("matmul" not in count(QUANTISE(graph))) == taken
     feeds = {"x": np.full((2, length), 3.0, np.float32)}
-    assert engine.compile(optimise(graph), optimise=0).run(feeds)["y"].min() > 0
+    assert engine.compile(optimise(graph, 2), optimise=0).run(feeds)["y"].min() > 0
 
 
 def _two_tables(shape: tuple[int, ...], kind: str = "uint8", *, fetched: bool = False) -> Graph:
@@ -346,7 +346,7 @@ def _two_tables(shape: tuple[int, ...], kind: str = "uint8", *, fetched: bool = 
 @pytest.mark.parametrize("shape", [(1, 1), (), (3, 5), (2, 9000)])
 def test_consecutive_lookup_tables_are_one(shape: tuple[int, ...], kind: str) -> None:
     graph = _two_tables(shape, kind)
-    after, feeds = optimise(graph), random_feeds(graph)
+    after, feeds = optimise(graph, 2), random_feeds(graph)
     assert count(after) == {"quantize_linear": 1, "look_up": 1, "dequantize_linear": 1}
     for backend in ("numpy", "numba"):
         assert_same(engine.compile(after, backend=backend, optimise=0).run(feeds), run_unplanned(graph, feeds))
@@ -355,7 +355,7 @@ def test_consecutive_lookup_tables_are_one(shape: tuple[int, ...], kind: str) ->
 @pytest.mark.parametrize("shape", [(1, 1), (3, 5)])
 def test_quantised_values_that_are_fetched_stay_between_tables(shape: tuple[int, ...]) -> None:
     graph = _two_tables(shape, fetched=True)
-    after, feeds = optimise(graph), random_feeds(graph)
+    after, feeds = optimise(graph, 2), random_feeds(graph)
     assert count(after)["look_up"] == 2
     for backend in ("numpy", "numba"):
         assert_same(engine.compile(after, backend=backend, optimise=0).run(feeds), run_unplanned(graph, feeds))

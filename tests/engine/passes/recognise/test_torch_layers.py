@@ -124,6 +124,6 @@ def test_an_encoder_has_its_layers(opset: int) -> None:
     names = schema_names(after)
     assert [names.count(name) for name in ("layer_norm", "softmax", "gelu", "erf", "reduce_mean")] == [2, 1, 1, 0, 0]
     _check(module, after)
-    fused = engine.optimise(graph)
+    fused = engine.optimise(graph, 2)
     assert len(fused.operators) <= len(after.operators) < len(graph.operators)
     _check(module, fused)

@@ -162,4 +162,4 @@ def test_transposes_pass_leaves_parameter_updates() -> None:
     value = graph.assign(p, p + x)
     graph.output(ops.transpose(value), "y")
     assert TRANSPOSES(graph) is graph
-    assert engine.optimise(graph) is graph
+    assert engine.optimise(graph, 2) is graph

@@ -1,0 +1,136 @@
+"""The passes that run by default: every public way to a plan optimises at level 3, and the caller's graph stays."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import engine
+import ops
+from engine import Graph, zoo
+from engine.planning.options import AUTO, DEFAULTS, HIGHEST_LEVEL, LEVELS, Options
+from engine.text.errors import OptionError
+from ops.tensor.spec import Array
+from tests.helpers.cli.cli_checks import Capture, data
+from tests.helpers.graphs.staged_graphs import staged_graph
+from tests.helpers.graphs.unplanned_run import random_feeds
+from tests.helpers.onnx.small_models import model, node, value
+
+SMALL = "zoo:resnet18?image=32"
+
+
+def difference(actual: Array, wanted: Array) -> float:
+    """Returns the largest difference over the largest value."""
+    return float(np.abs(actual - wanted).max() / np.abs(wanted).max())
+
+
+def small_network() -> Graph:
+    return zoo.resnet18(image=32)
+
+
+def test_the_default_level_is_the_highest_everywhere() -> None:
+    assert (DEFAULTS.optimise, DEFAULTS.level, HIGHEST_LEVEL) == (AUTO, LEVELS[-1], 3)
+    graph = small_network()
+    text = engine.optimise(graph, 3).text()
+    assert engine.optimise(graph).text() == text
+    assert engine.make_plan(graph).lowered.graph.text() == text
+    assert engine.compile(graph).plan.lowered.graph.text() == text
+    assert engine.make_plan(graph, optimise=0).lowered.graph is graph
+
+
+def test_the_graph_of_the_caller_stays_as_it_was() -> None:
+    graph = small_network()
+    before, operators = graph.text(), graph.operators
+    exe = engine.compile(graph)
+    assert exe.graph is graph and graph.text() == before and graph.operators == operators
+    assert len(exe.plan.lowered.graph.operators) < len(operators)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_outputs_of_every_level_are_within_the_tolerance(level: int) -> None:
+    graph = small_network()
+    feeds = random_feeds(graph)
+    plain, optimised = (engine.compile(graph, optimise=n).run(feeds)["y"] for n in (0, level))
+    assert difference(optimised, plain) < 1e-4
+    if level < 2:
+        assert plain.tobytes() == optimised.tobytes()
+
+
+def test_a_graph_that_was_optimised_before_is_planned_as_it_is() -> None:
+    graph = engine.optimise(small_network())
+    plan = engine.make_plan(graph)
+    assert plan.lowered.graph is graph
+    assert plan.arena_bytes == engine.make_plan(graph, optimise=0).arena_bytes
+    assert "optimised at level 3: as many operators, nothing to change" in str(plan.report())
+
+
+def test_a_training_step_is_optimised_and_its_parameters_keep_their_names() -> None:
+    def losses(**options: int) -> list[float]:
+        step = Graph("classifier")
+        rng = np.random.default_rng(0)
+        x, label = step.input("x", (8, 6)), step.input("label", (8,), "int64")
+        first = step.parameter(rng.normal(0, 0.3, (6, 16)).astype(np.float32), "first")
+        last = step.parameter(rng.normal(0, 0.3, (16, 3)).astype(np.float32), "last")
+        loss = ops.softmax_cross_entropy(ops.relu(ops.identity(x @ first)) @ last, label)
+        engine.train_step(step, loss, engine.SGD(0.5))
+        exe = engine.compile(step, optimise=options["optimise"]) if options else engine.compile(step)
+        exe.load({"first": exe.parameters["first"] * 2})
+        feeds = {"x": rng.standard_normal((8, 6)).astype(np.float32), "label": rng.integers(0, 3, 8)}
+        count = len(exe.plan.lowered.graph.operators)
+        assert count < len(step.operators) if not options else count == len(step.operators)
+        return [float(exe.run(feeds)["loss"]) for _ in range(5)]
+
+    np.testing.assert_allclose(losses(), losses(optimise=0), rtol=1e-5)
+
+
+def test_sizes_that_are_not_known_are_no_error() -> None:
+    graph = Graph("open")
+    graph.output(ops.relu(ops.identity(graph.input("x", ("n", 4)))), "y")
+    x = np.ones((3, 4), np.float32)
+    np.testing.assert_array_equal(engine.compile(graph)(x=x)["y"], x)
+    staged = staged_graph((0, 1), (True,), "n")
+    feeds = {name: np.ones(tuple(4 for _ in v.shape), v.dtype) for name, v in staged.inputs.items()}
+    assert engine.compile(staged).run(feeds).keys() == staged.outputs.keys()
+
+
+@pytest.mark.parametrize("level", [-1, 4, True, 2.0, "high", "22", None])
+def test_an_unknown_level_is_refused(level: object) -> None:
+    with pytest.raises(OptionError, match="is no level of optimisation; there are 0, 1, 2, 3"):
+        Options(optimise=level)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("command", ["plan", "heaps", "explain"])
+def test_commands_optimise_by_default(command: str, capsys: Capture) -> None:
+    of_levels = {n: data([command, SMALL, "--optimise", n], capsys)["arena_bytes"] for n in ("0", "3")}
+    assert data([command, SMALL], capsys)["arena_bytes"] == of_levels["3"] < of_levels["0"]
+
+
+def test_a_trace_has_the_operators_that_are_left(capsys: Capture) -> None:
+    of_levels = {n: data(["trace", SMALL, "--optimise", n], capsys)["facts"]["ticks"] for n in ("0", "3")}
+    assert data(["trace", SMALL], capsys)["facts"]["ticks"] == of_levels["3"] < of_levels["0"]
+
+
+def test_the_report_says_what_passes_did(capsys: Capture) -> None:
+    plan = engine.make_plan(small_network())
+    (done,) = plan.report().optimisation
+    assert (done.level, done.before, done.after) == (3, 69, len(plan.lowered.graph.operators))
+    assert sum(count for _, count in done.changes) == done.after - done.before
+    (line,) = [line for line in str(plan.report()).splitlines() if "optimised at level 3: 69 -> " in line]
+    assert "batch normalization folded -20" in line
+    printed = data(["plan", SMALL], capsys)["optimisation"]
+    assert [(row["level"], row["before"], row["after"]) for row in printed] == [(3, 69, done.after)]
+    assert engine.make_plan(small_network(), optimise=0).report().optimisation == ()
+
+
+def test_a_plan_in_a_file_is_one_of_its_level(tmp_path: Path, capsys: Capture) -> None:
+    nodes = [node("MatMul", ["x", "x"], ["h"]), node("Identity", ["h"], ["i"]), node("Relu", ["i"], ["y"])]
+    onnx.save(model(nodes, [value("x", (8, 8))]), tmp_path / "model.onnx")
+    planned = str(tmp_path / "planned.onnx")
+    data(["plan", str(tmp_path / "model.onnx"), "--save-plan", planned], capsys)
+    assert data(["plan", planned], capsys)["origin"] == "from the file"
+    exe = engine.compile(engine.load_onnx(planned), embedded=engine.load_plan(planned))
+    assert exe.plan.is_followed and exe.report().operators < 3
+    assert data(["plan", planned, "--optimise", "2"], capsys)["origin"] == (
+        f"made anew: the plan in {planned} was made with optimise='auto', not 2"
+    )
