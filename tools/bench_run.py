@@ -25,7 +25,7 @@ from engine.api import Executable, PlanOptions, compile_graph
 from engine.cli.comparison import seconds
 from engine.cli.oracle import largest_difference, onnxruntime_runner
 from engine.cli.progress import add_quiet, progress_shown
-from engine.planning.options import AUTO, LEVELS
+from engine.planning.options import LEVELS
 from engine.system.threads import limit_threads
 from ops.tensor.spec import Array
 from tools.benchmark_tables import markdown, runs_table
@@ -33,7 +33,7 @@ from tools.onnxruntime_arena import onnxruntime_activations
 from tools.run_networks import NETWORKS, loaded, network_file
 
 DEFAULT = "default"
-"""In place of a back-end: the option is left out."""
+"""In place of a back-end or a level: the option is left out."""
 BACKENDS = (DEFAULT, "numba", "onednn", "numpy", "auto")
 GROUP, PAUSE = 4, 0.03
 """Counted runs of one engine in a row, and seconds of sleep in front of them."""
@@ -64,9 +64,9 @@ def time_network(path: Path, arguments: Namespace) -> Iterator[Row]:
     for backend in arguments.backend:
         for threads in arguments.threads:
             with limit_threads(threads):
-                options: PlanOptions = {"optimise": arguments.optimise}
-                if backend != DEFAULT:
-                    options["backend"] = backend
+                options = PlanOptions() if backend == DEFAULT else PlanOptions(backend=backend)
+                if arguments.optimise != DEFAULT:
+                    options["optimise"] = arguments.optimise
                 ours = compile_graph(graph, threads=threads, **options)
                 times = _timed(ours, feeds, theirs_of[threads], arguments.runs)
             yield {
@@ -125,7 +125,7 @@ def _arguments(argv: Sequence[str] | None) -> Namespace:
     parser.add_argument("--model", nargs="+", type=Path, help="ONNX files of fixed shapes instead")
     parser.add_argument("--backend", nargs="+", choices=BACKENDS, default=(DEFAULT,), help="of ours")
     parser.add_argument("--threads", nargs="+", type=int, default=(1, 2), help="of both (default 1 2)")
-    parser.add_argument("--optimise", choices=(AUTO, *map(str, LEVELS)), default=AUTO, help="of ours (default: auto)")
+    parser.add_argument("--optimise", choices=(DEFAULT, *map(str, LEVELS)), default=DEFAULT, help="of ours")
     parser.add_argument("--runs", type=int, default=24, help="counted runs of each (default 24)")
     parser.add_argument("-o", "--output", type=Path, help="write JSON")
     add_quiet(parser)
