@@ -30,7 +30,8 @@ from engine.executor.static import StaticExecutor
 from engine.executor.team import ALONE, Runner, team
 from engine.graph.graph import Graph
 from engine.lower.calls import Call
-from engine.passes.pipeline import LEVELS, optimise
+from engine.passes.pipeline import optimise
+from engine.planning.options import LEVELS
 from engine.system.threads import cpus
 from ops.native.call import Native
 from ops.tensor.spec import Array
@@ -92,7 +93,7 @@ def measure_barrier(runner: Runner) -> float:
 
 def _natives(graph: Graph) -> list[tuple[Call, Native]]:
     """Returns the compiled calls of a network that is ready to run; calls of libraries are left out."""
-    executor = compile_graph(graph, backend="numba", threads=1).executor
+    executor = compile_graph(graph, optimise=0, backend="numba", threads=1).executor
     assert isinstance(executor, StaticExecutor)
     pairs = zip(executor.calls, executor.thunks, strict=True)
     return [(call, thunk) for call, thunk in pairs if isinstance(thunk, Native)]

@@ -97,7 +97,7 @@ def test_sizes_that_are_not_known_are_no_error() -> None:
 @pytest.mark.parametrize("level", [-1, 4, True, 2.0, "high", "22", None])
 def test_an_unknown_level_is_refused(level: object) -> None:
     with pytest.raises(OptionError, match="is no level of optimisation; there are 0, 1, 2, 3"):
-        Options(optimise=level)  # type: ignore[arg-type]
+        Options(optimise=level)
 
 
 @pytest.mark.parametrize("command", ["plan", "heaps", "explain"])
