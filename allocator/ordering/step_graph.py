@@ -1,4 +1,5 @@
-"""The graph whose orders are searched: which step waits for which, and which chunks each begins, reads and ends.
+"""The graph whose orders are searched: which step waits for which, and which chunks each begins, reads and ends;
+and its order depth first.
 
 Nodes are the steps of a program between its feed and its fetch that touch bytes or wait for others. Mere views are
 none: they share the chunk of what they look at, and cost nothing wherever they stand.
@@ -105,3 +106,26 @@ def _overwrites(step: Step, chunk: list[int], offset: list[int], size: list[int]
             pairs.append((not overwrite.required, -size[src], size[dest], src, dest))
     pairs.sort(key=lambda pair: pair[:3])
     return [number for *_, src, dest in pairs for number in (src, dest)]
+
+
+def depth_first(graph: StepGraph) -> tuple[int, ...]:
+    """Returns a postorder from the writers of what is kept, then from other nodes that nothing waits for.
+
+    What an output needs is done when it is needed, and not before. Starts stand in the given order. Of what a node
+    waits for, what was added first is done first.
+    """
+    before, writes = graph.before.lists(), graph.writes.lists()
+    ends = [node for node, chunks in enumerate(writes) if any(graph.kept[c] for c in chunks)]
+    order: list[int] = []
+    seen = [False] * len(graph)
+    for end in (*ends, *range(len(graph))):
+        stack = [end]
+        while stack:
+            node = stack.pop()
+            if node < 0:
+                order.append(~node)
+            elif not seen[node]:
+                seen[node] = True
+                stack.append(~node)
+                stack.extend(b for b in reversed(before[node]) if not seen[b])
+    return tuple(order)

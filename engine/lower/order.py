@@ -11,8 +11,7 @@ from attrs import evolve, frozen
 
 from allocator.ordering.result import NO_LIMITS, Limits, OrderResult, as_given, followed
 from allocator.ordering.search import lowest
-from allocator.ordering.step_graph import StepGraph, step_graph
-from allocator.ordering.walk import depth_first
+from allocator.ordering.step_graph import StepGraph, depth_first, step_graph
 from allocator.steps import only_required
 from engine.lower.calls import Call, Instruction, Lowered, arena_ids
 from engine.lower.schedule import dependences

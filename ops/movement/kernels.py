@@ -6,13 +6,24 @@ from typing import Any
 
 from ops.common.costs import copy_cost
 from ops.common.thunks import copier, in_turn
-from ops.common.view_rules import Views, overwrites_in_place
 from ops.movement.copies import Move, move_all
 from ops.schema.attributes import Attribute
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Attrs, Binding, GradientRule, Kernel, OpSchema, Specs, Thunk, dense_only
+from ops.schema.schema import (
+    Attrs,
+    Binding,
+    GradientRule,
+    Kernel,
+    OpSchema,
+    Overwrite,
+    Signature,
+    Specs,
+    Thunk,
+    dense_only,
+)
 from ops.tensor.layout import Layout
 
+Views = Callable[[Layout, Signature], tuple[Layout | None, ...]]
 Moves = Callable[[Binding], Iterable[Move]]
 """Returns the moves of a call: arrays to read, and where to write them; each element of an output is written once."""
 
@@ -28,6 +39,23 @@ def _in_place(source: Any, target: Any) -> bool:
 
 def _bind_numpy(moves: Moves, call: Binding) -> Thunk:
     return in_turn(*(copier(source, target) for source, target in moves(call)))
+
+
+def _overwrites_in_place(views: Views) -> Callable[[Signature], tuple[Overwrite, ...]]:
+    """Returns a function that permits each output whose view of a dense input is dense to take those very bytes.
+
+    No copy is needed then.
+    """
+
+    def overwrites(signature: Signature) -> tuple[Overwrite, ...]:
+        layouts = views(Layout.dense(signature.x), signature)
+        return tuple(
+            Overwrite(output, 0, layout.offset)
+            for output, layout in enumerate(layouts)
+            if layout is not None and layout.is_dense and 0 not in layout.shape
+        )
+
+    return overwrites
 
 
 def view_operator(
@@ -48,7 +76,7 @@ def view_operator(
         movement(moves, writes=writes),
         attributes=attributes,
         views=views,
-        overwrites=overwrites_in_place(views),
+        overwrites=_overwrites_in_place(views),
         cost=copy_cost,
         summary=summary,
         gradient=gradient,

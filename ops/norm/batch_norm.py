@@ -11,11 +11,13 @@ from ops.common.batches import dense_images
 from ops.common.boxes import CACHE_BYTES, pieces
 from ops.common.thunks import in_turn
 from ops.common.tiling import image_stripes
-from ops.norm.batch_norm_gradient import batch_norm_gradient
+from ops.common.widened import widened
+from ops.norm.batch_norm_training import CHANNEL_SUMS
 from ops.norm.channels import flat_channels, piece_channels, scale_shift_steps
 from ops.norm.channels_compiled import scale_shift
 from ops.schema.attributes import Attribute, number
 from ops.schema.backends import NUMBA
+from ops.schema.backward import Backward, Tensor, Terms
 from ops.schema.schema import (
     Attrs,
     Binding,
@@ -179,6 +181,32 @@ def _cost(signature: Signature) -> Cost:
     return Cost(2 * signature.x.size, signature.x.nbytes + signature.y.nbytes)
 
 
+def _gradient(b: Backward) -> Terms:
+    """Returns the gradients: dx = dy * f * scale with f = 1 / sqrt(variance + epsilon), and sums over channels.
+
+    Scale, bias and statistics may be constants, parameters, or inputs to train. Their gradients are computed before dx.
+    """
+    dtype, epsilon = b.x.dtype, b.attrs["epsilon"]
+    scale, mean, variance = (b.cast(b.inputs[i], dtype) for i in (1, 3, 4))
+    factor = scale / b.sqrt(variance + np.asarray(epsilon, dtype))
+    products = sums = None
+    if any(b.wants(i) for i in (1, 2, 3, 4)):
+        products, sums = widened(b, CHANNEL_SUMS, b.dy, b.x, mean, variance, epsilon=epsilon)
+
+    def of_variance() -> Tensor:
+        return products * scale * np.asarray(-0.5, dtype) / (variance + np.asarray(epsilon, dtype))
+
+    terms = b.terms(
+        None,
+        lambda: b.cast(products, b.inputs[1].dtype),
+        lambda: b.cast(sums, b.inputs[2].dtype),
+        lambda: b.cast(-(sums * factor), b.inputs[3].dtype),
+        lambda: b.cast(of_variance(), b.inputs[4].dtype),
+    )
+    dx = b.dy * b.reshape(factor, (-1, *(1,) * (b.x.ndim - 2))) if b.wants(0) else None
+    return (dx, *terms[1:])
+
+
 VECTOR = Kernel(
     "vector",
     _bind_vector,
@@ -223,7 +251,7 @@ BATCH_NORM = OpSchema(
     attributes=(Attribute("epsilon", number, 1e-5),),
     overwrites=overwrites_first,
     cost=_cost,
-    gradient=batch_norm_gradient,
+    gradient=_gradient,
     stripes=image_stripes,
 )
 OPS = (BATCH_NORM,)

@@ -13,8 +13,7 @@ from allocator.ordering.parts import cut_out, new_board
 from allocator.ordering.reach import cuts, reach
 from allocator.ordering.result import Limits, OrderResult, as_given, followed
 from allocator.ordering.search import lowest
-from allocator.ordering.step_graph import StepGraph, step_graph
-from allocator.ordering.walk import depth_first
+from allocator.ordering.step_graph import StepGraph, depth_first, step_graph
 from allocator.steps import OverwriteForward, Program, Step
 from tests.helpers.allocator.reorderable_programs import build, dependences, orders, problem_of, programs, reordered
 from tests.helpers.graphs.random_graphs import seeded
