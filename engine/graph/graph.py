@@ -22,7 +22,7 @@ from ops.movement.copy import COPY
 from ops.movement.views import IDENTITY
 from ops.schema.schema import Attrs, OpSchema, Signature
 from ops.symbolic.infer import Draft, LengthsError, draft, is_symbolic
-from ops.tensor.dims import Dim, Samples, leaf
+from ops.tensor.dims import Dim, Guard, Samples, leaf
 from ops.tensor.spec import FLOATS, TensorSpec, as_dtype, spec_of
 
 NamesFor = Callable[[int], Sequence[str]]
@@ -55,6 +55,7 @@ class Graph:
         self.samples = Samples()
         self.scope = ""
         self._data_dims: dict[tuple[Var, int], Dim] = {}
+        self._early_guards: tuple[Guard, ...] = ()
 
     @property
     def inputs(self) -> Mapping[str, Var]:
@@ -85,6 +86,11 @@ class Graph:
     def symbols(self) -> Mapping[str, Dim]:
         """The dimensions that are names, by name."""
         return MappingProxyType(self._symbols)
+
+    @property
+    def guards(self) -> tuple[Guard, ...]:
+        """The decisions about dimensions on which the operators rely."""
+        return *self._early_guards, *self.samples.guards.values()
 
     @property
     def is_symbolic(self) -> bool:
@@ -165,6 +171,12 @@ class Graph:
             self._data_dims[var, index] = leaf(text, tuple(samples) or invented, self.samples, key, is_length=False)
         return self._data_dims[var, index]
 
+    def take_data_dims(self, other: "Graph", form: Callable[[Dim], Dim]) -> None:
+        """Makes `data_dim` return the dimensions of another graph, in their form here, for vars of the same names."""
+        for (var, index), dim in other._data_dims.items():
+            if var.name in self._vars:
+                self._data_dims[self._vars[var.name], index] = form(dim)
+
     def constant(self, array: "npt.ArrayLike | Dim | Derived", name: str | None = None) -> Var:
         """Adds an array that never changes: a dense copy, or the very array where that is dense and read-only.
 
@@ -177,9 +189,7 @@ class Graph:
                 return home.constant(array, name)
             array = of_dims((array,), (), np.dtype(np.int64), self.samples)
         if isinstance(array, Derived):
-            var = self._var(name or self._fresh("constant"), array.spec)
-            self._derived[var] = array
-            return var
+            return self.add_derived(name or self._fresh("constant"), array.spec, array)
         kept = as_kept("constant", array)
         return self.add_constant(name or self._fresh("constant"), spec_of(kept), kept)
 
@@ -187,6 +197,12 @@ class Graph:
         """Adds a dense, read-only array of that spec as it is, or one that is deferred, under a name that is free."""
         var = self._var(name, spec)
         self._constants[var] = array
+        return var
+
+    def add_derived(self, name: str, spec: TensorSpec, array: Derived) -> Var:
+        """Adds an array of dimensions whose spec is known, under a name that is free."""
+        var = self._var(name, spec)
+        self._derived[var] = array
         return var
 
     def parameter(self, array: "npt.ArrayLike", name: str | None = None, *, trainable: bool = True) -> Var:
@@ -337,6 +353,19 @@ class Graph:
         """
         other = copy(self)
         other._outputs = {name: self._vars[name] for name in names}
+        return other
+
+    def emptied(self, samples: Samples, symbols: Mapping[str, Dim], guards: Sequence[Guard]) -> "Graph":
+        """Returns a graph of this name, with these dimensions and guards, and nothing else.
+
+        It takes the place of this graph inside an operator, too. `samples` is the table of the dimensions.
+        """
+        other = copy(self)
+        for name in ("_inputs", "_constants", "_derived", "_parameters", "_updates", "_makers", "_outputs", "_vars"):
+            setattr(other, name, {})
+        other._symbols, other._early_guards = dict(symbols), tuple(guards)
+        other._operators, other._operator_names, other._counters, other._data_dims = [], set(), {}, {}
+        other.samples = samples
         return other
 
     def extent(self) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from engine.graph.symbols import Axis
 from engine.graph.var import Var
 from engine.text.errors import GraphError
 from ops.schema.schema import OpSchema
-from ops.tensor.dims import Dim, leaf
+from ops.tensor.dims import Dim, Guard, Samples, leaf
 from ops.tensor.spec import TensorSpec
 
 
@@ -27,6 +27,13 @@ class InnerGraph(Graph):
     def outer(self) -> Graph:
         """The graph of the operator."""
         return self.around[0]
+
+    def emptied(self, samples: Samples, symbols: Mapping[str, Dim], guards: Sequence[Guard]) -> "InnerGraph":
+        """Returns a graph for the same operator, as `Graph.emptied`; it captures nothing."""
+        other = super().emptied(samples, symbols, guards)
+        assert isinstance(other, InnerGraph)
+        other.captured = {}
+        return other
 
     def own(self, var: Var) -> Var:
         """Returns the var of this graph for a var of any graph around it; captures that var where needed."""

@@ -4,6 +4,7 @@ from attrs import field, frozen
 
 from engine.graph.var import Var
 from ops.schema.schema import Attrs, OpSchema, Signature
+from ops.symbolic.infer import in_samples
 from ops.tensor.layout import Layout
 
 
@@ -24,10 +25,11 @@ class Operator:
 
     @property
     def shows_its_input(self) -> bool:
-        """True if every output is a view of the first input, as long as that is dense."""
+        """True if every output is a view of the first input, as long as that is dense; for any lengths."""
         if not self.inputs:
             return False
-        return None not in self.schema.views(Layout.dense(self.inputs[0].spec), self.signature)
+        signatures = in_samples(self.signature)
+        return any(None not in self.schema.views(Layout.dense(s.inputs[0]), s) for s in signatures)
 
     def __str__(self) -> str:
         return f"{self.name} ({self.schema.name})"

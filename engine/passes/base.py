@@ -2,21 +2,24 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 
 from attrs import frozen
 
 from engine.graph.graph import Graph
 from engine.graph.operator import Operator
 from engine.passes.edit import Edit
+from ops.symbolic.exact import UnknownLengthError
 
 MOST_ROUNDS = 16
 """A bound on how often passes run on their own results, so that passes that undo each other end."""
 
 
 class Pass(ABC):
-    """A change to graphs that compute the same afterwards, under the same names. All dimensions must have numbers.
+    """A change to graphs that compute the same afterwards, under the same names.
 
-    `name` is for people, such as "constant folding".
+    Where dimensions are open, only what is proved for all lengths counts as equal, and to ask which of two lengths is
+    less raises UnknownLengthError: the pass passes by. `name` is for people, such as "constant folding".
     """
 
     name: str
@@ -25,14 +28,19 @@ class Pass(ABC):
     def apply(self, edit: Edit) -> None:
         """Changes the graph where the pass applies."""
 
+    def apply_to(self, edit: Edit) -> None:
+        """Applies the pass once. It ends where it asks for a length that is not known; earlier changes stay."""
+        with edit.undecided(), suppress(UnknownLengthError):
+            self.apply(edit)
+
     def __call__(self, graph: Graph) -> Graph:
         """Applies the pass until it changes nothing. Returns the very graph where it changes nothing at all.
 
-        A pass that always changes something is cut off. Raises GraphError for a graph with open dimensions.
+        A pass that always changes something is cut off.
         """
         for _ in range(MOST_ROUNDS):
             edit = Edit(graph)
-            self.apply(edit)
+            self.apply_to(edit)
             if not edit.changes:
                 break
             graph = edit.graph()
@@ -59,7 +67,8 @@ class RulePass(Pass):
             for operator_id in edit.operator_ids():
                 if edit.has_operator(operator_id):
                     edit.insert_behind(operator_id)
-                    self.rule(edit, edit.operator(operator_id))
+                    with suppress(UnknownLengthError):
+                        self.rule(edit, edit.operator(operator_id))
             if edit.changes == before:
                 return
 

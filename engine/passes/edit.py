@@ -1,7 +1,9 @@
 """The editable form of a graph, which passes read and change."""
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from itertools import count
+from types import MappingProxyType
 from typing import Any, Never, TypeVar
 
 from attrs import evolve
@@ -11,9 +13,14 @@ from engine.graph.graph import Graph
 from engine.graph.operator import Operator
 from engine.graph.parameters import as_kept
 from engine.graph.var import Var
-from engine.passes.writing import GraphDraft, write
+from engine.passes.lengths import OpenLengths
+from engine.passes.writing import DraftLengths, GraphDraft, write
 from engine.text.errors import GraphError, PassError
-from ops.schema.schema import OpSchema
+from ops.movement.views import IDENTITY
+from ops.schema.schema import OpSchema, Signature
+from ops.symbolic.exact import UnknownLengthError
+from ops.symbolic.infer import in_samples, is_symbolic
+from ops.tensor.dims import sample_of
 from ops.tensor.spec import Array, TensorSpec, spec_of
 
 _Key = TypeVar("_Key", bound=Hashable)
@@ -23,15 +30,24 @@ class Edit:
     """The operators of a graph over vars of its own. The functions of `ops` add operators to it, as to a graph.
 
     A change removes the operators and constants that lost their last reader. One that never had a reader stays until
-    `remove_dead_code`. A replacement inherits the name of what it replaces. Bodies of control flow are not changed.
+    `remove_dead_code`. A replacement inherits the name of what it replaces.
+
+    In a graph with open dimensions, dimensions that are equal for all lengths compare as equal, and no others.
     """
 
     def __init__(self, graph: Graph) -> None:
-        """Copies the structure of a graph. Raises GraphError for a graph with open dimensions, and for a body."""
-        _check_closed(graph)
+        """Copies the structure of a graph; all lengths are brought into normal form."""
         self.changes = 0
         self._source = graph
-        self._vars = {var: Var(var.name, var.spec, self) for var in graph.vars.values()}
+        self._lengths = OpenLengths(graph) if graph.is_symbolic else None
+        specs = {v: v.spec for v in graph.vars.values()} if self._lengths is None else self._lengths.specs
+        self._vars = {var: Var(var.name, specs[var], self) for var in graph.vars.values()}
+        derived, pinned = (
+            (graph.derived, ()) if self._lengths is None else (self._lengths.derived, self._lengths.pinned)
+        )
+        self._derived = {self._vars[v]: array for v, array in derived.items()}
+        self._pinned = {self._vars[v]: v.name for v in pinned}
+        self._given_specs: dict[Var, TensorSpec] = {}
         self._constants: dict[Var, Entry] = {self._vars[v]: e for v, e in graph.constants.entries.items()}
         self._outputs = {name: self._vars[v] for name, v in graph.outputs.items()}
         self._updates = {self._vars[p]: self._vars[v] for p, v in graph.updates.items()}
@@ -43,9 +59,19 @@ class Edit:
         self._inherited_names: dict[Var, str] = {}
         self._next_id = count(len(graph.operators))
         self._insertion_point = 0
-        for i, op in enumerate(graph.operators):
+        signatures = [op.signature for op in graph.operators] if self._lengths is None else self._lengths.signatures
+        for i, (op, signature) in enumerate(zip(graph.operators, signatures, strict=True)):
             inputs, outputs = self._own(op.inputs), self._own(op.outputs)
-            self._put(i, Operator(op.name, op.schema, inputs, outputs, op.signature), (i, 0))
+            self._put(i, Operator(op.name, op.schema, inputs, outputs, signature), (i, 0))
+
+    @contextmanager
+    def undecided(self) -> Iterator[None]:
+        """Lets nothing inside the block decide anything about open dimensions: no pass adds a guard."""
+        if self._lengths is None:
+            yield
+            return
+        with self._lengths.table.undecided():
+            yield
 
     def operator_ids(self) -> tuple[int, ...]:
         """Returns the ids of all operators, in order. An operator keeps its id when its inputs change."""
@@ -118,8 +144,12 @@ class Edit:
         return tuple(self._operators[n] for n in self._readers.get(var, ()))
 
     def is_fetched(self, var: Var) -> bool:
-        """Returns whether a var is an output of the graph or the new value of a parameter."""
-        return var in self._output_names or var in self._updated_parameters
+        """Returns whether a var is an output of the graph, the new value of a parameter, or decides lengths."""
+        return var in self._output_names or var in self._updated_parameters or var in self._pinned
+
+    def decides_lengths(self, var: Var) -> bool:
+        """Returns whether the data or the shape of a var decide lengths, so that it must be computed, by this name."""
+        return var in self._pinned
 
     def sole_reader(self, var: Var) -> Operator | None:
         """Returns the only reader of a var, or None where there are more readers or the var is fetched."""
@@ -151,12 +181,41 @@ class Edit:
 
     def add(self, schema: OpSchema, inputs: Sequence[Var], attrs: Mapping[str, Any] | None = None) -> tuple[Var, ...]:
         """Adds an operator at the insertion point. It stays only if something that stays reads it. Raises OpError."""
-        signature = schema.sign([v.spec for v in inputs], attrs or {})
+        signature = self.sign(schema, inputs, attrs or {})
         operator_id = next(self._next_id)
         outputs = tuple(Var("", spec, self) for spec in signature.outputs)
         operator = Operator("", schema, tuple(inputs), outputs, signature)
         self._put(operator_id, operator, (self._insertion_point, operator_id))
         return outputs
+
+    def sign(self, schema: OpSchema, inputs: Sequence[Var], attrs: Mapping[str, Any]) -> Signature:
+        """Returns the signature that `add` gives an operator; adds nothing. Raises OpError."""
+        specs, constants = tuple(v.spec for v in inputs), self._constants_among(inputs)
+        if self._lengths is None or not is_symbolic(specs, attrs):
+            return schema.sign(specs, attrs, constants)
+        return self._lengths.sign(schema, specs, attrs, constants)
+
+    def estimated(self, signature: Signature) -> Signature:
+        """Returns a signature with likely numbers in place of open dimensions, for what need not be exact."""
+        return self.sampled(signature)[0]
+
+    def sampled(self, signature: Signature) -> list[Signature]:
+        """Returns a signature with the numbers of each sample in place of open dimensions; itself where none are."""
+        return [signature] if self._lengths is None else in_samples(signature)
+
+    def estimated_bytes(self, vars: Iterable[Var]) -> int:
+        """Returns the bytes of tensors, with likely numbers in place of open dimensions."""
+        if self._lengths is None:
+            return sum(v.spec.nbytes for v in vars)
+        sample = self._lengths.table.alive[0]
+        return sum(sample_of(v.spec.nbytes, sample) for v in vars)
+
+    def set_bodies(self, operator_id: int, bodies: Mapping[str, Any]) -> None:
+        """Sets attributes of an operator to other bodies, of the same inputs and outputs."""
+        operator = self._operators[operator_id]
+        attrs = MappingProxyType({**operator.attrs, **bodies})
+        self._operators[operator_id] = evolve(operator, signature=evolve(operator.signature, attrs=attrs))
+        self.changes += 1
 
     def constant(self, array: Any, name: str = "") -> Var:
         """Adds a constant: a dense copy of the array, or the array itself where it is dense and read-only.
@@ -183,23 +242,47 @@ class Edit:
         return var
 
     def data_dim(self, var: Var, index: int = 0, samples: Sequence[int] = ()) -> Never:
-        """Raises GraphError: an edit has no open sizes."""
+        """Raises GraphError: no pass adds data that decide sizes."""
         raise GraphError(f"{var.name!r} cannot decide a size in a graph that is being edited: {index}, {samples}")
 
     def replace(self, old: Var, new: Var) -> None:
         """Makes all readers of `old` read `new`, and removes what only `old` needed.
 
-        Raises PassError where the specs of the two differ.
+        Raises PassError where the specs of the two differ; open dimensions must agree in all samples.
         """
-        if old.spec != new.spec:
-            raise PassError(f"{old.name!r} is {old.spec} and cannot be replaced by {new.spec}")
+        if old.spec is not new.spec:
+            self._check_alike(old, new)
         self.changes += 1
         self.inherit_name(old, new)
+        if old in self._pinned:
+            self._move_pin(old, new)
         for operator_id in tuple(self._readers.get(old, ())):
             self._set_inputs(operator_id, tuple(new if v is old else v for v in self._operators[operator_id].inputs))
         _point(self._outputs, self._output_names, old, new)
         _point(self._updates, self._updated_parameters, old, new)
         self._collect([old])
+
+    def _check_alike(self, old: Var, new: Var) -> None:
+        if old.spec == new.spec:
+            return
+        alive = () if self._lengths is None else self._lengths.table.alive
+        pairs = zip(old.shape, new.shape, strict=False)
+        is_alike = (
+            alive and old.ndim == new.ndim and all(sample_of(m, j) == sample_of(n, j) for m, n in pairs for j in alive)
+        )
+        if old.dtype != new.dtype or not is_alike:
+            raise PassError(f"{old.name!r} is {old.spec} and cannot be replaced by {new.spec}")
+        if new.name:
+            raise UnknownLengthError(f"whether {old.name!r} is as large as {new.name!r} depends on lengths")
+        self._given_specs[new] = self._given_specs.get(old, old.spec)
+
+    def _move_pin(self, old: Var, new: Var) -> None:
+        """Keeps the data and the shape of a var under its name: the new var takes the name, or a view of it does."""
+        if len(self._operators[self._writer[old]].outputs) > 1:
+            return
+        if new.name or new in self._pinned or new in self._constants:
+            (new,) = self.add(IDENTITY, [new])
+        self._pinned[new] = self._inherited_names[new] = self._pinned.pop(old)
 
     def inherit_name(self, old: Var, new: Var) -> None:
         """Gives a var without a name the name of `old`, if that name is free when the graph is written."""
@@ -208,10 +291,10 @@ class Edit:
 
     def remove_dead_code(self) -> None:
         """Removes operators and constants that no output and no parameter needs."""
-        before = len(self._operators), len(self._constants)
+        before = len(self._operators), len(self._constants), len(self._derived)
         last_first = [v for n in reversed(self.operator_ids()) for v in self._operators[n].outputs]
-        self._collect([*last_first, *self._constants])
-        self.changes += before != (len(self._operators), len(self._constants))
+        self._collect([*last_first, *self._constants, *self._derived])
+        self.changes += before != (len(self._operators), len(self._constants), len(self._derived))
 
     def graph(self) -> Graph:
         """Returns the edited graph, or the very graph that the edit began with where nothing was replaced.
@@ -224,9 +307,20 @@ class Edit:
             return self._source
         operators = tuple(self._signed(op) for op in self.operators)
         sources = {v: self._vars[v] for v in (*self._source.inputs.values(), *self._source.parameters)}
+        positions = tuple(self._order[n][0] for n in self.operator_ids())
+        lengths = None
+        if self._lengths is not None:
+            lengths = DraftLengths(self._lengths, self._derived, self._given_specs, self._pinned, positions)
         return write(
             GraphDraft(
-                self._source, sources, self._constants, operators, self._outputs, self._updates, self._inherited_names
+                self._source,
+                sources,
+                self._constants,
+                operators,
+                self._outputs,
+                self._updates,
+                self._inherited_names,
+                lengths,
             )
         )
 
@@ -235,10 +329,13 @@ class Edit:
 
     def _signed(self, operator: Operator) -> Operator:
         """Returns the operator with a signature that lists which of its inputs are constants now."""
-        constants = frozenset(i for i, v in enumerate(operator.inputs) if v in self._constants)
+        constants = self._constants_among(operator.inputs)
         if constants == operator.signature.constants:
             return operator
         return evolve(operator, signature=evolve(operator.signature, constants=constants))
+
+    def _constants_among(self, inputs: Sequence[Var]) -> frozenset[int]:
+        return frozenset(i for i, v in enumerate(inputs) if v in self._constants or v in self._derived)
 
     def _put(self, operator_id: int, operator: Operator, at: tuple[int, int]) -> None:
         self._operators[operator_id], self._order[operator_id] = operator, at
@@ -262,6 +359,8 @@ class Edit:
                 continue
             if var in self._constants:
                 del self._constants[var]
+            elif var in self._derived:
+                del self._derived[var]
             elif var in self._writer:
                 operator_id = self._writer[var]
                 if not any(map(self.is_needed, self._operators[operator_id].outputs)):
@@ -279,15 +378,6 @@ class Edit:
         for var in operator.outputs:
             self._writer.pop(var, None)
         return operator.inputs
-
-
-def _check_closed(graph: Graph) -> None:
-    if graph.around:
-        raise GraphError(f"graph {graph.name!r} is a body, which passes leave as it is")
-    if graph.symbols or graph.derived:
-        raise GraphError(f"graph {graph.name!r} has sizes that are not known yet; bind it first (engine.bind)")
-    if graph.is_symbolic:
-        raise GraphError(f"passes need sizes that are known before a run; data decide some of graph {graph.name!r}")
 
 
 def _keys(table: Mapping[_Key, Var]) -> dict[Var, list[_Key]]:

@@ -105,7 +105,7 @@ def until_unchanged(graph: Graph, passes: Sequence[Pass]) -> Iterator[Applied]:
     """Yields the passes that change something, running them in rounds until none of them does."""
     edit, unchanged = Edit(graph), 0
     for each in chain.from_iterable(repeat(passes, MOST_ROUNDS)):
-        each.apply(edit)
+        each.apply_to(edit)
         after = edit.graph()
         unchanged += 1
         if after is not graph:

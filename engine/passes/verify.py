@@ -3,15 +3,17 @@
 It trusts no stored specs of what a pass has written: it infers these operators again from their inputs.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable
 
 from engine.graph.deferred import Deferred
 from engine.graph.graph import Graph
 from engine.graph.operator import Operator
 from engine.graph.var import Var
+from engine.passes.verify_lengths import SampledLengths, check_lengths, sampled_lengths
 from engine.text.errors import PassError
 from ops.movement.assign import ASSIGN
-from ops.schema.schema import OpSchema
+from ops.schema.schema import Signature, Specs
+from ops.tensor.dims import dims_in
 from ops.tensor.errors import OpError
 
 
@@ -20,14 +22,15 @@ def verify(before: Graph, after: Graph) -> None:
 
     A signature that `before` has for the same schema is taken as inferred.
     """
-    _check_outside(before, after)
+    lengths = sampled_lengths(before, after)
+    _check_outside(before, after, lengths)
     computed = _sources(after)
-    inferred = {id(operator.signature): operator.schema for operator in before.operators}
+    check = _SignatureCheck(before, after, lengths)
     overwritten: set[Var] = set()
     updated = _parameters_by_value(after)
     for operator in after.operators:
         _check_reads(operator, computed, overwritten)
-        _check_signature(operator, after, inferred)
+        check(operator)
         computed.update(operator.outputs)
         overwritten.update(p for v in operator.outputs for p in updated.get(v, ()))
         _check_update(operator, overwritten)
@@ -36,13 +39,15 @@ def verify(before: Graph, after: Graph) -> None:
     if missing:
         raise PassError(f"nothing computes {missing[0]!r}")
     _check_names(after, computed)
+    if before.is_symbolic:
+        check_lengths(before, after, lengths)
 
 
-def _check_outside(before: Graph, after: Graph) -> None:
+def _check_outside(before: Graph, after: Graph, lengths: SampledLengths) -> None:
     """Checks inputs, outputs and parameters: names, order, specs, initial values, and which parameters are updated."""
     for kind in ("inputs", "outputs"):
         expected, actual = ([(n, v.spec) for n, v in getattr(g, kind).items()] for g in (before, after))
-        if expected != actual:
+        if [(n, lengths.shape(s)) for n, s in expected] != [(n, lengths.shape(s)) for n, s in actual]:
             raise PassError(f"the {kind} were {_shown(expected)}, and are {_shown(actual)}")
     if _state(before) != _state(after):
         raise PassError(f"the parameters were {_shown(_state(before))}, and are {_shown(_state(after))}")
@@ -65,7 +70,7 @@ def _sources(graph: Graph) -> set[Var]:
         may_be_written = not isinstance(entry, Deferred) and entry.flags.writeable
         if graph.constants.spec(var) != var.spec or may_be_written:
             raise PassError(f"constant {var.name!r} is {var.spec}, and its array is not, or may be written")
-    return {*graph.inputs.values(), *graph.constants, *graph.parameters}
+    return {*graph.inputs.values(), *graph.constants, *graph.derived, *graph.parameters}
 
 
 def _parameters_by_value(graph: Graph) -> dict[Var, list[Var]]:
@@ -89,20 +94,54 @@ def _check_reads(operator: Operator, computed: Collection[Var], overwritten: Col
             raise PassError(f"{operator} reads parameter {var.name!r}, which was written over in front of it")
 
 
-def _check_signature(operator: Operator, graph: Graph, inferred: Mapping[int, OpSchema]) -> None:
-    inputs = tuple(v.spec for v in operator.inputs)
-    outputs = tuple(v.spec for v in operator.outputs)
-    constants = frozenset(i for i, v in enumerate(operator.inputs) if v in graph.constants)
-    stored = again = operator.signature
-    if inferred.get(id(stored)) is not operator.schema:
+class _SignatureCheck:
+    """Infers the operators that a pass has written again, from their inputs."""
+
+    def __init__(self, before: Graph, after: Graph, lengths: SampledLengths) -> None:
+        self._lengths = lengths
+        self._constants = after.constants.keys() | after.derived.keys()
+        self._inferred = {id(operator.signature): operator.schema for operator in before.operators}
+        self._is_open = before.is_symbolic
+        self._before = {operator.name: operator for operator in before.operators if self._is_open}
+
+    def __call__(self, operator: Operator) -> None:
+        """Raises PassError where the stored specs are not what the operator gives."""
+        inputs = tuple(v.spec for v in operator.inputs)
+        outputs = tuple(v.spec for v in operator.outputs)
+        constants = frozenset(i for i, v in enumerate(operator.inputs) if v in self._constants)
+        stored, shapes = operator.signature, self._shapes
+        again = stored if self._is_inferred(operator) else self._inferred_again(operator, inputs, constants)
+        wanted = shapes(stored.inputs), shapes(stored.outputs), stored.constants
+        if (shapes(inputs), shapes(again.outputs), constants) != wanted:
+            raise PassError(f"{operator} was signed as {stored.inputs} -> {stored.outputs}, and is {again.outputs}")
+        if shapes(outputs) != shapes(again.outputs):
+            raise PassError(f"{operator} gives {again.outputs}, and its vars are {outputs}")
+
+    def _shapes(self, specs: Specs) -> Hashable:
+        """Returns specs in a form that can be compared: with open dimensions, their lengths in all samples."""
+        return tuple(map(self._lengths.shape, specs)) if self._is_open else specs
+
+    def _inferred_again(self, operator: Operator, inputs: Specs, constants: frozenset[int]) -> Signature:
+        specs = (*inputs, *operator.signature.outputs)
+        if any(s.is_symbolic for s in specs) or dims_in(tuple(operator.attrs.values())):
+            self._lengths.check_inferred(operator, constants)
+            return operator.signature
         try:
-            again = operator.schema.sign(inputs, operator.attrs, constants)
+            return operator.schema.sign(inputs, operator.attrs, constants)
         except OpError as error:
             raise PassError(f"{operator} does not take its inputs: {error}") from error
-    if (inputs, again.outputs, constants) != (stored.inputs, stored.outputs, stored.constants):
-        raise PassError(f"{operator} was signed as {stored.inputs} -> {stored.outputs}, and is {again.outputs}")
-    if outputs != again.outputs:
-        raise PassError(f"{operator} gives {again.outputs}, and its vars are {outputs}")
+
+    def _is_inferred(self, operator: Operator) -> bool:
+        """Returns whether the graph before has the signature, or the operator with the same lengths in all samples."""
+        if self._inferred.get(id(operator.signature)) is operator.schema:
+            return True
+        earlier, lengths = self._before.get(operator.name), self._lengths
+        return (
+            earlier is not None
+            and earlier.schema is operator.schema
+            and lengths.specs(earlier.signature) == lengths.specs(operator.signature)
+            and lengths.same_attrs(earlier.attrs, operator.attrs)
+        )
 
 
 def _check_names(graph: Graph, computed: Collection[Var]) -> None:

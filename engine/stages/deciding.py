@@ -21,7 +21,7 @@ def deciding_elements(graph: Graph) -> Elements:
     indices_of: dict[str, set[int]] = {}
     for inside in _graphs(graph):
         values = [value for op in inside.operators for value in op.attrs.values()]
-        decided = [guard.leaves for guard in inside.samples.guards.values()]
+        decided = [guard.leaves for guard in inside.guards]
         leaves = frozenset().union(*decided, *(dim.leaves for dim in dims_in(values)))
         for datum in data_behind(leaves, inside.derived.values()):
             indices_of.setdefault(datum.var, set()).add(datum.index)

@@ -16,7 +16,7 @@ def template(graph: Graph, decisive: Collection[str] = ()) -> Template:
     """Prepares a graph; `decisive` has names of tensors whose data decide what runs behind it."""
     guards: dict[int, list[Guard]] = {}
     count = len(graph.operators)
-    for guard in graph.samples.guards.values():
+    for guard in graph.guards:
         guards.setdefault(min(guard.position, count), []).append(guard)
     tasks = [_task(op, graph, tuple(guards.get(i, ()))) for i, op in enumerate(graph.operators)]
     last = tuple(guards.get(count, ()))

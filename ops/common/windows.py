@@ -13,6 +13,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from ops.schema.attributes import Attribute, flag, integer, integers, one_of
 from ops.schema.schema import Attrs, Signature
+from ops.tensor.dims import Dim
 from ops.tensor.errors import AttributeValueError, ShapeError
 from ops.tensor.spec import Array, Shape, TensorSpec
 
@@ -125,7 +126,8 @@ def windows(sizes: Shape, kernel: Shape, attrs: Attrs) -> Windows:
     """
     ceil_mode = attrs.get("ceil_mode", False)
     steps = (attrs["strides"], attrs["dilations"])
-    return _windows(sizes, kernel, *steps, pads=attrs["pads"], auto_pad=attrs["auto_pad"], ceil_mode=ceil_mode)
+    compute = _windows if Dim in map(type, sizes) else _kept_windows  # to look for dimensions would compare them
+    return compute(sizes, kernel, *steps, pads=attrs["pads"], auto_pad=attrs["auto_pad"], ceil_mode=ceil_mode)
 
 
 def pool_windows(signature: Signature) -> Windows:
@@ -138,7 +140,6 @@ def nhwc_pool_windows(signature: Signature) -> Windows:
     return windows(signature.x.shape[1:-1], signature.attrs["kernel_shape"], signature.attrs)
 
 
-@lru_cache(maxsize=4096)
 def _windows(
     sizes: Shape, kernel: Shape, strides: Shape, dilations: Shape, *, pads: Shape, auto_pad: str, ceil_mode: bool
 ) -> Windows:
@@ -153,6 +154,9 @@ def _windows(
     every = zip(sizes, extents, strides, begins, ends, strict=True)
     outputs = tuple(_output(*numbers, ceil_mode=ceil_mode) for numbers in every)
     return Windows(sizes, kernel, strides, dilations, begins, ends, outputs)
+
+
+_kept_windows = lru_cache(maxsize=4096)(_windows)
 
 
 def _pads(pads: Shape, auto: str, sizes: Shape, extents: Shape, strides: Shape) -> tuple[Shape, Shape]:

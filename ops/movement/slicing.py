@@ -16,6 +16,7 @@ from ops.schema.attributes import Attribute, integers, optional
 from ops.schema.backward import Backward, Terms
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.symbolic.guesses import Guess, numbers_to
+from ops.tensor.dims import Dim
 from ops.tensor.errors import AttributeValueError, ShapeError
 from ops.tensor.layout import Layout
 from ops.tensor.spec import Array, Shape, normalize_axes
@@ -46,8 +47,18 @@ def resolve_range(axis: int, start: int, end: int, step: int, dim: int) -> Range
     """
     if step == 0:
         raise AttributeValueError(f"the step along axis {axis} is 0")
+    if step == 1 and any(isinstance(n, Dim) for n in (start, end, dim)):
+        first, last = _clamped(start, dim), _clamped(end, dim)
+        return Range(axis, first, last - first if first < last else 0, step)
     elements = range(*np.s_[max(start, -dim) : end : step].indices(dim))
     return Range(axis, elements.start, len(elements), step)
+
+
+def _clamped(position: int, dim: int) -> int:
+    """Returns a position counted from the front, within an axis whose length may be a dimension."""
+    if position < 0:
+        return position + dim if -position < dim else 0
+    return dim if dim < position else position
 
 
 def _ranges(attrs: Attrs, shape: Shape) -> tuple[Range, ...]:

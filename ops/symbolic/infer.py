@@ -7,10 +7,10 @@ from itertools import combinations
 from types import MappingProxyType
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ops.schema.schema import Attrs, OpSchema, Signature, Specs
-from ops.tensor.dims import SAMPLES, Dim, Samples, as_tuples, dims_in, leaf, replaced
+from ops.tensor.dims import SAMPLES, Dim, Samples, as_tuples, dims_in, in_sample, leaf, replaced
 from ops.tensor.errors import OpError, ShapeError
 from ops.tensor.spec import TensorSpec
 
@@ -123,6 +123,22 @@ def _sampled(sample: int, dim: Dim) -> int:
 def is_symbolic(inputs: Sequence[TensorSpec], attrs: Attrs) -> bool:
     """Returns whether an operator has to wait for numbers."""
     return any(s.is_symbolic for s in inputs) or any(dims_in(v) for v in attrs.values())
+
+
+def in_samples(signature: Signature) -> list[Signature]:
+    """Returns the signature with the numbers of each sample that is left; itself alone where it has no dimensions."""
+    dims = [d for s in signature.inputs + signature.outputs if s.is_symbolic for d in dims_in(s.shape)]
+    dims = dims or [d for value in signature.attrs.values() for d in dims_in(value)]
+    return [_in_sample(signature, j) for j in dims[0].table.alive] if dims else [signature]
+
+
+def _in_sample(signature: Signature, sample: int) -> Signature:
+    inputs, outputs = (
+        tuple(s.with_shape(in_sample(s.shape, sample)) for s in specs)
+        for specs in (signature.inputs, signature.outputs)
+    )
+    attrs = {name: in_sample(value, sample) for name, value in signature.attrs.items()}
+    return evolve(signature, inputs=inputs, outputs=outputs, attrs=attrs)
 
 
 def _dim(lengths: Mapping[int, int], dims: Sequence[Dim], name: str, key: Hashable, table: Samples) -> Dim | int:

@@ -7,7 +7,7 @@ So a decision is never silently wrong. Idea: the hints and guards of PyTorch's s
 """
 
 import operator
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from numbers import Integral, Real
 from types import MappingProxyType
@@ -157,6 +157,10 @@ class Samples:
         max(tables, key=lambda t: len(t.around)).note(guard)
         return answer
 
+    def no_number(self, message: str) -> TypeError:
+        """Returns the error of a dimension that is used as a number."""
+        return TypeError(message)
+
     def note(self, guard: Guard) -> None:
         """Stores a decision, to be checked when the true numbers are known; one that is there already stays."""
         self.guards.setdefault((guard.wording, guard.holds), evolve(guard, position=self.position))
@@ -239,7 +243,7 @@ class Dim:
         return self != 0
 
     def __index__(self) -> int:
-        raise TypeError(f"dimension {self.text!r} has no number before the shapes are bound")
+        raise self.table.no_number(f"dimension {self.text!r} has no number before the shapes are bound")
 
     def __str__(self) -> str:
         return self.text
@@ -303,6 +307,14 @@ def replaced(value: Any, number: Callable[[Dim], int]) -> Any:
     if isinstance(value, Parametric):
         return value.numbered(number)
     return tuple(replaced(v, number) for v in value) if isinstance(value, (tuple, list)) else value
+
+
+def with_leaves(dim: Any, leaves: Mapping[Hashable, Dim]) -> Any:
+    """Returns a dimension with other leaves in place of those that have these keys; a number as it is."""
+    if not isinstance(dim, Dim) or not dim.parts:
+        return leaves.get(dim.key, dim) if isinstance(dim, Dim) else dim
+    left, right = (with_leaves(part, leaves) for part in dim.parts)
+    return _combined(dim.sign, left, right)
 
 
 def as_tuples(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
 import ml_dtypes
@@ -111,8 +112,25 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
     """Returns the shape to which all `shapes` broadcast (numpy's rule). Raises ShapeError where they do not."""
     try:
         return np.broadcast_shapes(*shapes)
+    except TypeError:  # numpy asks a dimension for its number
+        return _broadcast_dims(shapes)
     except ValueError as error:
         raise ShapeError(f"shapes {', '.join(map(str, shapes))} do not broadcast") from error
+
+
+def _broadcast_dims(shapes: Sequence[Shape]) -> Shape:
+    """Returns the same for shapes with dimensions in them, which are compared where neither is 1."""
+    whole: list[int] = []
+    for lengths in zip_longest(*map(reversed, shapes), fillvalue=1):
+        length, *others = [n for n in lengths if isinstance(n, Dim) or n != 1] or [1]
+        for n in others:
+            if n in (length, 1):
+                continue
+            if length != 1:
+                raise ShapeError(f"shapes {', '.join(map(str, shapes))} do not broadcast")
+            length = n
+        whole.append(length)
+    return tuple(reversed(whole))
 
 
 def normalize_axis(axis: int, ndim: int) -> int:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Hashable
-from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -12,6 +11,7 @@ from engine.graph.operator import Operator
 from engine.graph.var import Var
 from engine.passes.base import Pass
 from engine.passes.edit import Edit
+from engine.passes.lengths import attribute_key
 from ops.tensor.spec import Array
 
 _SAMPLED = 16
@@ -41,7 +41,7 @@ class _Common(Pass):
 
 def _merge(edit: Edit, operator: Operator, seen: dict[Hashable, tuple[Var, ...]]) -> None:
     try:
-        attrs = tuple((name, _key(value)) for name, value in operator.attrs.items())
+        attrs = tuple((name, attribute_key(value)) for name, value in operator.attrs.items())
     except TypeError:
         return
     if not edit.updated.isdisjoint(operator.outputs):
@@ -50,22 +50,6 @@ def _merge(edit: Edit, operator: Operator, seen: dict[Hashable, tuple[Var, ...]]
     if first is not operator.outputs:
         for var, earlier in zip(operator.outputs, first, strict=True):
             edit.replace(var, earlier)
-
-
-def _key(value: Any) -> Hashable:
-    """Returns a key that is equal for equal values only: 1, 1.0 and True differ, and so do 0.0 and -0.0.
-
-    Raises TypeError for a body.
-    """
-    if isinstance(value, tuple):
-        return tuple(map(_key, value))
-    if isinstance(value, np.ndarray):
-        return value.shape, value.dtype, value.tobytes()
-    if isinstance(value, float):
-        return value.hex()
-    if value is None or isinstance(value, (bool, int, str, np.dtype)):
-        return type(value), value
-    raise TypeError(f"{value!r} is no plain value")
 
 
 def _merge_constants(edit: Edit) -> None:

@@ -30,6 +30,8 @@ def fold(edit: Edit, operator: Operator) -> None:
         return
     if not edit.updated.isdisjoint(operator.outputs) or not _is_small(operator.signature):
         return
+    if any(map(edit.decides_lengths, operator.outputs)):
+        return
     arrays = tuple(edit.constants[v] for v in operator.inputs)
     try:
         outputs = _run(operator, arrays)

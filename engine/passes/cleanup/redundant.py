@@ -65,27 +65,32 @@ def skip_no_ops(edit: Edit, operator: Operator) -> None:
     The declared layouts of the schema decide, never its name. The rule does not apply where x is overwritten state: y
     may be a copy that is read after the update.
     """
-    for output, source in _equal_pairs(operator):
-        if not edit.is_overwritten_state(source):
+    for output, source in _equal_pairs(edit, operator):
+        if not edit.is_overwritten_state(source) and not edit.decides_lengths(output):
             edit.replace(output, source)
 
 
-def _equal_pairs(operator: Operator) -> list[tuple[Var, Var]]:
-    """Returns the pairs (output, input) that are the same tensor according to the declared layouts."""
+def _equal_pairs(edit: Edit, operator: Operator) -> list[tuple[Var, Var]]:
+    """Returns the pairs (output, input) that are the same tensor according to the declared layouts.
+
+    Layouts are those of each sample where dimensions are open, and the shapes must be equal for all lengths.
+    """
     if not operator.inputs:
         return []
-    x, (y, *_), signature = operator.inputs[0], operator.outputs, operator.signature
-    views = operator.schema.views(Layout.dense(x.spec), signature)
-    pairs = [(v, x) for v, layout in zip(operator.outputs, views, strict=True) if _covers(layout, v, x)]
+    signatures, x, (y, *_) = edit.sampled(operator.signature), operator.inputs[0], operator.outputs
+    views = [operator.schema.views(Layout.dense(s.inputs[0]), s) for s in signatures]
+    columns = zip(operator.outputs, zip(*views, strict=True), strict=True)
+    pairs = [(v, x) for v, layouts in columns if v.spec == x.spec and all(map(_covers, layouts))]
     if pairs:
         return pairs
-    input_places = operator.schema.input_places(Layout.dense(y.spec), signature)
-    return [(y, v) for v, layout in zip(operator.inputs, input_places, strict=True) if _covers(layout, y, v)][:1]
+    places = [operator.schema.input_places(Layout.dense(s.outputs[0]), s) for s in signatures]
+    columns = zip(operator.inputs, zip(*places, strict=True), strict=True)
+    return [(y, v) for v, layouts in columns if v.spec == y.spec and all(map(_covers, layouts))][:1]
 
 
-def _covers(layout: Layout | None, one: Var, other: Var) -> bool:
-    """Returns whether a layout inside a dense tensor is that of the whole tensor, and the specs are equal."""
-    return layout is not None and layout.is_dense and not layout.offset and one.spec == other.spec
+def _covers(layout: Layout | None) -> bool:
+    """Returns whether a layout inside a dense tensor of its size is that of the whole tensor."""
+    return layout is not None and layout.is_dense and not layout.offset
 
 
 def skip_neutral(edit: Edit, operator: Operator) -> None:

@@ -91,12 +91,11 @@ def _fuse(
     edit: Edit, operator: Operator, producer: Operator, inputs: tuple[Var, ...], attrs: Mapping[str, Any]
 ) -> bool:
     schema = NHWC_CONV if producer.schema is NHWC_CONV else FUSED_CONV
-    constants = frozenset(i for i, v in enumerate(inputs) if v in edit.constants)
     try:
-        signature = schema.sign([v.spec for v in inputs], attrs, constants)
+        signature = edit.sign(schema, inputs, attrs)
     except OpError:  # the fused operators do not take float16
         return False
-    if schema is FUSED_CONV and not pays(signature):
+    if schema is FUSED_CONV and not pays(edit.estimated(signature)):
         return False
     edit.replace(operator.outputs[0], edit.add(schema, inputs, attrs)[0])
     return True

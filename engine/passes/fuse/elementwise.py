@@ -11,6 +11,7 @@ from engine.passes.edit import Edit
 from ops.elementwise.fused import FUSED_ELEMENTWISE
 from ops.elementwise.program import Program, Step
 from ops.quantised.table import LOOK_UP
+from ops.tensor.dims import dims_in
 
 
 class _FuseElementwise(Pass):
@@ -37,7 +38,8 @@ class _FuseElementwise(Pass):
 
 def _fits(operator: Operator) -> bool:
     """Returns whether an operator may be fused. Table look-ups have a loop of their own, and may not."""
-    return operator.schema.elementwise and operator.schema is not LOOK_UP
+    is_plain = operator.schema.elementwise and operator.schema is not LOOK_UP
+    return is_plain and not dims_in(tuple(operator.attrs.values()))
 
 
 def _may_end(edit: Edit, operator: Operator) -> bool:
@@ -60,9 +62,11 @@ def _writes_late(
     It should where the output overwrites a parameter that only the last step reads. Else it should where an input that
     only the last step reads dies here, and none that an earlier write could overwrite does.
     """
-    specs = [v.spec for v in inputs]
     early, late = (
-        [inputs[o.input] for o in FUSED_ELEMENTWISE.forwards(FUSED_ELEMENTWISE.sign(specs, attrs))]
+        [
+            inputs[o.input]
+            for o in FUSED_ELEMENTWISE.forwards(edit.estimated(edit.sign(FUSED_ELEMENTWISE, inputs, attrs)))
+        ]
         for attrs in ({"program": program, "apart": apart} for apart in (False, True))
     )
     ours = [v for v in late if edit.updated_value(v) is root.outputs[0]]
@@ -119,7 +123,7 @@ class _Group:
         if contiguous and self.positions[operator] == self.first - 1:
             return True
         additional = [v for v in dict.fromkeys(operator.inputs) if v not in self.read and v not in self.edit.constants]
-        return sum(v.spec.nbytes for v in additional) <= operator.outputs[0].spec.nbytes
+        return self.edit.estimated_bytes(additional) <= self.edit.estimated_bytes(operator.outputs)
 
 
 def _program(group: Sequence[Operator]) -> tuple[list[Var], tuple[Step, ...]]:

@@ -68,7 +68,7 @@ def fuse_matmul(edit: Edit, operator: Operator) -> None:
 
 def _fuse(edit: Edit, operator: Operator, inputs: tuple[Var, ...], attrs: Mapping[str, Any]) -> bool:
     try:
-        signature = FUSED_MATMUL.sign([v.spec for v in inputs], attrs)
+        signature = edit.sign(FUSED_MATMUL, inputs, attrs)
     except OpError:  # vectors, integers, float16
         return False
     if signature.y != operator.outputs[0].spec or any(map(edit.is_overwritten_state, inputs)):

@@ -154,7 +154,7 @@ class _Region:
     def pays(self) -> bool:
         """Returns whether few bytes are converted beside those that the preferring operators read and write."""
         preferring = [op for op, form in self.members.items() if form.prefers_nhwc]
-        touched = sum(v.spec.nbytes for op in preferring for v in (op.inputs[0], *op.outputs))
+        touched = self.edit.estimated_bytes(v for op in preferring for v in (op.inputs[0], *op.outputs))
         vars = dict.fromkeys(v for op in self.members for v in (*op.inputs, *op.outputs))
         return bool(preferring) and _SHARE * sum(map(self.converted_bytes, vars)) <= touched
 
@@ -164,10 +164,10 @@ class _Region:
             return 0
         writer = self.edit.writer(var)
         if self._is_computed_nhwc(var):
-            return var.spec.nbytes if self._is_needed_nchw(var) else 0
+            return self.edit.estimated_bytes((var,)) if self._is_needed_nchw(var) else 0
         is_view = writer is not None and writer.schema is TRANSPOSE
         needed = not is_view and self.readers.last[var] > 0
-        return var.spec.nbytes if needed else 0
+        return self.edit.estimated_bytes((var,)) if needed else 0
 
     def _is_computed_nhwc(self, var: Var) -> bool:
         """Returns whether an operator of the region computes a var with channels last."""

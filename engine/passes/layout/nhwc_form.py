@@ -15,6 +15,7 @@ from engine.graph.operator import Operator
 from engine.graph.var import Var
 from engine.passes.edit import Edit
 from engine.passes.permutation import Perm, inverse
+from ops.tensor.dims import Dim
 from ops.tensor.spec import Shape
 
 
@@ -48,9 +49,9 @@ def nhwc_shape(shape: Shape, spatial: int) -> Shape:
 
 
 def keeps_element_order(shape: Shape, spatial: int) -> bool:
-    """Returns whether both layouts have the elements in one order: there is one pixel, or one channel."""
+    """Returns whether both layouts have the elements in one order, always: there is one pixel, or one channel."""
     inner, outer = shape[len(shape) - spatial :], shape[1 : len(shape) - spatial]
-    return math.prod(inner) <= 1 or math.prod(outer) <= 1
+    return any(not any(isinstance(n, Dim) for n in axes) and math.prod(axes) <= 1 for axes in (inner, outer))
 
 
 def to_nhwc(var: Var, spatial: int) -> Var:

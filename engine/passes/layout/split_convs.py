@@ -45,7 +45,7 @@ def _split_conv(most: int, edit: Edit, operator: Operator) -> None:
         return
     (x, weights, *rest), (y,) = operator.inputs, operator.outputs
     inputs = _concatenated(edit, x, most)
-    if len(inputs) < 2 or y.spec.nbytes > x.spec.nbytes:
+    if len(inputs) < 2 or edit.estimated_bytes((y,)) > edit.estimated_bytes((x,)):
         return
     parts = sorted(zip(inputs, _split(edit, weights, inputs), strict=True), key=lambda part: _position(edit, part[0]))
     bias, partial_sum = rest[0] if rest else _no_bias(edit, weights), rest[1:]
@@ -77,7 +77,8 @@ def _concatenated(edit: Edit, x: Var, most: int) -> tuple[Var, ...]:
     if concat is None or concat.schema is not CONCAT or edit.sole_reader(x) is None:
         return ()
     along_channels = normalize_axis(concat.attrs["axis"], x.ndim) == x.ndim - 1
-    large = along_channels and x.spec.size > most * x.shape[-1] and all(v.shape[-1] for v in concat.inputs)
+    pixels = edit.estimated_bytes((x,)) // (x.dtype.itemsize * x.shape[-1]) if along_channels and x.shape[-1] else 0
+    large = pixels > most and all(v.shape[-1] for v in concat.inputs)
     return () if not large or any(map(edit.is_overwritten_state, concat.inputs)) else concat.inputs
 
 
