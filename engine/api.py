@@ -181,9 +181,15 @@ class Executable:
         return {} if isinstance(self.executor, StagedExecutor) else self.executor.parameters
 
     @property
+    def prepacked_bytes(self) -> int:
+        """Returns the bytes of the copies that kernels made of weights; those of `plan` are known beforehand."""
+        return self.executor.prepacked_bytes
+
+    @property
     def packed_bytes(self) -> int:
-        """Returns the bytes that kernels packed when the network was loaded; they come on top of the constants."""
-        return self.executor.packed_bytes
+        """Returns `prepacked_bytes`, of which this is the old name; warns."""
+        warn_of_old_name("Executable.packed_bytes", "Executable.prepacked_bytes")
+        return self.prepacked_bytes
 
     def __call__(self, **feeds: Any) -> dict[str, Array]:
         """Runs once with the inputs as keywords; see `run`."""

@@ -75,7 +75,7 @@ def time_network(path: Path, arguments: Namespace) -> Iterator[Row]:
                 "threads": threads,
                 "optimise": arguments.optimise,
                 "arena_bytes": ours.arena_bytes,
-                "packed_bytes": ours.packed_bytes,
+                "prepacked_bytes": ours.prepacked_bytes,
                 "onnxruntime_planned_bytes": arena.planned,
                 "onnxruntime_besides_bytes": arena.besides,
                 **times,

@@ -19,14 +19,10 @@ from ops.tensor.spec import Array
 
 @frozen(eq=False)
 class RunTimes:
-    """Runs of one network on the same data. Times are seconds of each run, taken in turn.
-
-    `packed_bytes` is what kernels made of constants when the network was loaded.
-    """
+    """Runs of one network on the same data. Times are seconds of each run, taken in turn."""
 
     outputs: Mapping[str, Array]
     outputs_equal: bool
-    packed_bytes: int
     static_seconds: tuple[float, ...]
     dynamic_seconds: tuple[float, ...]
 
@@ -34,7 +30,6 @@ class RunTimes:
         """Returns plain data with stable keys; `*_seconds` are medians."""
         return {
             "outputs_equal": self.outputs_equal,
-            "packed_bytes": self.packed_bytes,
             "runs": len(self.static_seconds),
             "static_seconds": statistics.median(self.static_seconds),
             "static_seconds_min": min(self.static_seconds),
@@ -50,7 +45,6 @@ class RunTimes:
             times_text("static run", self.static_seconds),
             times_text("dynamic run", self.dynamic_seconds),
             peak,
-            f"constants packed for kernels: {self.packed_bytes} B, besides the constants",
         ]
         return "\n".join(lines) + "\n\n"
 
@@ -90,7 +84,7 @@ def compare_graph(
 ) -> Comparison:
     """Runs static, dynamic and poison once each, then static and dynamic in turn, `runs` times.
 
-    Raises BudgetError, and JudgeError where the dynamic run needed other bytes than the plan foretold.
+    Raises BudgetError, and JudgeError where the dynamic run or prepacked copies needed other bytes than the plan says.
     """
     plan_options = options or PlanOptions()
     static = compile_graph(graph, budget=budget, recompute=recompute, **plan_options)
@@ -104,8 +98,10 @@ def compare_graph(
         raise JudgeError(
             f"the dynamic run had {measured} bytes at its peak, not {report.dynamic_peak_bytes} as predicted"
         )
+    if static.prepacked_bytes != report.prepacked_bytes:
+        raise JudgeError(f"kernels packed {static.prepacked_bytes} bytes, not {report.prepacked_bytes} as predicted")
     times = interleaved(runs, lambda: static.run(feeds, copy=False), lambda: dynamic.run(feeds, copy=False))
-    return Comparison(static.plan, report, RunTimes(outputs, equal, static.packed_bytes, *times), measured)
+    return Comparison(static.plan, report, RunTimes(outputs, equal, *times), measured)
 
 
 def interleaved(runs: int, *functions: Callable[[], object]) -> list[tuple[float, ...]]:

@@ -62,7 +62,7 @@ def memory_cost(graph: Graph, model: str, batch: int, mode: str) -> MemoryCost:
         batch=batch,
         mode=mode,
         operators=len(graph.operators),
-        held_bytes=parameters + plans[BOTH].constants_bytes,
+        held_bytes=parameters + plans[BOTH].weights_bytes,
         internal_bytes={name: plan.report().arena_without_workspace - parameters for name, plan in plans.items()},
         workspace_bytes=report.workspace_bytes,
         arena_bytes=report.arena_bytes,

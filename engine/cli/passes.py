@@ -15,7 +15,7 @@ from engine.text.tables import in_columns, joined
 from ops.tensor.spec import Array
 
 AS_GIVEN = "as given"
-_HEAD: tuple[str, ...] = ("pass", "operators", "arena", "constants", "run", "as given", "difference")
+_HEAD: tuple[str, ...] = ("pass", "operators", "arena", "weights", "run", "as given", "difference")
 
 
 @frozen
@@ -30,7 +30,7 @@ class PassCosts:
     before: int
     operators: int
     arena_bytes: int
-    constant_bytes: int
+    weights_bytes: int
     seconds: float
     seconds_as_given: float
     difference: float
@@ -98,7 +98,7 @@ class _Against:
             before=len(before.operators),
             operators=len(executable.graph.operators),
             arena_bytes=executable.arena_bytes,
-            constant_bytes=sum(a.nbytes for a in executable.graph.constants.values()),
+            weights_bytes=executable.plan.weights_bytes,
             seconds=min(ours),
             seconds_as_given=min(theirs),
             difference=difference,
@@ -108,4 +108,4 @@ class _Against:
 def _cells(row: PassCosts) -> tuple[str, ...]:
     change = f"{row.before} -> {row.operators}" if row.by != AS_GIVEN else str(row.operators)
     times = (f"{t * 1e3:.2f} ms" for t in (row.seconds, row.seconds_as_given))
-    return (row.by, change, f"{row.arena_bytes} B", f"{row.constant_bytes} B", *times, f"{row.difference:.1e}")
+    return (row.by, change, f"{row.arena_bytes} B", f"{row.weights_bytes} B", *times, f"{row.difference:.1e}")

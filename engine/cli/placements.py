@@ -25,7 +25,7 @@ REPEATS = 3
 
 @frozen(eq=False)
 class Placements:
-    """Sizes in bytes, of activations, inputs, outputs and workspaces; `constants_bytes` come on top of each.
+    """Sizes in bytes, of activations, inputs, outputs and workspaces; `weights_bytes` come on top of each.
 
     - `unoptimised_bytes`: every tensor, views included, has bytes of its own from the start to the end.
     - `naive_bytes`: the same, but views share the bytes that they look at.
@@ -40,7 +40,7 @@ class Placements:
     model: str
     batch: int
     operators: int
-    constants_bytes: int
+    weights_bytes: int
     unoptimised_bytes: int
     naive_bytes: int
     refcount_bytes: int
@@ -68,7 +68,7 @@ def place(graph: Graph, model: str, batch: int, repeats: int = REPEATS) -> Place
         model=model,
         batch=batch,
         operators=report.operators,
-        constants_bytes=report.constants_bytes,
+        weights_bytes=report.weights_bytes,
         unoptimised_bytes=apart.arena_bytes,
         naive_bytes=report.naive_bytes,
         refcount_bytes=tflite.report().dynamic_peak_bytes,
@@ -108,7 +108,7 @@ def _bytes(name: str) -> Callable[[Placements], str]:
 _COLUMNS: tuple[tuple[str, Callable[[Placements], str]], ...] = (
     ("network", lambda row: row.model),
     ("batch", lambda row: str(row.batch)),
-    ("weights", _bytes("constants_bytes")),
+    ("weights", _bytes("weights_bytes")),
     ("not optimised", _bytes("unoptimised_bytes")),
     ("pytorch", lambda row: format_bytes(row.reserved_bytes["pytorch"])),
     ("refcount", _bytes("refcount_bytes")),

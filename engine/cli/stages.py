@@ -88,5 +88,5 @@ def compare_stages(
     others = dynamic.run(feeds), compile_graph(graph, debug="poison", **plan_options).run(feeds)
     times = interleaved(runs, lambda: static.run(feeds, copy=False), lambda: dynamic.run(feeds, copy=False))
     equal = all(equal_outputs(outputs, other) for other in others)
-    runs_of = RunTimes(outputs, equal, static.packed_bytes, *times)
+    runs_of = RunTimes(outputs, equal, *times)
     return StagedComparison(static.stage_report(), runs_of, static.trace("dynamic").facts.peak_bytes)

@@ -17,7 +17,6 @@ from engine.executor.binding import (
 from engine.executor.programs import join_calls
 from engine.executor.team import ALONE
 from engine.graph.bindings import Bindings
-from engine.graph.deferred import Entry
 from engine.graph.graph import Graph
 from engine.lower.costs import graph_cost
 from engine.planning.options import Options
@@ -28,6 +27,7 @@ from engine.stages.state import initial_state
 from engine.stages.task import Template
 from engine.stages.template import template
 from ops.schema.schema import Cost, Specs, Thunk
+from ops.schema.weight_memory import WeightMemory
 from ops.schema.workspace import STEP
 from ops.tensor.dims import Dim, Parametric, dims_in, value_of
 from ops.tensor.spec import Array
@@ -105,12 +105,12 @@ class PlannedBody(Parametric):
         return self.plan.arena_bytes
 
     @property
-    def constants(self) -> tuple[Entry, ...]:
-        """The constants that kernels read, also in bodies inside."""
-        return self.plan.constants
+    def weight_memory(self) -> WeightMemory:
+        """The memory of the constants, also of bodies inside."""
+        return self.plan.weight_memory
 
     @property
-    def packed_bytes(self) -> int:
+    def prepacked_bytes(self) -> int:
         """Bytes of the packed constants."""
         return self.packed.nbytes
 

@@ -12,11 +12,13 @@ from engine.graph.deferred import Deferred, Entry, array_of
 from engine.graph.mapped import release, release_files
 from engine.lower.calls import Call, Lowered, Storage, unread_inputs
 from engine.planning.placed import PlacedPlan
+from engine.planning.weights import is_copy, read_constants
 from engine.system.arrays import view_array
 from engine.text.errors import KernelError
 from ops.schema.body import Body, bodies
 from ops.schema.schema import Binding, Thunk
-from ops.tensor.spec import BFLOAT16, FLOATS, Array, TensorSpec
+from ops.tensor.errors import SchemaError
+from ops.tensor.spec import BFLOAT16, FLOATS, Array, TensorSpec, spec_of
 
 
 class ProgramError(Exception):
@@ -49,18 +51,20 @@ class Packed:
     """The packed constants of a network, by tick of the call.
 
     Bodies of operators keep their packed constants. `held` has the deferred constants that kernels read as they are, by
-    value: they are not computed again as long as this exists.
+    value: they are not computed again as long as this exists. `copies` are those of them that lowering added.
     """
 
     arrays: Mapping[int, tuple[Array, ...]]
     bodies: tuple[Body, ...] = ()
     held: Mapping[int, Array] = field(factory=dict, repr=False)
+    copies: frozenset[int] = frozenset()
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all packed arrays that are not the constants themselves."""
-        own = sum(a.nbytes for arrays in self.arrays.values() for a in arrays)
-        return own + sum(body.packed_bytes for body in self.bodies)
+        """Bytes of all packed arrays and dense copies, each array once; they are no constants of the graph."""
+        own = {id(a): a.nbytes for arrays in self.arrays.values() for a in arrays}
+        bodies = {id(body): body.prepacked_bytes for body in self.bodies}
+        return sum((*own.values(), *bodies.values(), *(self.held[v].nbytes for v in self.copies)))
 
 
 @define(eq=False)
@@ -102,15 +106,8 @@ def pack_constants(lowered: Lowered, packs: PackCache | None = None) -> Packed:
         constants = {i: entries[v] for i, v in enumerate(call.inputs) if i in call.signature.constants}
         arrays[call.tick] = packs.pack(call, constants) if constants else ()
     inside = (bodies(op.schema, op.attrs) for call in lowered.calls for op in call.operators)
-    return Packed(arrays, tuple(chain(*inside)), {v: lowered.constants[v] for v in _still_read(lowered)})
-
-
-def _still_read(lowered: Lowered) -> dict[int, None]:
-    """Returns the deferred constants that are read besides packing, each once."""
-    inputs = [v for call in lowered.calls for i, v in enumerate(call.inputs) if i not in unread_inputs(call)]
-    owners = dict.fromkeys(lowered.values[v].owner for v in (*inputs, *lowered.outputs.values()))
-    entries = lowered.constants.entries
-    return {v: None for v in owners if isinstance(entries.get(v), Deferred)}
+    held = {v: lowered.constants[v] for v in sorted(read_constants(lowered)) if isinstance(entries[v], Deferred)}
+    return Packed(arrays, tuple(chain(*inside)), held, frozenset(v for v in held if is_copy(lowered, v)))
 
 
 def _packed(call: Call, entries: Mapping[int, Entry]) -> tuple[Array, ...]:
@@ -118,6 +115,9 @@ def _packed(call: Call, entries: Mapping[int, Entry]) -> tuple[Array, ...]:
     constants = {i: array_of(entry) for i, entry in entries.items()}
     with kernel_state():
         packed = call.kernel.pack(call.signature, constants)
+    declared, specs = call.kernel.packed_specs(call.signature), tuple(map(spec_of, packed))
+    if specs != declared:
+        raise kernel_error(call, SchemaError(f"kernel {call.kernel.name!r} packs {specs}, but declares {declared}"))
     for i in unread_inputs(call):
         release(constants[i])
     return packed

@@ -35,7 +35,7 @@ class DynamicExecutor:
         self.peak_bytes = 0
         self._packed = pack_constants(plan.lowered, packs)
         self._readers = _count_readers(plan)
-        self.packed_bytes = self._packed.nbytes
+        self.prepacked_bytes = self._packed.nbytes
         self.parameters = {n: _aligned_copy(a) for n, a in initial_values(plan.lowered).items()}
 
     def load(self, values: Mapping[str, Array]) -> None:

@@ -63,7 +63,7 @@ class StaticExecutor:
         for i, call in enumerate(self.calls):
             if not any(self._storage(v) is Storage.CALLER for v in call.inputs + call.outputs):
                 self.thunks[i] = bind_call(call, self._packed, self.array)
-        self.packed_bytes = self._packed.nbytes
+        self.prepacked_bytes = self._packed.nbytes
         self._renew()
         self.load(initial_values(plan.lowered))
 

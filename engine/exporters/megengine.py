@@ -1,7 +1,7 @@
 """Writes a plan as MegEngine's StaticMemoryInfo.json, which its `graph_info_analyze.py` shows in TensorBoard.
 
 A chunk has the name of the tensor that owns it; `arenaplan solve` reads such files again. The format has an address for
-each chunk and no heaps, so it holds static plans only; weights are one chunk behind the arena.
+each chunk and no heaps, so it holds static plans only; resident weights are one chunk behind the arena.
 """
 
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ def write(trace: Trace, out: BinaryIO) -> None:
     if facts.mode != "static" or facts.stages != 1:
         raise OptionError("StaticMemoryInfo.json holds one static plan: no dynamic run, and none of several stages")
     names = {event.tick: event.operator for event in trace if event.tick < facts.ticks}
-    out.write(render(instance_of(rectangles_of(trace)), names, facts.constants_bytes))
+    out.write(render(instance_of(rectangles_of(trace)), names, facts.resident_weights_bytes))
 
 
 def instance_of(chunks: Rectangles) -> Instance:

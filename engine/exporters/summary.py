@@ -8,9 +8,14 @@ from engine.trace.trace import ESTIMATED, RunInfo
 
 
 def head(facts: RunInfo) -> Iterator[str]:
-    """Yields the network that runs, and its memory, in words."""
+    """Yields the network that runs, its memory and its weights, in words."""
     yield f"{escaped(facts.model) or 'a model'}: {_run(facts)}"
     yield f"{_memory(facts)}, {_bound(facts)}" if facts.mode == "static" else _memory(facts)
+    if facts.weights_bytes or facts.prepacked_bytes:
+        yield (
+            f"weights {sized(facts.weights_bytes)}, prepacked {sized(facts.prepacked_bytes)}, "
+            f"resident weights {sized(facts.resident_weights_bytes)}"
+        )
 
 
 def foot(facts: RunInfo) -> Iterator[str]:

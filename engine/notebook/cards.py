@@ -31,7 +31,7 @@ def card_of(shown: ExecutionPlan | Report | Trace) -> str:
         return card(*_title(report), _totals(report), _peak(report, is_open=False), _picture(shown.trace()))
     if isinstance(shown, Report):
         return card(*_title(shown), _totals(shown), _peak(shown, is_open=True))
-    return card(shown.facts.model, _about(shown.facts), _sizes(shown.facts), _picture(shown))
+    return card(shown.facts.model, _about(shown.facts), _sizes(shown.facts) + _weights(shown.facts), _picture(shown))
 
 
 def _title(report: Report) -> tuple[str, str]:
@@ -50,7 +50,12 @@ def _totals(report: Report) -> str:
             Bar("arena", report.arena_bytes, ARENA, f"{report.arena_bytes / naive:.1%} of naive"),
             Bar("lower bound", report.lower_bound, BOUND, gap),
         ]
-    ) + note(f"{format_bytes(report.constants_bytes)} of constants lie outside of the arena")
+    ) + _weights(report)
+
+
+def _weights(of: Report | RunInfo) -> str:
+    weights, packed, resident = map(format_bytes, (of.weights_bytes, of.prepacked_bytes, of.resident_weights_bytes))
+    return note(f"outside of the arena: {weights} weights, {packed} prepacked; {resident} resident weights")
 
 
 def _peak(report: Report, is_open: bool) -> str:

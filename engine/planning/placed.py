@@ -1,22 +1,21 @@
 """The result of planning as data: where each value lies, and the order in which kernels are called."""
 
 from collections.abc import Mapping
-from itertools import chain
 
 from attrs import field, frozen
 
 from allocator.derive.chunks import Chunks
 from allocator.problem import Plan, Problem
 from allocator.steps import Program
-from engine.graph.deferred import Deferred, Entry
 from engine.graph.graph import Graph
-from engine.lower.calls import Lowered, Storage, Value, unread_inputs
+from engine.lower.calls import Lowered, Storage, Value
 from engine.lower.order import Ordering
 from engine.lower.schedule import Schedule
 from engine.planning.options import DEFAULTS, Options
+from engine.planning.weights import weight_memory
 from engine.text.units import agreed
-from ops.schema.body import bodies
-from ops.tensor.layout import Layout, address_of
+from ops.schema.weight_memory import WeightMemory
+from ops.tensor.layout import Layout
 
 MOST_NAMED = 4
 """Passes that the text about an optimisation names."""
@@ -119,18 +118,24 @@ class PlacedPlan:
         return self.plan.arena_bytes
 
     @property
-    def constants(self) -> tuple[Entry, ...]:
-        """The constants that a run reads, in bodies of operators too; those that are only packed are left out."""
-        values, calls = self.lowered.values, self.lowered.calls
-        read = {values[v].owner for call in calls for i, v in enumerate(call.inputs) if i not in unread_inputs(call)}
-        read |= {values[v].owner for v in self.lowered.outputs.values()}
-        inside = (b.constants for call in calls for op in call.operators for b in bodies(op.schema, op.attrs))
-        return tuple(e for v, e in self.lowered.constants.entries.items() if v in read) + tuple(chain(*inside))
+    def weight_memory(self) -> WeightMemory:
+        """The memory of the constants, outside the arena."""
+        return weight_memory(self.lowered)
 
     @property
-    def constants_bytes(self) -> int:
-        """Bytes of the constants that a run reads, outside the arena; packed copies are not counted."""
-        return sum({_identity(e): e.nbytes for e in self.constants if e.nbytes}.values())
+    def weights_bytes(self) -> int:
+        """Bytes of the weights of the model."""
+        return self.weight_memory.weights_bytes
+
+    @property
+    def prepacked_bytes(self) -> int:
+        """Bytes of the copies that kernels make of weights when they are bound."""
+        return self.weight_memory.prepacked_bytes
+
+    @property
+    def resident_weights_bytes(self) -> int:
+        """Bytes that stay in memory for weights: those that are kept, and prepacked copies."""
+        return self.weight_memory.resident_weights_bytes
 
     def owners(self, chunks: Chunks) -> dict[int, Value]:
         """Returns the value that each chunk was made for; `chunks` may be other chunks of the same values."""
@@ -140,11 +145,6 @@ class PlacedPlan:
     def chunk_of(self, value: int) -> int:
         """Returns the chunk of an arena value."""
         return int(self.chunks.chunk_of[self.ids[value]])
-
-
-def _identity(entry: Entry) -> int:
-    """Returns a number that is equal for entries with the same bytes."""
-    return id(entry) if isinstance(entry, Deferred) else address_of(entry)
 
 
 def place_values(lowered: Lowered, ids: Mapping[int, int], chunks: Chunks, plan: Plan) -> tuple[Place, ...]:

@@ -35,11 +35,13 @@ class Report:
     """The totals of a plan. Sizes in bytes. `arena_bytes` = bytes at the peak + `alignment_loss` + `fragmentation`.
 
     `naive_bytes`: every tensor that is no view has bytes of its own. `dynamic_peak_bytes`: reference counting without
-    overwrites and without fragmentation. `workspace_bytes`: the largest workspace; `arena_without_workspace`: the arena
-    if kernels needed none. `lower_bound`: no arena is smaller for these calls in this order, with the views and
-    overwrites that were taken; it may be unattainable. `gap` is arena / lower bound - 1: with 0 the arena is proved to
-    be the smallest (status "optimal"), else it is "feasible". `strategy` made the plan. `flops`: operations of one run,
-    as the schemas estimate them. Where operators may run at once, `parallel` is the policy that makes that safe, and
+    overwrites and without fragmentation. `weights_bytes`: constants of the graph; `prepacked_bytes`: copies that
+    kernels make of them; `resident_weights_bytes`: what of both stays in memory. None lies in the arena.
+    `workspace_bytes`: the largest workspace; `arena_without_workspace`: the arena if kernels needed none.
+    `lower_bound`: no arena is smaller for these calls in this order, with the views and overwrites that were taken;
+    it may be unattainable. `gap` is arena / lower bound - 1: with 0 the arena is proved to be the smallest (status
+    "optimal"), else it is "feasible". `strategy` made the plan. `flops`: operations of one run, as the schemas
+    estimate them. Where operators may run at once, `parallel` is the policy that makes that safe, and
     `parallelism_by_*` are upper bounds on how many do on average, by their number and by their estimated cost.
     `orderings`: what the order costs, where the planner searched for one. `savings`: copies that are avoided;
     `conversions`: tensors that are copied into another order of axes.
@@ -57,7 +59,9 @@ class Report:
     gap: float
     naive_bytes: int
     dynamic_peak_bytes: int
-    constants_bytes: int
+    weights_bytes: int
+    prepacked_bytes: int
+    resident_weights_bytes: int
     workspace_bytes: int
     arena_without_workspace: int
     alignment: int
@@ -105,7 +109,7 @@ def report(plan: PlacedPlan) -> Report:
     peak = sum(t.bytes for t in tensors)
     loss, holes = _idle_bytes(plan, tensors)
     program = plan.program
-    at_once = parallelism(plan)
+    at_once, weights = parallelism(plan), plan.weight_memory
     return Report(
         model=plan.lowered.graph.name,
         operators=len(plan.lowered.graph.operators),
@@ -115,7 +119,9 @@ def report(plan: PlacedPlan) -> Report:
         gap=_gap(plan),
         naive_bytes=int(memory.derive(program, overwrite=False).size.sum()) + nested_bytes(plan),
         dynamic_peak_bytes=bounds.refcount_peak(program),
-        constants_bytes=plan.constants_bytes,
+        weights_bytes=weights.weights_bytes,
+        prepacked_bytes=weights.prepacked_bytes,
+        resident_weights_bytes=weights.resident_weights_bytes,
         workspace_bytes=max((v.spec.nbytes for v in _workspaces(plan)), default=0),
         arena_without_workspace=_arena_without_workspace(plan),
         alignment=plan.alignment,
@@ -223,7 +229,9 @@ def _totals(report: Report) -> list[str]:
         ("lower bound", report.lower_bound, gap),
         ("dynamic peak", report.dynamic_peak_bytes, "reference counting, nothing overwritten"),
         ("naive", report.naive_bytes, "every tensor except views has bytes of its own"),
-        ("constants", report.constants_bytes, "outside of the arena"),
+        ("weights", report.weights_bytes, "of the model, outside of the arena"),
+        ("prepacked", report.prepacked_bytes, "copies of weights that kernels make when they are bound"),
+        ("resident weights", report.resident_weights_bytes, "what of both stays in memory"),
         (
             "largest workspace",
             report.workspace_bytes,

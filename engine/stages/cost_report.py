@@ -1,5 +1,7 @@
 """The report of a run in stages: each stage, all stages together, and one plan that knew all sizes from the start."""
 
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from attrs import asdict, frozen
@@ -37,7 +39,8 @@ class StageCosts:
 class StageReport:
     """A run in stages. `arena_bytes`: the arena of all stages; `known_bytes`: that of one plan that knew all sizes.
 
-    `loss` is the first divided by the second, less 1. `cache` has the numbers of the plans that are kept.
+    `loss` is the first divided by the second, less 1. The weights are those of all stages, each counted once.
+    `cache` has the numbers of the plans that are kept.
     """
 
     model: str
@@ -47,6 +50,9 @@ class StageReport:
     known_bytes: int
     known_bound: int
     loss: float
+    weights_bytes: int
+    prepacked_bytes: int
+    resident_weights_bytes: int
     cache: CacheStatistics
 
     def to_json(self) -> dict[str, Any]:
@@ -63,6 +69,8 @@ class StageReport:
             *in_columns(rows),
             f"arena {format_bytes(self.arena_bytes)}; one plan that knew all sizes: {format_bytes(self.known_bytes)} "
             f"({self.loss:+.1%}; its lower bound: {format_bytes(self.known_bound)})",
+            f"weights {format_bytes(self.weights_bytes)}, prepacked {format_bytes(self.prepacked_bytes)}, "
+            f"resident weights {format_bytes(self.resident_weights_bytes)}",
             f"plans kept {cache.plans} of {cache.size}; {cache.hits} asked for were there, {cache.misses} were made",
         ]
         return joined(lines)
@@ -79,6 +87,7 @@ def stage_report(executor: StagedExecutor) -> StageReport:
     stages = executor.stages
     template, start = executor.template, stages[0].before
     whole = whole_graph(template, start, template.graph.name, executor.history)
+    weights = reduce(or_, (stage.plan.weight_memory for stage in stages))
     whole_plan = plan_graph(whole, executor.terms.options)
     arena = max(s.arena_bytes for s in stages)
     return StageReport(
@@ -89,6 +98,9 @@ def stage_report(executor: StagedExecutor) -> StageReport:
         known_bytes=whole_plan.arena_bytes,
         known_bound=whole_plan.plan.lower_bound,
         loss=arena / whole_plan.arena_bytes - 1 if whole_plan.arena_bytes else 0.0,
+        weights_bytes=weights.weights_bytes,
+        prepacked_bytes=weights.prepacked_bytes,
+        resident_weights_bytes=weights.resident_weights_bytes,
         cache=executor.cache.statistics,
     )
 

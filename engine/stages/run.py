@@ -80,7 +80,7 @@ class StagedExecutor:
         self._lock = threading.Lock()
 
     @property
-    def packed_bytes(self) -> int:
+    def prepacked_bytes(self) -> int:
         """Bytes of the packed constants so far."""
         return self._packs.nbytes
 

@@ -1,7 +1,9 @@
 """The trace of a run in stages: one stream of events, in which a tensor that lives across stages appears once."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 from itertools import accumulate, zip_longest
+from operator import or_
 from typing import Any
 
 import numpy as np
@@ -52,6 +54,7 @@ def _run_info(stages: Sequence[Stage], mode: str) -> RunInfo:
     plans = [stage.plan for stage in stages]
     first = run_info(plans[0], mode)
     arena = max(stage.arena_bytes for stage in stages)
+    memory = reduce(or_, (plan.weight_memory for plan in plans))
     bound = max(s.plan.plan.lower_bound - BOUNDARY_BYTES * len(s.after.boundaries) for s in stages)
     return evolve(
         first,
@@ -60,7 +63,9 @@ def _run_info(stages: Sequence[Stage], mode: str) -> RunInfo:
         status=str(Plan(np.zeros(0), arena, bound, "").status),
         arena_bytes=arena,
         lower_bound=bound,
-        constants_bytes=sum(plan.constants_bytes for plan in plans),
+        weights_bytes=memory.weights_bytes,
+        prepacked_bytes=memory.prepacked_bytes,
+        resident_weights_bytes=memory.resident_weights_bytes,
         stages=len(stages),
     )
 

@@ -64,6 +64,7 @@ def check_timings(timings: Sequence[Timing], ticks: Sequence[int]) -> None:
 def run_info(plan: PlacedPlan, mode: str) -> RunInfo:
     """Returns the facts that the plan alone determines."""
     possible = sum(t.bytes for t in peak_of(plan)[1]) if plan.schedule.policy and mode == "static" else 0
+    memory = plan.weight_memory
     return RunInfo(
         model=plan.lowered.graph.name,
         mode=mode,
@@ -74,7 +75,9 @@ def run_info(plan: PlacedPlan, mode: str) -> RunInfo:
         arena_bytes=plan.arena_bytes,
         lower_bound=plan.plan.lower_bound,
         possible_peak_bytes=possible,
-        constants_bytes=plan.constants_bytes,
+        weights_bytes=memory.weights_bytes,
+        prepacked_bytes=memory.prepacked_bytes,
+        resident_weights_bytes=memory.resident_weights_bytes,
         ticks=len(plan.lowered.instructions) + 2,
     )
 

@@ -54,7 +54,9 @@ class Rectangles:
     `size` includes `padding`. The chunk of row `overwrites`, or NOTHING, ends where this one takes its bytes: its last
     tick is the first of this one. `operator` writes the chunk, on `thread`, in `stage`.
 
-    `tick`, `time`, `live` and `footprint` are the curves: a point after each change, in order.
+    `at_peak` has the rows that are alive at the peak, in order; together they have its bytes. Where operators ran at
+    once, no tick has them all. `tick`, `time`, `live` and `footprint` are the curves: a point after each change, in
+    order.
     """
 
     facts: RunInfo
@@ -81,6 +83,7 @@ class Rectangles:
     time: Seconds = field(converter=seconds)
     live: Column = field(converter=column)
     footprint: Column = field(converter=column)
+    at_peak: Column = field(converter=column)
 
     def __len__(self) -> int:
         return len(self.size)
@@ -115,6 +118,7 @@ class _RectangleBuilder:
     curve: list[tuple[int, float, int, int]] = field(factory=list)
     overwritten: list[int] = field(factory=list)
     last: tuple[int, float] = (0, 0.0)
+    at_peak: list[int] = field(factory=list)
 
     def enter(self, event: Event) -> None:
         """Takes the next event."""
@@ -128,6 +132,8 @@ class _RectangleBuilder:
                 self.views.append(TensorView(event.tensor, event.operator, self.row[event.chunk], *place))
             case "stage":
                 self.stages.append(event)
+            case "peak":
+                self.at_peak = sorted(self.row.values())
             case "begin":
                 self.begun[event.tick] = event
             case "end":
@@ -181,4 +187,5 @@ class _RectangleBuilder:
             time=[p[1] for p in self.curve],
             live=[p[2] for p in self.curve],
             footprint=[p[3] for p in self.curve],
+            at_peak=self.at_peak,
         )

@@ -54,7 +54,7 @@ class Event:
     thread: int
 
 
-VERSION = 2
+VERSION = 3
 """The version of the file format of traces, which `docs/trace.schema.json` describes."""
 UNTIMED, ESTIMATED, MEASURED = "", "estimated", "measured"
 CLOCKS = (UNTIMED, ESTIMATED, MEASURED)
@@ -68,7 +68,9 @@ class RunInfo:
     is named; `arena_bytes` is then what a plan would need). `peak_bytes` is the maximum of the live bytes, and
     `footprint_bytes` the maximum size of the memory. Where operators may run at once, which `policy` made safe, another
     run may have more live bytes: `possible_peak_bytes` at most. `lower_bound`, `strategy`, `status` and `alignment` are
-    the plan's. `clock` describes `Event.seconds`: there are none (""), "estimated" from costs, or "measured".
+    the plan's. `weights_bytes` are those of the model, `prepacked_bytes` copies that kernels make of weights, and
+    `resident_weights_bytes` what of both stays in memory; none lies in the arena. `clock` describes
+    `Event.seconds`: there are none (""), "estimated" from costs, or "measured".
     """
 
     model: str
@@ -85,7 +87,9 @@ class RunInfo:
     peak_tick: int = 0
     peak_operator: str = ""
     possible_peak_bytes: int = 0
-    constants_bytes: int = 0
+    weights_bytes: int = 0
+    prepacked_bytes: int = 0
+    resident_weights_bytes: int = 0
     ticks: int = 0
     stages: int = 1
     clock: str = UNTIMED

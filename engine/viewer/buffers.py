@@ -4,7 +4,7 @@ import numpy as np
 from attrs import evolve
 
 from allocator.io.instance import Instance
-from allocator.problem import Column, Plan, Problem
+from allocator.problem import Column, Plan, Problem, column
 from engine.trace.rectangles import Rectangles
 from engine.trace.trace import NOT_RUN, NOTHING, RunInfo
 
@@ -15,9 +15,10 @@ def buffer_rectangles(name: str, instance: Instance, plan: Plan) -> Rectangles:
     overwrites = np.full(many, NOTHING)
     overwrites[problem.src] = problem.dest
     ticks, live = _curve(problem)
+    facts = _facts(name, problem, plan, ticks, live)
     zeros, no_texts = np.zeros(many, np.int64), ("",) * many
     return Rectangles(
-        facts=_facts(name, problem, plan, ticks, live),
+        facts=facts,
         begin=problem.begin,
         end=problem.end,
         born=np.full(many, float(NOT_RUN)),
@@ -41,6 +42,7 @@ def buffer_rectangles(name: str, instance: Instance, plan: Plan) -> Rectangles:
         time=np.full(len(ticks), float(NOT_RUN)),
         live=live,
         footprint=np.full(len(ticks), plan.arena_bytes),
+        at_peak=_alive(problem, facts.peak_tick),
     )
 
 
@@ -49,12 +51,23 @@ def _curve(problem: Problem) -> tuple[Column, Column]:
 
     A buffer that is overwritten ends where the other one begins.
     """
-    until = problem.end.copy()
-    until[problem.dest] = problem.begin[problem.src]
+    until = _until(problem)
     ticks, place = np.unique(np.concatenate((problem.begin, until)), return_inverse=True)
     change = np.zeros(len(ticks), np.int64)
     np.add.at(change, place, np.concatenate((problem.size, -problem.size)))
     return ticks, np.cumsum(change)
+
+
+def _until(problem: Problem) -> Column:
+    """Returns the tick in which each buffer ends, which for one that is overwritten is where the other begins."""
+    until = problem.end.copy()
+    until[problem.dest] = problem.begin[problem.src]
+    return until
+
+
+def _alive(problem: Problem, tick: int) -> Column:
+    """Returns the buffers that are alive in a tick."""
+    return column(np.flatnonzero((problem.begin <= tick) & (tick < _until(problem))))
 
 
 def _facts(name: str, problem: Problem, plan: Plan, ticks: Column, live: Column) -> RunInfo:

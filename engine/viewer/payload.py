@@ -72,6 +72,7 @@ def _columns(rectangles: Rectangles, table: _Strings) -> dict[str, Numbers]:
         "curve_seconds": rectangles.time,
         "curve_live": rectangles.live,
         "curve_footprint": rectangles.footprint,
+        "at_peak": rectangles.at_peak,
     }
     return {name: _narrow(np.asarray(values)) for name, values in columns.items()}
 

@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from ops.schema.attributes import Attribute
 from ops.schema.schema import Attrs, Cost, OpSchema, Specs, Thunk
+from ops.schema.weight_memory import WeightMemory
 from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.errors import ArityError, ShapeError
 from ops.tensor.spec import Array, TensorSpec
@@ -26,12 +27,12 @@ class Body(Protocol):
         """Returns the bytes of workspace that it needs; they start at a multiple of `ops.schema.workspace.STEP`."""
 
     @property
-    def constants(self) -> tuple[Array, ...]:
-        """Returns the arrays that never change; they lie outside of the workspace."""
+    def weight_memory(self) -> WeightMemory:
+        """Returns the memory of its constants, which lie outside of the workspace."""
 
     @property
-    def packed_bytes(self) -> int:
-        """Returns the bytes that its kernels packed from constants."""
+    def prepacked_bytes(self) -> int:
+        """Returns the bytes that its kernels packed from constants, which must be those of `weight_memory`."""
 
     @property
     def cost(self) -> Cost:

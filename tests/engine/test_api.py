@@ -305,7 +305,7 @@ def test_without_packing_there_are_no_copies_of_constants_and_the_same_numbers()
     graph.output(ops.batch_norm(y, scale, bias, mean, np.ones(64, np.float32)), "y")
     feeds = {"x": rng.normal(size=(1, 32, 7, 7)).astype(np.float32)}
     packed, plain = engine.compile(graph), engine.compile(graph, prepack=False)
-    assert packed.packed_bytes > 0 == plain.packed_bytes
+    assert packed.prepacked_bytes > 0 == plain.prepacked_bytes
     wanted = packed.run(feeds)["y"]
     np.testing.assert_allclose(plain.run(feeds)["y"], wanted, atol=1e-5 * np.abs(wanted).max())
 

@@ -29,7 +29,7 @@ from tools import compare_plans
 Capture = pytest.CaptureFixture[str]
 SMALL = ["--shape", "x=1,3,32,32"]
 KEYS = {
-    *("model", "batch", "operators", "constants_bytes", "unoptimised_bytes", "naive_bytes", "refcount_bytes"),
+    *("model", "batch", "operators", "weights_bytes", "unoptimised_bytes", "naive_bytes", "refcount_bytes"),
     *("tflite_bytes", "tflite_bound", "arena_bytes", "lower_bound", "strategy", "status", "planning_seconds"),
     "reserved_bytes",
 }

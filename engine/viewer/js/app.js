@@ -212,6 +212,12 @@ export class App {
     return this.tick < 0 ? this.plans[this.tablePane].facts.peak_tick : this.tick;
   }
 
+  /** @returns {number[]} the chunks that the table shows, largest first */
+  tableChunks() {
+    const plan = this.plans[this.tablePane];
+    return this.tick < 0 ? plan.aliveAtPeak() : plan.aliveAt(this.tick);
+  }
+
   /** @param {number} pane @param {number} tick or -1 for the peak */
   showTick(pane, tick) {
     this.tablePane = pane;

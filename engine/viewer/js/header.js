@@ -41,6 +41,10 @@ function figures(plan) {
   if (plan.bound > 0) made.push(figure("lower bound", bytes(plan.bound), facts.status));
   else if (facts.mode !== "static" && facts.arena_bytes > 0) made.push(figure("a plan needs", bytes(facts.arena_bytes), ""));
   if (facts.timed) made.push(figure("time", duration(plan.ends("seconds")), facts.clock));
+  if (facts.resident_weights_bytes > 0) {
+    made.push(figure("weights", bytes(facts.weights_bytes), `${bytes(facts.prepacked_bytes)} prepacked`));
+    made.push(figure("resident weights", bytes(facts.resident_weights_bytes), "not in the arena"));
+  }
   made.push(figure("tensors", whole(plan.count), counted(facts.ticks, "tick")));
   return made;
 }

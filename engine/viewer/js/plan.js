@@ -125,12 +125,31 @@ export class Plan {
     return tick.length ? tick[last] : -1;
   }
 
-  /** @param {number} tick @returns {number[]} the chunks that are alive in it, largest first */
+  /** @param {number} tick @returns {number | undefined} seconds at which its operator begins; of a run on one thread none are needed */
+  moment(tick) {
+    const i = this.facts.threads > 1 ? this.operatorAt.get(tick) : undefined;
+    return i === undefined ? undefined : this.columns.op_begin[i];
+  }
+
+  /** @param {number} tick @returns {number[]} the chunks that are alive in it, or when its operator begins beside others, largest first */
   aliveAt(tick) {
-    const { begin, size } = this.columns;
-    const found = [];
-    for (let i = 0; i < this.count; i++) if (begin[i] <= tick && tick < this.stop[i]) found.push(i);
-    return found.sort((a, b) => size[b] - size[a] || a - b);
+    const moment = this.moment(tick);
+    const [from, to] = moment === undefined ? this.times("ticks") : this.times("seconds");
+    const at = moment === undefined ? tick : moment;
+    const alive = [];
+    for (let i = 0; i < this.count; i++) if (from[i] <= at && at < to[i]) alive.push(i);
+    return this.bySize(alive);
+  }
+
+  /** @returns {number[]} the chunks that are alive at the peak, largest first */
+  aliveAtPeak() {
+    return this.bySize(Array.from(this.columns.at_peak));
+  }
+
+  /** @param {number[]} chunks @returns {number[]} the largest first */
+  bySize(chunks) {
+    const { size } = this.columns;
+    return chunks.sort((a, b) => size[b] - size[a] || a - b);
   }
 }
 

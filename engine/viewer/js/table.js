@@ -51,7 +51,7 @@ function sortBy(app, column) {
 function fill(app) {
   const plan = app.plans[app.tablePane];
   const tick = app.tableTick();
-  const alive = plan.aliveAt(tick);
+  const alive = app.tableChunks();
   const { key } = COLUMNS[sorting.column];
   alive.sort((a, b) => (sorting.up ? 1 : -1) * compared(key(plan, a), key(plan, b)) || a - b);
   const table = byId("peak-table");
@@ -101,7 +101,8 @@ function compared(a, b) {
 function caption(app, plan, tick, count, sum) {
   const where = plan.operator(tick);
   const which = app.plans.length > 1 ? `${"AB"[app.tablePane]}: ` : "";
-  return `${which}${counted(count, "tensor")}, ${bytes(sum)}, in tick ${whole(tick)}${where ? `, ${shown(where, 60)}` : ""}`;
+  const when = app.tick < 0 || plan.moment(tick) === undefined ? `in tick ${whole(tick)}` : `when tick ${whole(tick)} begins`;
+  return `${which}${counted(count, "tensor")}, ${bytes(sum)}, ${when}${where ? `, ${shown(where, 60)}` : ""}`;
 }
 
 /** @param {App} app @param {Plan} plan @param {number} chunk @param {number} sum @returns {HTMLElement} */

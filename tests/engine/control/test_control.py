@@ -132,7 +132,9 @@ def _counting(packs: list[int], binds: list[int]) -> OpSchema:
     def infer(specs: Specs, _: Attrs) -> Specs:
         return specs[:1]
 
-    return OpSchema("packing", infer, (Kernel("packs", bind, pack=pack),), arity=(2, 2))
+    return OpSchema(
+        "packing", infer, (Kernel("packs", bind, pack=pack, packed_specs=lambda s: s.inputs[1:]),), arity=(2, 2)
+    )
 
 
 def test_a_captured_weight_is_a_constant_of_the_body_and_is_packed_once() -> None:
@@ -147,7 +149,7 @@ def test_a_captured_weight_is_a_constant_of_the_body_and_is_packed_once() -> Non
     for _ in range(2):
         assert (exe.run({"x": np.zeros((64, 64), np.float32)})["y"] == 14).all()
     assert packs == [1] and binds == [1, 1, 1]
-    assert exe.packed_bytes == exe.plan.constants_bytes == w.nbytes
+    assert exe.prepacked_bytes == exe.plan.prepacked_bytes == exe.plan.weights_bytes == w.nbytes
 
 
 def test_control_flow_runs_allocate_nothing() -> None:

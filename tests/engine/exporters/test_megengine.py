@@ -56,7 +56,7 @@ def test_a_megengine_export_is_read_back(graph: Graph, overwrite: bool, padding:
         (names(plan)[src], names(plan)[dest])
         for src, dest in zip(plan.problem.src.tolist(), plan.problem.dest.tolist(), strict=True)
     }
-    assert analysed(text)[:2] == (plan.arena_bytes, plan.constants_bytes)
+    assert analysed(text)[:2] == (plan.arena_bytes, plan.resident_weights_bytes)
 
 
 def pairs(record: Any) -> set[tuple[str, str]]:
@@ -93,7 +93,7 @@ def test_the_analyser_finds_the_peak_of_the_report() -> None:
     plan = engine.make_plan(hostile(), optimise=0)
     report = plan.report()
     peak, weights, alive = analysed(written("megengine", plan.trace()))
-    assert (peak, weights, max(alive)) == (report.arena_bytes, report.constants_bytes, report.peak_bytes)
+    assert (peak, weights, max(alive)) == (report.arena_bytes, report.resident_weights_bytes, report.peak_bytes)
 
 
 def test_megengine_export_refuses_a_trace_without_a_plan() -> None:

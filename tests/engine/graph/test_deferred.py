@@ -13,6 +13,7 @@ from engine.graph import deferred
 from engine.graph.deferred import Constants, Deferred, aligned
 from engine.graph.graph import Graph
 from engine.passes.cleanup.constants import CONSTANTS
+from engine.planning.weights import weight_memory
 from ops.schema.schema import first_weights
 from ops.tensor.spec import Array, TensorSpec, spec_of
 
@@ -80,7 +81,7 @@ def test_large_results_of_constant_folding_are_deferred_and_the_same() -> None:
         np.testing.assert_allclose(run.run(feeds)["y"], wanted, rtol=2e-6)  # BLAS adds in another order along columns
 
 
-def test_a_constant_that_every_reader_packs_is_dropped_and_not_counted() -> None:
+def test_a_constant_that_every_reader_packs_is_dropped_and_not_resident() -> None:
     graph = Graph()
     x, w = graph.input("x", (1, 40, 8, 8)), np.ones((48, 40, 3, 3), np.float32)
     graph.output(ops.conv2d(x, graph.constant(w), pads=(1, 1, 1, 1)), "y")
@@ -91,4 +92,8 @@ def test_a_constant_that_every_reader_packs_is_dropped_and_not_counted() -> None
     packed = pack_constants(lowered)
     gc.collect()
     assert call.inputs[1] not in packed.held
-    assert plan.constants_bytes < w.nbytes <= sum(a.nbytes for a in packed.arrays[call.tick])
+    memory = weight_memory(lowered)
+    assert memory.weights_bytes == plan.weights_bytes >= w.nbytes
+    assert memory.prepacked_bytes == packed.nbytes >= w.nbytes
+    assert memory.resident_weights_bytes - packed.nbytes == plan.weights_bytes - w.nbytes
+    assert plan.resident_weights_bytes == plan.weights_bytes + packed.nbytes  # its graph holds all arrays in memory

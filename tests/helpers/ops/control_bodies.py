@@ -6,6 +6,7 @@ import numpy as np
 from attrs import field, frozen
 
 from ops.schema.schema import Cost, Specs, Thunk
+from ops.schema.weight_memory import WeightMemory
 from ops.tensor.spec import Array
 
 
@@ -17,8 +18,8 @@ class FunctionBody:
     outputs: Specs
     function: Callable[..., Sequence[Array]]
     workspace: int = 100
-    constants: tuple[Array, ...] = ()
-    packed_bytes: int = 0
+    weight_memory: WeightMemory = field(factory=WeightMemory)
+    prepacked_bytes: int = 0
     cost: Cost = field(factory=lambda: Cost(3, 5))
 
     def bind(self, inputs: tuple[Array, ...], outputs: tuple[Array, ...], workspace: Array) -> Thunk:

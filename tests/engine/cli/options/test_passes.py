@@ -14,7 +14,7 @@ from engine.cli.main import main
 from tests.helpers.cli.cli_checks import Capture, data, error
 from tests.helpers.onnx.saved_models import save_positive
 
-ROW = {"by", "before", "operators", "arena_bytes", "constant_bytes", "seconds", "seconds_as_given", "difference"}
+ROW = {"by", "before", "operators", "arena_bytes", "weights_bytes", "seconds", "seconds_as_given", "difference"}
 
 
 @pytest.fixture(scope="module")
