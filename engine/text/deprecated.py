@@ -20,8 +20,10 @@ KEYWORDS = {
 """Keywords of `engine.compile` and `engine.make_plan`: old name to new name."""
 EXPORTS = {"Carried": "EmbeddedPlan", "store_as": "cast_storage"}
 """Names of the package `engine`."""
-METHODS = {"bound_costs": "length_range_costs", "packed_bytes": "prepacked_bytes", "story": "stage_report"}
-"""Methods and properties of `engine.Executable`."""
+METHODS = {"bound_costs": "length_range_costs", "story": "stage_report"}
+"""Methods of `engine.Executable`."""
+PROPERTIES = {"packed_bytes": "prepacked_bytes"}
+"""Properties of `engine.Executable`."""
 FLAGS = {"--bounds": "--length-ranges", "--no-pack": "--no-prepack"}
 """Options of the command line; no help text shows the old ones."""
 _USER_FRAME = 3

@@ -234,7 +234,7 @@ BROKEN_JSON = {
     "empty": ("", "this is not a saved trace"),
     "list": ("[]", "it does not begin with an object"),
     "chrome": ('{"traceEvents": []}', "'version' is expected here"),
-    "version": ('{"version": 99, "facts": {}}', "version: 99 is unknown; this program reads version 2"),
+    "version": ('{"version": 99, "facts": {}}', "version: 99 is unknown; this program reads version 3"),
     "no facts": ('{"version": 3, "events": []}', "'facts' is expected here"),
     "facts": ('{"version": 3, "facts": []}', "an object is expected, with the facts"),
     "missing": ('{"version": 3, "facts": {}}', ":1: model: this fact is missing"),

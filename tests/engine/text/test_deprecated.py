@@ -14,7 +14,7 @@ from engine import Graph
 from engine.cli.main import build_parser, main
 from engine.onnx.embedded import PREFIX, texts_of
 from engine.saved.replay import embed
-from engine.text.deprecated import EXPORTS, FLAGS, KEYWORDS, METHODS, with_new_flags
+from engine.text.deprecated import EXPORTS, FLAGS, KEYWORDS, METHODS, PROPERTIES, with_new_flags
 from engine.text.errors import OptionError, UnknownOptionError
 
 
@@ -100,6 +100,16 @@ def test_an_old_method_warns_and_returns_what_the_new_one_does(old: str) -> None
     with deprecated(f"Executable.{old}()", f"Executable.{METHODS[old]}()"):
         value = getattr(exe, old)()
     assert str(value) == str(getattr(exe, METHODS[old])())
+
+
+@pytest.mark.parametrize("old", PROPERTIES)
+def test_an_old_property_warns_and_is_the_new_one(old: str) -> None:
+    graph = Graph()
+    graph.output(ops.matmul(graph.input("x", (64, 64)), graph.constant(np.ones((64, 64), np.float32))), "y")
+    exe = engine.compile(graph, backend="numba")
+    with deprecated(f"Executable.{old}", f"Executable.{PROPERTIES[old]}"):
+        value = getattr(exe, old)
+    assert value == getattr(exe, PROPERTIES[old]) > 0
 
 
 def test_old_flags_get_their_new_names_before_a_double_dash() -> None:
