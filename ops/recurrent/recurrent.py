@@ -5,10 +5,11 @@ from typing import Any, cast
 
 from ops.common.apply import Operand, V, apply
 from ops.recurrent.cells import Step, gru_step, lstm_step, rnn_step
+from ops.recurrent.compiled import lstm_kernel
 from ops.recurrent.run import recurrent_kernel
 from ops.recurrent.shapes import ATTRIBUTES, OPTIONAL, Family, inference
 from ops.schema.attributes import Attribute, flag
-from ops.schema.schema import Cost, OpSchema, Signature
+from ops.schema.schema import Cost, Kernel, OpSchema, Signature
 
 _PLAIN = frozenset(("bias", "lengths", "initial_h"))
 _RNN = Family(1, ("tanh",), _PLAIN, states=1)
@@ -22,12 +23,20 @@ def _cost(signature: Signature) -> Cost:
     return Cost(2 * math.prod(x.shape[:2]) * (w.size + r.size), signature.nbytes)
 
 
-def _schema(name: str, family: Family, step: Step, own: tuple[Attribute, ...], summary: str) -> OpSchema:
+def _schema(
+    name: str,
+    family: Family,
+    step: Step,
+    own: tuple[Attribute, ...],
+    summary: str,
+    *,
+    compiled: tuple[Kernel, ...] = (),
+) -> OpSchema:
     return OpSchema(
         name=name,
         summary=summary,
         infer=inference(family),
-        kernels=(recurrent_kernel(family, step),),
+        kernels=(recurrent_kernel(family, step), *compiled),
         arity=(3, 3 + len(family.operands)),
         attributes=(*ATTRIBUTES, *own),
         cost=_cost,
@@ -50,6 +59,7 @@ LSTM = _schema(
     lstm_step,
     (Attribute("input_forget", flag, False),),
     "Long short-term memory over time: all h (if `with_y`), the last h and the last cell.",
+    compiled=(lstm_kernel(_LSTM),),
 )
 OPS = (RNN, GRU, LSTM)
 

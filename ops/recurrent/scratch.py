@@ -6,7 +6,7 @@ from ops.recurrent.shapes import Case, Family, case_for
 from ops.schema.schema import Signature
 from ops.tensor.spec import BOOL, Array, TensorSpec
 
-_BLOCK = 1 << 18
+BLOCK = 1 << 18
 """Most elements of the gates of one block, where one time step has no more already."""
 
 
@@ -30,7 +30,7 @@ class Buffers:
 
 def steps_of(case: Case) -> int:
     """Returns the number of time steps of one block."""
-    return max(1, min(case.time, _BLOCK // max(case.batch * case.width, 1)))
+    return max(1, min(case.time, BLOCK // max(case.batch * case.width, 1)))
 
 
 def temporaries(family: Family, signature: Signature) -> tuple[TensorSpec, ...]:
