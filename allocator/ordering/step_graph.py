@@ -1,5 +1,4 @@
-"""The graph whose orders are searched: which step waits for which, and which chunks each begins, reads and ends;
-and its order depth first.
+"""The graph whose orders are searched (what each step waits for, begins, reads and ends), and its order depth first.
 
 Nodes are the steps of a program between its feed and its fetch that touch bytes or wait for others. Mere views are
 none: they share the chunk of what they look at, and cost nothing wherever they stand.
