@@ -1,6 +1,6 @@
 """One operator of a plan: what it reads and writes, and which tensors are alive while it runs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,8 +9,19 @@ from attrs import asdict, frozen
 from engine.explain.accesses import Accesses, accesses_of
 from engine.explain.overwrites import Forward, forwards_of
 from engine.explain.peak import HELD, AliveTensor, alive_at
-from engine.explain.sentences import check_name, operator, outcome, shape, shown, why_alive
-from engine.lower.calls import Alias, Call, Storage
+from engine.explain.sentences import (
+    UnknownNameError,
+    check_name,
+    fate_of,
+    operator,
+    outcome,
+    quoted,
+    shape,
+    shown,
+    why_alive,
+)
+from engine.graph.vanished import INSIDE, Fate
+from engine.lower.calls import Alias, Call, Lowered, Storage
 from engine.lower.kernel_choice import PassedOver, passed_over
 from engine.planning.placed import PlacedPlan
 from engine.report.peak import peak_of
@@ -40,7 +51,9 @@ class OperatorExplanation:
     `form` is what remains of it at run time: a call of a kernel, an alias or a join (nothing runs), the feed or the
     fetch; the fetch of a stage that is not the last one hands tensors over. `alive` are the tensors in its tick, with
     `live_bytes` in all; `peak_bytes` are alive at the peak. `forwards` are the overwrites that it declares;
-    `passed_over` are the kernels that were asked before its own, with the reasons why they are not taken.
+    `passed_over` are the kernels that were asked before its own, with the reasons why they are not taken. `parts` are
+    the operators that passes fused into it; `fate` says what became of the one that was asked for, where passes took it
+    away and this one computes it.
     """
 
     model: str
@@ -64,6 +77,8 @@ class OperatorExplanation:
     alive: tuple[AliveTensor, ...]
     forwards: tuple[Forward, ...]
     passed_over: tuple[PassedOver, ...]
+    parts: tuple[str, ...]
+    fate: str
 
     def to_json(self) -> dict[str, Any]:
         """Returns plain data with stable keys."""
@@ -78,10 +93,15 @@ class OperatorExplanation:
 
 
 def explain_operator(plan: PlacedPlan, name: str) -> OperatorExplanation:
-    """Explains one operator by its name in a trace, or "feed" or "fetch". Raises UnknownNameError."""
-    lowered = plan.lowered
+    """Explains one operator by its name in a trace or in the graph before passes, or "feed" or "fetch".
+
+    Raises UnknownNameError.
+    """
+    lowered, asked = plan.lowered, name
     last = len(lowered.instructions) + 1
     ticks = {FETCH: last, FEED: 0} | {s.name: s.tick for s in reversed(lowered.instructions)}
+    fate = _fate(lowered, name, ticks)
+    name = fate[0].place if fate else name
     check_name("operator", name, ticks, lowered.graph.name)
     accesses, tick = accesses_of(plan), ticks[name]
     at_peak, tensors = peak_of(plan)
@@ -110,7 +130,18 @@ def explain_operator(plan: PlacedPlan, name: str) -> OperatorExplanation:
         alive=tuple(alive_at(accesses, chunk, tick) for chunk in chunks),
         forwards=tuple(f for call in calls for f in forwards_of(accesses, call)),
         passed_over=tuple(p for call in calls for p in passed_over(lowered, call)),
+        parts=lowered.graph.vanished.all_parts().get(name, ()),
+        fate="".join(f.text(quoted(asked)) for f in fate),
     )
+
+
+def _fate(lowered: Lowered, name: str, names: Collection[str]) -> tuple[Fate, ...]:
+    """Returns the operator that computes one which passes took away; empty where `name` is one of `names`."""
+    vanished = lowered.graph.vanished
+    fate = fate_of(vanished.operators, name, names, lowered.graph.name)
+    if fate and fate[0].how != INSIDE:
+        raise UnknownNameError(f"{shown(lowered.graph.name)}: {fate[0].text(quoted(name))}")
+    return fate
 
 
 def _alive(accesses: Accesses, tick: int) -> list[int]:
@@ -157,6 +188,8 @@ _FORMS = {
 
 
 def _lines(facts: OperatorExplanation, most: int) -> Iterator[str]:
+    if facts.fate:
+        yield facts.fate
     what = _FORMS.get(facts.form, f"kernel {facts.kernel} of {facts.backend}")
     when = f"tick {facts.tick} of {facts.last_tick} in {shown(facts.model)}"
     yield f"{operator(facts.operator, facts.kind)}: {when}; {what}"
@@ -165,6 +198,9 @@ def _lines(facts: OperatorExplanation, most: int) -> Iterator[str]:
         if len(operands) > most:
             yield f"  {verb} {len(operands) - most} more"
     yield from (f"  {each}" for each in facts.passed_over)
+    if facts.parts:
+        more = f" and {len(facts.parts) - most} more" if len(facts.parts) > most else ""
+        yield f"  computes also {', '.join(map(shown, facts.parts[:most]))}{more}"
     if facts.workspace_bytes:
         yield f"  needs {format_bytes(facts.workspace_bytes)} of workspace while it runs"
     for forward in facts.forwards:

@@ -7,6 +7,7 @@ from allocator.derive.overwrites import Refusal
 from engine.explain.accesses import Use
 from engine.explain.overwrites import NOT_MEASURED, OFF, TAKEN, Forward
 from engine.explain.peak import FED, HELD, READ, SCRATCH, AliveTensor
+from engine.graph.vanished import UNUSED, Fate, Fates
 from engine.lower.calls import Role
 from engine.lower.overwrite_rules import OverwriteRule
 from engine.text.errors import OptionError
@@ -52,6 +53,19 @@ def check_name(what: str, name: str, names: Collection[str], model: str) -> None
     hints = ", ".join(quoted(other) for other in [*(short[n] for n in near), *inside][:3])
     more = f"did you mean {hints}?" if hints else f"`arenaplan trace` lists all {len(names)} of them"
     raise UnknownNameError(f"{shown(model)} has no {what} {quoted(name)}; {more}")
+
+
+def fate_of(fates: Fates, name: str, names: Collection[str], model: str) -> tuple[Fate, ...]:
+    """Returns what became of a name that passes took away; empty for one among `names`, or not known at all.
+
+    Raises UnknownNameError for what nothing needs any more.
+    """
+    if name in names or name not in fates:
+        return ()
+    fate = fates[name]
+    if fate.how == UNUSED:
+        raise UnknownNameError(f"{shown(model)}: {fate.text(quoted(name))}")
+    return (fate,)
 
 
 def ticks(count: int) -> str:

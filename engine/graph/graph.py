@@ -14,6 +14,7 @@ from engine.graph.deferred import Constants, Entry
 from engine.graph.operator import Operator
 from engine.graph.parameters import Parameter, as_kept, is_written_over, looks_at
 from engine.graph.symbols import Axis, Datum, Derived, Symbol, of_dims
+from engine.graph.vanished import NOTHING_VANISHED
 from engine.graph.var import Var
 from engine.text.errors import GraphError
 from ops.half.ops import sign_stored, stored
@@ -33,7 +34,8 @@ class Graph:
     """A network as vars and operators; `input`, `constant`, `parameter`, `add`, `assign` and `output` add to it.
 
     The functions of `ops` call `add`. Names of vars and of operators are unique; missing names are made. Dimensions may
-    be names: such a graph is run or bound (`engine.bind`) with numbers in their place.
+    be names: such a graph is run or bound (`engine.bind`) with numbers in their place. `vanished` has the fates of what
+    passes took out.
     """
 
     def __init__(self, name: str = "graph") -> None:
@@ -56,6 +58,7 @@ class Graph:
         self.scope = ""
         self._data_dims: dict[tuple[Var, int], Dim] = {}
         self._early_guards: tuple[Guard, ...] = ()
+        self.vanished = NOTHING_VANISHED
 
     @property
     def inputs(self) -> Mapping[str, Var]:

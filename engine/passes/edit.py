@@ -57,6 +57,7 @@ class Edit:
         self._writer: dict[Var, int] = {}
         self._readers: dict[Var, dict[int, None]] = {}
         self._inherited_names: dict[Var, str] = {}
+        self._replaced: dict[Var, Var] = {}
         self._next_id = count(len(graph.operators))
         self._insertion_point = 0
         signatures = [op.signature for op in graph.operators] if self._lengths is None else self._lengths.signatures
@@ -254,6 +255,7 @@ class Edit:
             self._check_alike(old, new)
         self.changes += 1
         self.inherit_name(old, new)
+        self._replaced[old] = new
         if old in self._pinned:
             self._move_pin(old, new)
         for operator_id in tuple(self._readers.get(old, ())):
@@ -320,6 +322,7 @@ class Edit:
                 self._outputs,
                 self._updates,
                 self._inherited_names,
+                self._replaced,
                 lengths,
             )
         )

@@ -39,6 +39,7 @@ def cast_storage(graph: Graph, dtype: str) -> Graph:
         raise OptionError(f"tensors cannot be stored as {dtype!r}; one of: {', '.join(NAMES)}")
     results = _Storage(graph, as_dtype(dtype), Graph(graph.name)).run()
     verify(graph, results)
+    results.vanished = graph.vanished
     return results
 
 

@@ -10,6 +10,7 @@ from engine.graph.graph import Graph
 from engine.graph.operator import Operator
 from engine.graph.order import stable_order
 from engine.graph.symbols import Derived
+from engine.graph.vanished import FED, Vanished, vanished
 from engine.graph.var import Var
 from engine.passes.lengths import OpenLengths, vars_of
 from ops.schema.schema import Signature
@@ -36,7 +37,8 @@ class DraftLengths:
 class GraphDraft:
     """The state of an edit. `sources` maps the inputs and parameters of the graph that it began with to its vars.
 
-    New vars have no name; `inherited_names` has the names of what they replace.
+    New vars have no name; `inherited_names` has the names of what they replace. `replaced` has vars that others took
+    the place of.
     """
 
     original: Graph
@@ -46,6 +48,7 @@ class GraphDraft:
     outputs: Mapping[str, Var]
     updates: Mapping[Var, Var]
     inherited_names: Mapping[Var, str]
+    replaced: Mapping[Var, Var]
     lengths: DraftLengths | None = None
 
 
@@ -83,7 +86,26 @@ def write(draft: GraphDraft) -> Graph:
         graph.assign(vars[var], vars[value])
     if draft.lengths is not None:
         graph.take_data_dims(draft.original, draft.lengths.open.dim)
+    graph.vanished = _vanished(draft, graph, vars)
     return graph
+
+
+def _vanished(draft: GraphDraft, graph: Graph, vars: Mapping[Var, Var]) -> Vanished:
+    """Returns what became of the operators and tensors that the new graph lacks."""
+    writers = dict.fromkeys(graph.vars, FED) | dict.fromkeys((v.name for v in (*graph.constants, *graph.derived)), "")
+    writers |= {v.name: op.name for op in graph.operators for v in op.outputs}
+    by_name = {v.name: v for op in draft.original.operators for v in op.outputs}
+    same = {}
+    for old in draft.replaced:
+        if old.name in by_name and old.name not in writers:
+            new = old
+            for _ in draft.replaced:  # what took its place may have been replaced, too
+                if new in vars:
+                    break
+                new = draft.replaced.get(new, new)
+            if new in vars:
+                same[by_name[old.name]] = vars[new].name
+    return vanished(draft.original.operators, draft.original.vanished, writers, same)
 
 
 def _emptied(draft: GraphDraft, named: list[_Named], order: tuple[int, ...]) -> Graph:

@@ -18,7 +18,9 @@ def write_again(lowered: Lowered, sequence: Sequence[int]) -> Graph:
 
     Inputs, constants, parameters, updates and outputs are as they were. Each operator reads what was computed last.
     """
-    return _AgainWriter(lowered).run(sequence)
+    graph = _AgainWriter(lowered).run(sequence)
+    graph.vanished = lowered.graph.vanished
+    return graph
 
 
 @define(eq=False)

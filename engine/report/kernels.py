@@ -11,16 +11,22 @@ from engine.planning.placed import PlacedPlan
 from engine.text.tables import in_columns, joined
 from engine.text.units import counted
 
+MOST_NAMED = 4
+"""Operators inside another that a table names."""
+
 
 @frozen
 class KernelUse:
-    """The kernel of one call. `workspace_bytes` is what it needs besides its inputs and outputs."""
+    """The kernel of one call. `workspace_bytes` is what it needs besides its inputs and outputs; `parts` are the
+    operators of the graph before passes that it computes besides the one of its name.
+    """
 
     operator: str
     kind: str
     backend: str
     kernel: str
     workspace_bytes: int
+    parts: tuple[str, ...]
 
 
 @frozen
@@ -34,12 +40,14 @@ class BackendShare:
 
 def kernel_uses(plan: PlacedPlan) -> tuple[KernelUse, ...]:
     """Returns the kernel of each call, in order of ticks."""
-    return tuple(_of_call(plan, call) for call in plan.lowered.calls)
+    parts = plan.lowered.graph.vanished.all_parts()
+    return tuple(_of_call(plan, call, parts.get(call.name, ())) for call in plan.lowered.calls)
 
 
-def _of_call(plan: PlacedPlan, call: Call) -> KernelUse:
+def _of_call(plan: PlacedPlan, call: Call, parts: tuple[str, ...]) -> KernelUse:
     workspace = sum(plan.lowered.values[v].spec.nbytes for v in call.workspace)
-    return KernelUse(call.name, plan.lowered.tick_kind(call.tick), call.kernel.backend, call.kernel.name, workspace)
+    kind = plan.lowered.tick_kind(call.tick)
+    return KernelUse(call.name, kind, call.kernel.backend, call.kernel.name, workspace, parts)
 
 
 def backend_shares(plan: PlacedPlan) -> tuple[BackendShare, ...]:
@@ -63,8 +71,10 @@ def shares_text(shares: Sequence[BackendShare]) -> str:
 
 def kernel_table(plan: PlacedPlan) -> str:
     """Returns a line for each call, for people, with the reasons why preferred back-ends do not compute it."""
-    rows = [("operator", "kind", "backend", "kernel", "workspace", "why")]
+    rows = [("operator", "kind", "backend", "kernel", "workspace", "computes also", "why")]
     for use, call in zip(kernel_uses(plan), plan.lowered.calls, strict=True):
         why = why_not_text(plan.lowered, call)
-        rows.append((use.operator, use.kind, use.backend, use.kernel, str(use.workspace_bytes), why))
+        more = f" and {len(use.parts) - MOST_NAMED} more" if len(use.parts) > MOST_NAMED else ""
+        parts = ", ".join(use.parts[:MOST_NAMED]) + more
+        rows.append((use.operator, use.kind, use.backend, use.kernel, str(use.workspace_bytes), parts, why))
     return joined(in_columns(rows))
