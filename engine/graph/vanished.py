@@ -84,12 +84,12 @@ def vanished(
     inside: dict[str, list[str]] = {}
     for name in older:
         inside.setdefault(earlier.operators[name].place, []).append(name)
-    fates = older | gone
+    all_fates = older | gone
     for operator in operators:  # what had vanished into an operator was computed in front of it
         for name in (*inside.get(operator.name, ()), operator.name):
-            if name in fates:
-                fates[name] = fates.pop(name)
-    return Vanished(kept | tensors, fates)
+            if name in all_fates:
+                all_fates[name] = all_fates.pop(name)
+    return Vanished(kept | tensors, all_fates)
 
 
 def _fate(var: Var, read_by: list[Fate], writers: Mapping[str, str], same: Mapping[Var, str]) -> Fate:
