@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
+from itertools import cycle, islice
 from types import MappingProxyType
 from typing import Any
 
@@ -23,7 +24,7 @@ from ops.movement.copy import COPY
 from ops.movement.views import IDENTITY
 from ops.schema.schema import Attrs, OpSchema, Signature
 from ops.symbolic.infer import Draft, LengthsError, draft, is_symbolic
-from ops.tensor.dims import Dim, Guard, Samples, leaf
+from ops.tensor.dims import SAMPLES, Dim, Guard, Samples, leaf
 from ops.tensor.spec import FLOATS, TensorSpec, as_dtype, spec_of
 
 NamesFor = Callable[[int], Sequence[str]]
@@ -150,9 +151,9 @@ class Graph:
 
         known when the var has been computed.
 
-        `samples` are numbers that it might have, one for each of `ops.tensor.dims.SAMPLES`; they are made up where none
-        are given, and the first ones stay. Returns a number where the var is a constant. Raises GraphError for a var
-        that is not of integers, or has no such element.
+        `samples` are numbers that it might have, one for each of `ops.tensor.dims.SAMPLES`, repeated where there are
+        fewer; they are made up where none are given, and the first ones stay. Returns a number where the var is a
+        constant. Raises GraphError for a var that is not of integers, or has no such element.
         """
         if isinstance(var.graph, Graph) and var.graph in self.around:
             return var.graph.data_dim(var, index, samples)
@@ -171,7 +172,8 @@ class Graph:
             if not samples:
                 self.samples.guessed.add(key)
             text = var.name if var.spec.shape in ((), (1,)) else f"{var.name}[{index}]"
-            self._data_dims[var, index] = leaf(text, tuple(samples) or invented, self.samples, key, is_length=False)
+            numbers = tuple(islice(cycle(samples or invented), SAMPLES))
+            self._data_dims[var, index] = leaf(text, numbers, self.samples, key, is_length=False)
         return self._data_dims[var, index]
 
     def take_data_dims(self, other: "Graph", form: Callable[[Dim], Dim]) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from attrs import field, frozen
 
 from ops.schema.schema import Attrs, OpSchema, Signature, evaluate
-from ops.symbolic.infer import draft, formula
+from ops.symbolic.infer import draft, formula, no_length_fits
 from ops.tensor.dims import SAMPLES, Dim, Samples, dims_in, in_sample, leaf
 from ops.tensor.errors import DataError, OpError, ShapeError
 from ops.tensor.spec import Array, TensorSpec, spec_of
@@ -175,17 +175,21 @@ def of_dims(dims: Sequence[Any], shape: Sequence[int], dtype: np.dtype[Any], tab
 def derive(schema: OpSchema, operands: Sequence[Derived | Array], attrs: Attrs, table: Samples) -> tuple[Derived, ...]:
     """Applies an operator to such arrays; returns () where a result would be too large. Raises OpError.
 
-    Samples that its kernel refuses (an index that is too large, for example) are dropped, as those that do not fit are.
+    Samples that its kernel refuses (an index that is too large, for example) are dropped, as those that do not fit are,
+    and as long ones are in which alone a result would be too large.
     """
     before = list(table.alive)
     specs = [o.spec if isinstance(o, Derived) else spec_of(o) for o in operands]
     drafted = draft(schema, specs, attrs, frozenset(), table)
-    if any(s.nbytes > MOST_BYTES for g in drafted.signatures.values() for s in g.outputs):
+    small = [j for j, g in drafted.signatures.items() if all(s.nbytes <= MOST_BYTES for s in g.outputs)]
+    if len(small) < 2 or not table.typical() <= set(small):
         return ()
+    table.keep(small)
     runs, faults = _runs(schema, operands, attrs, table.alive)
     if len(runs) < 2:
         table.keep(before)
-        raise ShapeError(f"{schema.name}: no choice of lengths for the names fits; tried: {faults[0]}") from faults[0]
+        dims = [d for o in operands if isinstance(o, Derived) for d in o.dims]
+        raise ShapeError(f"{schema.name}: {no_length_fits(dims, faults)}") from next(iter(faults.values()))
     table.keep(runs)
     signed: Signature = drafted.signed(lambda output, axis: (f"{schema.name}.{output}.{axis}", (output, axis)))
     return tuple(
@@ -213,16 +217,16 @@ def compute(schema: OpSchema, arrays: Sequence[Array], attrs: Attrs) -> tuple[Ar
 
 def _runs(
     schema: OpSchema, operands: Sequence[Derived | Array], attrs: Attrs, samples: Iterable[int]
-) -> tuple[dict[int, tuple[Array, ...]], list[OpError]]:
+) -> tuple[dict[int, tuple[Array, ...]], dict[int, OpError]]:
     """Returns the outputs of an operator in the samples that its kernel takes, and the errors in the others."""
     outputs: dict[int, tuple[Array, ...]] = {}
-    faults: list[OpError] = []
+    faults: dict[int, OpError] = {}
     for j in samples:
         arrays = [o.samples[j] if isinstance(o, Derived) else o for o in operands]
         try:
             outputs[j] = compute(schema, arrays, {n: in_sample(v, j) for n, v in attrs.items()})
         except OpError as error:
-            faults.append(error)
+            faults[j] = error
     return outputs, faults
 
 

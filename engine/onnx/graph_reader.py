@@ -153,7 +153,7 @@ def _node_error(error: Exception, what: str, inputs: Sequence[Value | None]) -> 
         return ModelError(f"{what}: {one_line(error)}")
     kind = UnsupportedError if isinstance(error, TypeError) else ModelError
     names = ", ".join(dict.fromkeys(map(str, dims)))
-    return kind(f"{what}: {one_line(error)} (dimensions {names} are left open; shapes= gives them numbers)")
+    return kind(f"{what}: {one_line(error)} (dimensions {names} are left open; shapes= or --shape gives them numbers)")
 
 
 def _raise_with_node(error: EngineError, what: str) -> NoReturn:

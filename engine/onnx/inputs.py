@@ -11,7 +11,7 @@ from engine.graph.graph import Graph
 from engine.graph.var import Var
 from engine.onnx.builder import GraphBuilder, Value
 from engine.onnx.scope import check_unique
-from engine.onnx.symbols import Length, symbols_of
+from engine.onnx.symbols import Equal, Length, symbols_of
 from engine.onnx.tensors import dtype_of
 from engine.text.errors import ModelError, UnsupportedError
 from ops.tensor.errors import OpError
@@ -58,9 +58,7 @@ class InputChoices:
         return [declared(i) for i in proto.input if i.name not in initialized]
 
 
-def read_inputs(
-    proto: Any, choices: InputChoices, builder: GraphBuilder, equal: Mapping[str, str | int]
-) -> dict[str, Value]:
+def read_inputs(proto: Any, choices: InputChoices, builder: GraphBuilder, equal: Equal) -> dict[str, Value]:
     """Returns the value of each input of a GraphProto: an array where it is fixed, else a new input of the graph."""
     inputs, values = choices.declared(proto), dict[str, Value]()
     for one in inputs:

@@ -9,12 +9,13 @@ import numpy.typing as npt
 from engine.graph.graph import Graph
 from engine.onnx.builder import GraphBuilder, Value
 from engine.onnx.file import Model, read_model
+from engine.onnx.fitting import first_fitting
 from engine.onnx.functions import Functions
 from engine.onnx.graph_reader import GraphReader
 from engine.onnx.inputs import InputChoices, read_inputs
 from engine.onnx.library import ModelProto
 from engine.onnx.scope import Scope, check_unique
-from engine.onnx.symbols import equal_names
+from engine.onnx.symbols import Equal
 from engine.onnx.table import check_operators
 from engine.text.errors import ModelError
 
@@ -33,10 +34,10 @@ def load_onnx(
     is not in the graph.
 
     A dimension that the model leaves open has its name in the graph, or one such as "x_0" where it has none. Names that
-    an operator needs to be equal, or to be a certain number, become that. `shapes` sets the shape of an input, in
-    numbers or such names. `constants` fixes inputs to arrays, above all those that decide a shape: otherwise the run
-    decides it, in stages. Without `stages`, an error names the first such input. An input that has an initializer is a
-    constant, unless `shapes` names it.
+    an operator needs to be equal, or to be a certain number, become that; numbers are logged. `shapes` sets the shape
+    of an input, in numbers or such names. `constants` fixes inputs to arrays, above all those that decide a shape:
+    otherwise the run decides it, in stages. Without `stages`, an error names the first such input. An input that has an
+    initializer is a constant, unless `shapes` names it.
 
     Large weights are not read: they are parts of the mapped files. While a graph or an executable lives, do not cut or
     overwrite these files in place. To rename a new file over one is safe (onnx.save does not do that). Without
@@ -47,28 +48,14 @@ def load_onnx(
     functions = Functions.of(model.proto)
     check_operators(model.proto, model.opsets, functions)
     choices = InputChoices(shapes or {}, constants or {})
-    equal: dict[str, str | int] = {}
-    while True:
-        try:
-            return _read(model, functions, choices, equal, stages)
-        except ModelError as error:
-            more = equal_names(error)
-            if not more or more.keys() <= equal.keys():
-                raise
-            equal |= more
 
+    def read(graph: Graph, equal: Equal) -> None:
+        builder = GraphBuilder(graph, _tensor_names(model.proto.graph), stages)
+        scope = Scope(model.opsets, values=dict(read_inputs(model.proto.graph, choices, builder, equal)))
+        reader = GraphReader(builder, functions, model.files, model.proto.ir_version)
+        _mark_outputs(model, reader.read_graph(model.proto.graph, scope), builder)
 
-def _read(
-    model: Model, functions: Functions, choices: InputChoices, equal: Mapping[str, str | int], stages: bool
-) -> Graph:
-    """Reads the graph with the replacements `equal` for names. Raises ModelError where an operator needs more."""
-    proto = model.proto.graph
-    graph = Graph(proto.name or "graph")
-    builder = GraphBuilder(graph, _tensor_names(proto), stages)
-    scope = Scope(model.opsets, values=dict(read_inputs(proto, choices, builder, equal)))
-    reader = GraphReader(builder, functions, model.files, model.proto.ir_version)
-    _mark_outputs(model, reader.read_graph(proto, scope), builder)
-    return graph
+    return first_fitting(read, model.proto.graph.name or "graph")
 
 
 def _mark_outputs(model: Model, values: Sequence[Value], builder: GraphBuilder) -> None:

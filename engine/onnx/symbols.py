@@ -12,6 +12,8 @@ from ops.tensor.dims import Dim
 
 Length = int | str
 """A fixed length, or the name of an open one ("" where the model has no name for it)."""
+Equal = Mapping[str, str | int]
+"""The names or numbers that take the place of names."""
 
 
 @define(eq=False)
@@ -25,7 +27,7 @@ class Symbols:
 
     graph: Graph
     alone: frozenset[str]
-    equal: Mapping[str, str | int]
+    equal: Equal
     dims: dict[str, Dim | int] = field(factory=dict)
     taken: set[str] = field(factory=set)
 
@@ -69,17 +71,14 @@ class Symbols:
         return name
 
 
-def symbols_of(graph: Graph, shapes: Mapping[str, Sequence[Length]], equal: Mapping[str, str | int]) -> Symbols:
+def symbols_of(graph: Graph, shapes: Mapping[str, Sequence[Length]], equal: Equal) -> Symbols:
     """Returns the dimensions for the inputs of a model with these shapes."""
     return Symbols(graph, frozenset(_names(shapes.values())), equal)
 
 
-def equal_names(error: BaseException) -> dict[str, str | int]:
+def equal_names(error: LengthsError) -> dict[str, str | int]:
     """Returns what must replace names so that the operator of this error fits; {} where no replacement helps."""
-    cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, LengthsError):
-        cause = cause.__cause__
-    replacements = same_lengths(cause.attempt) if isinstance(cause, LengthsError) else {}
+    replacements = same_lengths(error.attempt)
     return {name: to if isinstance(to, int) else to.text for name, to in replacements.items()}
 
 

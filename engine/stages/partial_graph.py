@@ -150,5 +150,6 @@ def _check_claim(operator: Operator, claimed: TensorSpec, inferred: TensorSpec) 
         if not isinstance(claim, Dim) and claim != length:
             raise ShapeError(
                 f"{operator}: axis {axis} of its output {inferred} is {length} with these lengths, and was {claim} "
-                f"with all that were tried when the graph was built; build it with these lengths as numbers"
+                f"with all lengths that were tried when the graph was built; "
+                f"build the graph with these lengths as numbers (shapes=, --shape)"
             )

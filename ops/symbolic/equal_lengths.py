@@ -23,7 +23,7 @@ def same_lengths(attempt: Attempt) -> Equations:
 
     It tries, in this order: any two names, or a name and a number; any two such pairs; all dimensions of two operands,
     and then of all operands, that stand in the same place, counted from the back. Pairs that stand in the same place of
-    two operands come first.
+    two operands come first. A number counts only where no other one fits.
     """
     search = _Search(attempt)
     return next((equations for equations in search.candidates() if search.fits(equations)), {})
@@ -56,9 +56,17 @@ class _Search:
         yield _solved(every)
 
     def fits(self, equations: Equations) -> bool:
-        """Returns whether the operator fits in the first sample, and in another one."""
-        if not equations:
+        """Returns whether the operator fits in the first sample and in another one, and with no other number.
+
+        Windows fit any length that is long enough, so the numbers with which they fit are not those of the model.
+        """
+        if not equations or not self._fits_first(equations):
             return False
+        numbers = {name: to for name, to in equations.items() if isinstance(to, int)}
+        others = ({**equations, name: other} for name, n in numbers.items() for other in (n + 1, n * 2, n * 16))
+        return not any(self._fits_first(changed) for changed in others)
+
+    def _fits_first(self, equations: Equations) -> bool:
         table = self.attempt.table
         replaced = {n: equations[n.text] for n in table.named if n.text in equations}
 

@@ -6,14 +6,12 @@ They need not be likely, but an operator must take them, and no two samples shou
 from collections.abc import Sequence
 from math import prod
 
-from ops.tensor.dims import SAMPLES, Dim, sample_of
+from ops.tensor.dims import ROUND, SAMPLES, Dim, sample_of
 
 Guess = tuple[int, ...]
 """A number for each sample."""
 
 _LAST = SAMPLES - 1
-_EVEN = 3
-"""The first samples are those of great even lengths."""
 
 
 def numbers_to(most: Dim | int, least: int = 0, turn: int = 0) -> Guess:
@@ -27,7 +25,7 @@ def _part(most: int, sample: int, turn: int) -> int:
     share = SAMPLES + turn % 5
     part = max(most * (share - 1 - sample) // share, 1)
     unit = 64 if part >= 256 else 4 if part >= 16 else 1
-    return min(part - part % unit if sample < _EVEN else part, most)
+    return min(part - part % unit if sample < ROUND else part, most)
 
 
 def small_numbers(turn: int = 0) -> Guess:

@@ -72,10 +72,10 @@ class Attempt:
     constants: frozenset[int]
     table: Samples
 
-    def sign(self, number: Callable[[int, Dim], int]) -> tuple[dict[int, Signature], list[OpError]]:
+    def sign(self, number: Callable[[int, Dim], int]) -> tuple[dict[int, Signature], dict[int, OpError]]:
         """Returns signatures of the samples that fit, and faults of others; `number` turns dimensions into numbers."""
         signatures: dict[int, Signature] = {}
-        faults: list[OpError] = []
+        faults: dict[int, OpError] = {}
         for j in self.table.alive:
             number_of = partial(number, j)
             try:
@@ -83,7 +83,7 @@ class Attempt:
                 numbers = {n: replaced(v, number_of) for n, v in self.attrs.items()}
                 signatures[j] = self.schema.sign(specs, numbers, self.constants)
             except OpError as error:
-                faults.append(error)
+                faults[j] = error
         return signatures, faults
 
 
@@ -102,14 +102,23 @@ def draft(
     attempt = Attempt(schema, tuple(inputs), attrs, constants, table)
     signatures, faults = attempt.sign(_sampled)
     if len(signatures) < 2 or len({len(s.outputs) for s in signatures.values()}) > 1:
-        shown, fault = ", ".join(map(str, inputs)), faults[0] if faults else "what it gives depends on them"
-        message = f"{schema.name}({shown}): no choice of lengths for the names fits; tried: {fault}"
-        guessed = sorted({d.text for d in _dims(inputs, attrs) if d.leaves & table.guessed})
+        shown, dims = ", ".join(map(str, inputs)), _dims(inputs, attrs)
+        message = f"{schema.name}({shown}): {no_length_fits(dims, faults)}"
+        guessed = sorted({d.text for d in dims if d.leaves & table.guessed})
         if guessed:
             message += f"; what {', '.join(guessed)} might be was made up: `samples` of graph.data_dim takes what fits"
         raise LengthsError(message, attempt)
     table.keep(signatures)
     return Draft(schema, tuple(inputs), attrs, table, signatures)
+
+
+def no_length_fits(dims: Sequence[Dim], faults: Mapping[int, OpError]) -> str:
+    """Returns the text that no sample fits, with the fault of the first one; `faults` has them by sample."""
+    if not faults:
+        return "none of the lengths that were tried fits, as what it gives depends on them"
+    sample, fault = next(iter(faults.items()))
+    tried = ", ".join(dict.fromkeys(f"{dim} = {dim.samples[sample]}" for dim in dims))
+    return f"none of the lengths that were tried fits; for instance {tried} (made up): {fault}"
 
 
 def _dims(inputs: Sequence[TensorSpec], attrs: Attrs) -> list[Dim]:

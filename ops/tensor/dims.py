@@ -19,8 +19,18 @@ from ops.tensor.errors import ShapeError
 
 _ODD: Final = (3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97)
 """Primes at first, so that products tell their factors."""
-SAMPLES: Final = 7
-"""The number of samples of a dimension: three multiples of 64, a multiple of 4, an odd number, a small one, and 1."""
+UNITS: Final = (64, 32, 128, 16, 256, 8, 512, 1024, 2048, 4096)
+"""Factors of most samples, the usual one first.
+
+With another one a decision may fall otherwise; together they reach what is decided for lengths from 24 to 10^5.
+"""
+_SCALES: Final = (1, 1, 1, 16, 256, 1024)
+"""Factors of the first samples. Windows and strides that are longer than some samples fit the longer ones."""
+SAMPLES: Final = len(_SCALES) + 4
+"""The number of samples of a dimension: multiples of 64, a multiple of 4, an odd number, a small one, and 1."""
+_LONG: Final = frozenset(j for j, scale in enumerate(_SCALES) if scale > 1)
+ROUND: Final = len(_SCALES)
+"""The number of samples that are multiples of the unit; they come first."""
 
 _ARITHMETIC: Final = MappingProxyType(
     {"+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod}
@@ -76,7 +86,7 @@ class Guard:
             raise ShapeError(
                 f"{self.left} {_REQUIREMENTS[self.relation, self.holds]} {self.right}, but {self.left} is "
                 f"{value_of(self.left, number_of)}{_and_value(self.right, number_of)}; "
-                f"build the graph with these lengths as numbers"
+                f"build the graph with these lengths as numbers (shapes=, --shape)"
             )
 
     @property
@@ -98,10 +108,12 @@ class Guard:
 class Samples:
     """The samples that are still possible, by position, and what was decided. One for all dimensions of a graph.
 
-    `named` are the dimensions that others can be told by; `position` is the number of operators that the graph has;
-    `around` are those of the graphs around it; `guessed` has the keys of data of which nobody said what they may be.
+    The first samples are multiples of `unit`. `named` are the dimensions that others can be told by; `position` is the
+    number of operators that the graph has; `around` are those of the graphs around it; `guessed` has the keys of data
+    of which nobody said what they may be.
     """
 
+    unit: int = UNITS[0]
     alive: list[int] = field(factory=lambda: list(range(SAMPLES)))
     guards: dict[tuple[Hashable, bool], Guard] = field(factory=dict)
     named: "list[Dim]" = field(factory=list)
@@ -120,11 +132,21 @@ class Samples:
             return self.around[0].invent()
         i = self.invented
         self.invented += 1
-        return (*(64 * _odd(3 * i + j) for j in range(3)), 12 + 4 * i, 37 + 6 * i, 2 + i, 1)
+        long = (self.unit * scale * _odd(3 * i + j % 3) for j, scale in enumerate(_SCALES))
+        return (*long, 12 + 4 * i, 37 + 6 * i, 2 + i, 1)
+
+    @property
+    def has_decided(self) -> bool:
+        """True if other samples might have led to other decisions."""
+        return bool(self.guards) or len(self.alive) < SAMPLES
+
+    def typical(self) -> frozenset[int]:
+        """Returns the first sample that is possible, and all others that are not long: they decide what is usual."""
+        return frozenset(j for j in self.alive if j not in _LONG) | {self.alive[0]}
 
     def inside(self) -> "Samples":
         """Returns a table for a graph inside this one: the same samples, decisions of its own."""
-        return Samples(self.alive, {}, self.named, self.invented, 0, (self, *self.around), self.guessed)
+        return Samples(self.unit, self.alive, {}, self.named, self.invented, 0, (self, *self.around), self.guessed)
 
     def keep(self, alive: Iterable[int]) -> None:
         """Drops all samples but these."""

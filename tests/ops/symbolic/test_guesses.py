@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.symbolic.guesses import choices, factors, numbers_to, parts, repeats, small_numbers
-from ops.tensor.dims import SAMPLES, Samples, leaf
+from ops.tensor.dims import ROUND, SAMPLES, Samples, leaf
 
 LENGTHS = st.integers(0, 5000)
 SHAPES = st.lists(st.one_of(st.integers(0, 12), st.just("n")), max_size=4)
@@ -23,8 +23,8 @@ def test_numbers_lie_between_the_least_and_the_most(most: int, least: int, turn:
 
 
 def test_numbers_get_smaller_and_are_round_at_first() -> None:
-    assert numbers_to(1000) == (832, 704, 512, 428, 285, 142, 0)
-    assert numbers_to(NAME)[:3] == (164, 228, 256)
+    assert numbers_to(1000) == (896, 768, 640, 576, 448, 384, 300, 200, 100, 0)
+    assert numbers_to(NAME)[:ROUND] == (172, 256, 256, 1792, 40960, 183488)
 
 
 @given(LENGTHS, st.integers(1, 5))
