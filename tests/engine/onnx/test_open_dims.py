@@ -259,7 +259,9 @@ def test_onnx_operators_that_need_known_lengths_say_so() -> None:
     with pytest.raises(UnsupportedError, match=r"'scales' must be known when the model is read.*through shapes="):
         engine.load_onnx(model(scaled, [value("x", (1, 1, "h", "w"))], opset=9))
     wrong = model([node("Add", ["x", "x2"])], [value("x", ("n", 3)), value("x2", ("n", 2))])
-    with pytest.raises(ModelError, match=r"node 'Add_0' .*\(dimensions n are left open; shapes= or --shape gives them numbers\)"):
+    with pytest.raises(
+        ModelError, match=r"node 'Add_0' .*\(dimensions n are left open; shapes= or --shape gives them numbers\)"
+    ):
         engine.load_onnx(wrong)
 
 

@@ -1,5 +1,6 @@
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -48,6 +49,18 @@ def test_a_dimension_that_is_taken_out_is_one() -> None:
     assert same_lengths(caught.value.attempt) == {"m": 1}
 
 
+@pytest.mark.parametrize("kind", ["conv", "max_pool"])
+def test_a_window_that_fits_longer_lengths_makes_no_number(kind: str) -> None:
+    graph = engine.Graph()
+    x = graph.input("x", (1, 1, "t"))
+    graph.samples.keep([6, 7, 8, 9])  # the short ones
+    inputs = [x, graph.constant(np.ones((1, 1, 64), np.float32))] if kind == "conv" else [x]
+    attrs: dict[str, Any] = {"kernel_shape": (64,), "strides": (64,)}
+    with pytest.raises(LengthsError) as caught:
+        graph.add(find(kind), inputs, attrs)
+    assert not same_lengths(caught.value.attempt)
+
+
 def test_lengths_of_one_place_are_taken_as_equal_where_they_are_many() -> None:
     assert _equations(ADD, tuple("abc"), tuple("def")) == {"d": "a", "e": "b", "f": "c"}
     assert _equations(CONCAT, tuple("abc"), tuple("def"), tuple("ghi"), axis=0) == {
@@ -79,5 +92,8 @@ def test_found_equal_lengths_make_the_operator_valid(one: list[int | str], data:
 
 def test_a_refusal_of_open_lengths_names_the_lengths_that_were_tried() -> None:
     graph = engine.Graph()
-    with pytest.raises(ShapeError, match=r"none of the lengths that were tried fits; for instance n = 192 \(made up\): add\(float32\[192,3\]"):
+    with pytest.raises(
+        ShapeError,
+        match=r"none of the lengths that were tried fits; for instance n = 192 \(made up\): add\(float32\[192,3\]",
+    ):
         ops.add(graph.input("x", ("n", 3)), graph.input("z", ("n", 2)))
