@@ -30,7 +30,7 @@ def long_window(dims: Dims, window: int = 512) -> Any:
 
 
 def voice_detector(batch: str, time: str) -> Any:
-    """Returns a detector with a state: a spectrum, three convolutions and an LSTM over all frames, for each of two rates.
+    """Returns a detector with a state: a spectrum, three convolutions and an LSTM over all frames, for two rates.
 
     The rate is an input, which an If reads.
     """
