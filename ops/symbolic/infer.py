@@ -118,7 +118,7 @@ def no_length_fits(dims: Sequence[Dim], faults: Mapping[int, OpError]) -> str:
         return "none of the lengths that were tried fits, as what it gives depends on them"
     sample, fault = next(iter(faults.items()))
     tried = ", ".join(dict.fromkeys(f"{dim} = {dim.samples[sample]}" for dim in dims))
-    return f"none of the lengths that were tried fits; for instance {tried} (made up): {fault}"
+    return f"none of the lengths that were tried fits; for instance {tried} (invented): {fault}"
 
 
 def _dims(inputs: Sequence[TensorSpec], attrs: Attrs) -> list[Dim]:

@@ -94,6 +94,6 @@ def test_a_refusal_of_open_lengths_names_the_lengths_that_were_tried() -> None:
     graph = engine.Graph()
     with pytest.raises(
         ShapeError,
-        match=r"none of the lengths that were tried fits; for instance n = 192 \(made up\): add\(float32\[192,3\]",
+        match=r"none of the lengths that were tried fits; for instance n = 192 \(invented\): add\(float32\[192,3\]",
     ):
         ops.add(graph.input("x", ("n", 3)), graph.input("z", ("n", 2)))
