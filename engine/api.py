@@ -30,7 +30,7 @@ from engine.stages.compiling import check_outputs, parse_budget, staged
 from engine.stages.cost_report import StageReport, stage_report
 from engine.stages.length_ranges import LengthRangeCosts, LengthRangePlanner, length_range_costs
 from engine.stages.run import StagedExecutor
-from engine.stages.stage import Stage, first_stage
+from engine.stages.stage import Stage
 from engine.stages.trace import trace_stages
 from engine.system.threads import check_threads, cpus
 from engine.system.timing import Stopwatch, Timing
@@ -118,10 +118,10 @@ class Executable:
         `left_out` of the costs is the number of choices of lengths that the graph does not allow. Raises EngineError
         for a graph that was compiled without `length_ranges`.
         """
-        planner = self.executor.plan_first if isinstance(self.executor, StagedExecutor) else first_stage
-        if not isinstance(planner, LengthRangePlanner):
+        executor = self.executor
+        if not isinstance(executor, StagedExecutor) or not isinstance(executor.plan_first, LengthRangePlanner):
             raise EngineError(f"{self.graph.name!r} was compiled without length_ranges")
-        return length_range_costs(self.graph, planner)
+        return length_range_costs(executor.template.graph, executor.plan_first)
 
     def stage_report(self) -> StageReport:
         """Returns what the stages of the last run cost beside one plan that knows all sizes, and the plan cache's use.
@@ -272,7 +272,7 @@ def compile_graph(
             raise OptionError(f"an embedded plan is one of known lengths; engine.bind gives {graph.name!r} some")
         plan_options = Options(**options, threads=_threads_each(threads, options))
         executor = staged(
-            graph,
+            optimised(graph, plan_options).graph,
             plan_options,
             mode=debug or mode,
             budget=budget,

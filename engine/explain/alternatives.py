@@ -13,7 +13,7 @@ from engine.explain.sentences import quoted
 from engine.graph.graph import Graph
 from engine.lower.calls import Storage
 from engine.lower.order import MEMORY
-from engine.passes.pipeline import optimise, takes_passes
+from engine.passes.pipeline import optimise
 from engine.planning.options import FIELDS, LEVELS, Options, about, flag
 from engine.planning.placed import PlacedPlan
 from engine.planning.planner import plan_graph
@@ -140,8 +140,6 @@ def _strategy(search: AlternativeSearch, plan: PlacedPlan) -> Iterator[Alternati
 
 def _passes(search: AlternativeSearch, plan: PlacedPlan) -> Iterator[Alternative]:
     """Plans the graph after the passes of the other levels, where that is another graph."""
-    if not takes_passes(search.as_given):
-        return
     planned = {search.graph.text()}
     for level in (level for level in LEVELS if level != search.options.level):
         after = optimise(search.as_given, level)

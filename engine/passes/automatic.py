@@ -7,7 +7,7 @@ from attrs import evolve, frozen
 from allocator.problem import NO_CAPACITY
 from allocator.progress import Activity
 from engine.graph.graph import Graph
-from engine.passes.pipeline import applied_passes, takes_passes
+from engine.passes.pipeline import applied_passes
 from engine.planning.options import Options
 from engine.planning.placed import Optimisation, PlacedPlan
 from engine.planning.planner import plan_graph
@@ -22,8 +22,8 @@ class Optimised:
 
 
 def optimised(graph: Graph, options: Options) -> Optimised:
-    """Returns the graph after the passes of the option `optimise`; the graph itself where passes cannot change it."""
-    if not options.level or not takes_passes(graph):
+    """Returns the graph after the passes of the option `optimise`."""
+    if not options.level:
         return Optimised(graph)
     count, after, changes = len(graph.operators), graph, Counter[str]()
     with Activity("optimising", graph.name):

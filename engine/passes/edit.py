@@ -148,6 +148,10 @@ class Edit:
         """Returns whether a var is an output of the graph, the new value of a parameter, or decides lengths."""
         return var in self._output_names or var in self._updated_parameters or var in self._pinned
 
+    def is_of_dimensions(self, var: Var) -> bool:
+        """Returns whether a var is an array of dimensions, which an operator must copy to make it an output."""
+        return var in self._derived
+
     def decides_lengths(self, var: Var) -> bool:
         """Returns whether the data or the shape of a var decide lengths, so that it must be computed, by this name."""
         return var in self._pinned
@@ -253,6 +257,8 @@ class Edit:
         """
         if old.spec is not new.spec:
             self._check_alike(old, new)
+        if new in self._derived and old in self._output_names:
+            (new,) = self.add(IDENTITY, [new])
         self.changes += 1
         self.inherit_name(old, new)
         self._replaced[old] = new

@@ -1,12 +1,14 @@
 """The pipeline of all passes: phases by level of optimisation, each run until no pass changes anything."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import chain, repeat
 
 from attrs import frozen
 
 from engine.graph.graph import Graph
 from engine.passes.base import MOST_ROUNDS, Pass
+from engine.passes.bodies import BodiesPass
 from engine.passes.cleanup.common import COMMON
 from engine.passes.cleanup.constants import CONSTANTS
 from engine.passes.cleanup.redundant import DEAD_CODE, MOVEMENT, NEUTRAL, NO_OPS
@@ -75,18 +77,13 @@ def optimise(graph: Graph, level: int = HIGHEST_LEVEL) -> Graph:
 
     Level 0 changes nothing. Level 1 keeps every formula, and so every bit, but where a folded weight lets a kernel pack
     it. Level 2 may change last bits. Level 3 also computes regions around convolutions with channels last. The very
-    graph is returned where no pass changes it. Bodies of control flow are not changed. Raises OptionError for another
-    level; GraphError for something that is no graph, and for a graph with open dimensions (use `engine.bind` first;
-    passes do not take a graph whose data decide sizes).
+    graph is returned where no pass changes it. Open dimensions stay, and all guards; what depends on lengths that are
+    not known is left as it is. Bodies of control flow are changed as well. Raises OptionError for another level,
+    GraphError for something that is no graph.
     """
     for applied in applied_passes(graph, level):
         graph = applied.after
     return graph
-
-
-def takes_passes(graph: Graph) -> bool:
-    """Returns whether passes can change a graph: its sizes are all known, and it is no body of control flow."""
-    return not graph.is_symbolic and not graph.derived and not graph.around
 
 
 def applied_passes(graph: Graph, level: int = HIGHEST_LEVEL) -> Iterator[Applied]:
@@ -94,7 +91,8 @@ def applied_passes(graph: Graph, level: int = HIGHEST_LEVEL) -> Iterator[Applied
     if not isinstance(graph, Graph):
         raise GraphError(f"{graph!r} is no graph")
     check_level(level)
-    for phase in PHASES:
+    bodies = BodiesPass(partial(optimise, level=level))
+    for phase in (Phase(1, (bodies,)), *PHASES):
         if phase.level <= level:
             for applied in until_unchanged(graph, phase.passes):
                 graph = applied.after

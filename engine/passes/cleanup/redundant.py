@@ -63,10 +63,12 @@ def skip_no_ops(edit: Edit, operator: Operator) -> None:
     2. y holds x at its first byte and nothing else (concatenation of one tensor) -> x
 
     The declared layouts of the schema decide, never its name. The rule does not apply where x is overwritten state: y
-    may be a copy that is read after the update.
+    may be a copy that is read after the update; where y decides lengths; nor where y is an output and x an array of
+    dimensions.
     """
     for output, source in _equal_pairs(edit, operator):
-        if not edit.is_overwritten_state(source) and not edit.decides_lengths(output):
+        is_copy = edit.is_of_dimensions(source) and edit.is_fetched(output)
+        if not is_copy and not edit.is_overwritten_state(source) and not edit.decides_lengths(output):
             edit.replace(output, source)
 
 
