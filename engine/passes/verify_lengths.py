@@ -4,6 +4,7 @@ It trusts no proof of a pass: it infers operators again in each sample, and look
 """
 
 from collections.abc import Collection, Hashable, Iterable, Mapping
+from itertools import zip_longest
 from typing import Any
 
 from attrs import field, frozen
@@ -17,23 +18,21 @@ from ops.tensor.dims import Dim, Guard, dims_in, in_sample
 from ops.tensor.errors import OpError
 from ops.tensor.spec import TensorSpec
 
-_Row = tuple[Hashable, ...]
-
 
 @frozen(eq=False)
 class SampledLengths:
     """The samples that a graph and its successor have, in which their lengths are compared."""
 
     alive: tuple[int, ...]
-    _rows: dict[int, tuple[Dim, _Row]] = field(factory=dict)
+    _rows: dict[int, tuple[Dim, Hashable]] = field(factory=dict)
 
     def row(self, dim: Dim | int) -> Hashable:
-        """Returns the number of a dimension in each sample, or the number that it is in all."""
+        """Returns the number of a dimension in each sample, one number where it is the same in all."""
         if not isinstance(dim, Dim):
             return dim
         if id(dim) not in self._rows:
             numbers = tuple(dim.samples[j] for j in self.alive)
-            self._rows[id(dim)] = (dim, numbers)
+            self._rows[id(dim)] = (dim, numbers[0] if len(set(numbers)) == 1 else numbers)
         return self._rows[id(dim)][1]
 
     def shape(self, spec: TensorSpec) -> Hashable:
@@ -94,14 +93,18 @@ def check_lengths(before: Graph, after: Graph, lengths: SampledLengths) -> None:
     for i, op in enumerate(after.operators):
         arrays = [after.derived[v] for v in op.inputs if v in after.derived]
         check(str(op), _keys(dims_in(tuple(op.attrs.values())), arrays), i)
-    stays = {lengths.guard(g): g for g in after.guards}
+    stays = _by_statement(after, lengths)
     places = {op.name: i for i, op in enumerate(after.operators)}
     first = [len(places)]  # of the operators from each one on, backwards: where the first of them stands now
     for op in reversed(before.operators):
         first.append(min(first[-1], places.get(op.name, first[-1])))
     first.reverse()
-    for guard in before.guards:
-        kept = stays.get(lengths.guard(guard))
+    pairs = [
+        (guard, kept)
+        for statement, guards in _by_statement(before, lengths).items()
+        for guard, kept in zip_longest(guards, stays.get(statement, ())[: len(guards)])
+    ]
+    for guard, kept in pairs:
         if kept is None:
             raise PassError(f"nobody checks any more whether {guard} is {guard.holds}")
         keys = _keys([d for d in (kept.left, kept.right) if isinstance(d, Dim)], ())
@@ -109,6 +112,14 @@ def check_lengths(before: Graph, after: Graph, lengths: SampledLengths) -> None:
         needed = max((position[v] + 1 for v in _vars(keys) if v in position), default=0)
         if kept.position > max(needed, first[min(guard.position, len(before.operators))]):
             raise PassError(f"guard {kept} is checked behind operators that rely on it")
+
+
+def _by_statement(graph: Graph, lengths: SampledLengths) -> dict[Hashable, list[Guard]]:
+    """Returns the guards of each statement, in the order in which they are checked."""
+    guards: dict[Hashable, list[Guard]] = {}
+    for guard in sorted(graph.guards, key=lambda g: g.position):
+        guards.setdefault(lengths.guard(guard), []).append(guard)
+    return guards
 
 
 def _all_dims(graph: Graph) -> list[Dim]:

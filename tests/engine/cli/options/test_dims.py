@@ -126,12 +126,14 @@ def test_lengths_that_are_none_end_with_2(dims: str, capsys: Capture) -> None:
 
 
 def test_the_first_stage_is_planned_and_what_decides_the_next_is_told(sieve: str, capsys: Capture) -> None:
-    exe = engine.compile(staged_graph((0, 1), (True,)))
-    exe.run({"x": rows(9, 0)})
-    printed = data(["plan", sieve, "--dim", "n=9"], capsys)
-    assert (printed["stage"], printed["decides"]) == (1, ["count_nonzero_0"])
-    assert printed["operators"] + printed["operators_left"] == len(exe.graph.operators)
-    assert printed["arena_bytes"] == exe.stages[0].plan.arena_bytes
+    graph = staged_graph((0, 1), (True,))
+    for level, after in ((0, graph), (3, engine.optimise(graph))):
+        exe = engine.compile(graph, optimise=level)
+        exe.run({"x": rows(9, 0)})
+        printed = data(["plan", sieve, "--dim", "n=9", "--optimise", str(level)], capsys)
+        assert (printed["stage"], printed["decides"]) == (1, ["count_nonzero_0"])
+        assert printed["operators"] + printed["operators_left"] == len(after.operators)
+        assert printed["arena_bytes"] == exe.stages[0].plan.arena_bytes
     assert main(["plan", sieve, "--dim", "n=9"]) == 0
     assert "stage 1 alone: the data of 'count_nonzero_0' decide" in capsys.readouterr().out
 
