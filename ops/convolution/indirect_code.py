@@ -14,10 +14,9 @@ only modules of compiled code import this one.
 
 from typing import Any
 
-import numpy as np
-
 from ops.convolution.args import MOST_TILE_ROWS
-from ops.native.intrinsics import stack
+from ops.convolution.indirect_emit import PLACES, emit_taps
+from ops.native.intrinsics import intrinsic_of, stack
 from ops.native.memory import jitable, longs, share
 
 Span = tuple[int, int]
@@ -27,7 +26,7 @@ _OWN_TILES, _SHARED_TILES = 20, 21
 
 `tools/bench_run.py --threads 2` times it: SqueezeNet is a tenth faster than with equal costs.
 """
-_places = stack(8 * 4 * MOST_TILE_ROWS)
+_places, _write_taps = stack(8 * PLACES * MOST_TILE_ROWS), intrinsic_of(emit_taps)
 
 
 @jitable
@@ -77,51 +76,35 @@ def taps_of(args: Any) -> int:
 @jitable
 def _locate(args: Any, places: Any, pixels: Span, group: int) -> None:
     """Writes where the windows of pixels begin: rows of addresses, and of coordinates along three dimensions."""
-    rows, first, count = MOST_TILE_ROWS, pixels[0], pixels[1] - pixels[0]
+    rows, number, count = MOST_TILE_ROWS, 0, pixels[1] - pixels[0]
     od, oh, ow = args.outputs[1], args.outputs[2], args.outputs[3]
-    x, line, plane, image = first % ow, first // ow, first // (ow * oh), first // (ow * oh * od)
+    x, line, plane, image = pixels[0] % ow, pixels[0] // ow, pixels[0] // (ow * oh), pixels[0] // (ow * oh * od)
     y, z = line % oh, plane % od
-    sd, sh, sw = args.strides[0], args.strides[1], args.strides[2]
-    pd, ph, pw = args.begins[0], args.begins[1], args.begins[2]
-    hops, start = args.hops, args.x + group * args.group_bytes
-    for i in range(count):
-        d, h, w = z * sd - pd, y * sh - ph, x * sw - pw
-        places[i] = start + image * hops[0] + d * hops[1] + h * hops[2] + w * hops[3]
-        places[rows + i], places[2 * rows + i], places[3 * rows + i] = d, h, w
-        x += 1
-        if x == ow:
-            x, y = 0, y + 1
-            if y == oh:
-                y, z = 0, z + 1
-                if z == od:
-                    z, image = 0, image + 1
-
-
-@jitable
-def _write_taps(args: Any, table: Any, places: Any, count: int, rows: int) -> None:
-    """Writes the addresses of all taps of so many pixels; those of one tap are `rows` words apart from the next's."""
-    width_of_places, zeros, hops, kernel, dilations = MOST_TILE_ROWS, args.zeros, args.hops, args.kernel, args.dilations
-    depth, height, width = np.uint64(args.sizes[0]), np.uint64(args.sizes[1]), np.uint64(args.sizes[2])
-    tap = 0
-    for kd in range(kernel[0]):
-        dd = kd * dilations[0]
-        for kh in range(kernel[1]):
-            dh = kh * dilations[1]
-            for kw in range(kernel[2]):
-                dw = kw * dilations[2]
-                hop = dd * hops[1] + dh * hops[2] + dw * hops[3]
-                for i in range(count):
-                    # A coordinate below 0 is a huge number without sign, so one comparison finds both ends.
-                    inside = np.uint64(places[width_of_places + i] + dd) < depth
-                    inside &= np.uint64(places[2 * width_of_places + i] + dh) < height
-                    inside &= np.uint64(places[3 * width_of_places + i] + dw) < width
-                    table[tap + i] = places[i] + hop if inside else zeros
-                tap += rows
+    hops, start, stride = args.hops, args.x + group * args.group_bytes, args.strides[2]
+    while number < count:  # pixels of one line of the output
+        d, h, w = (
+            z * args.strides[0] - args.begins[0],
+            y * args.strides[1] - args.begins[1],
+            x * stride - args.begins[2],
+        )
+        place, step = start + image * hops[0] + d * hops[1] + h * hops[2] + w * hops[3], stride * hops[3]
+        here = min(ow - x, count - number)
+        for i in range(here):
+            places[number + i], places[rows + number + i] = place + i * step, d
+            places[2 * rows + number + i], places[3 * rows + number + i] = h, w + i * stride
+        number, x, y = number + here, 0, y + 1
+        if y == oh:
+            y, z = 0, z + 1
+            if z == od:
+                z, image = 0, image + 1
 
 
 @jitable
 def write_table(args: Any, table: int, pixels: Span, group: int, rows: int) -> None:
     """Writes the addresses (taps, rows) of the pixels of one tile to an address; only those of these pixels."""
-    places = longs(_places(), 4 * MOST_TILE_ROWS)
-    _locate(args, places, pixels, group)
-    _write_taps(args, longs(table, taps_of(args) * rows), places, pixels[1] - pixels[0], rows)
+    places, count = _places(), pixels[1] - pixels[0]
+    _locate(args, longs(places, PLACES * MOST_TILE_ROWS), pixels, group)
+    hops, dilations, sizes, kernel = args.hops, args.dilations, args.sizes, args.kernel
+    distances = hops[1], hops[2], hops[3], dilations[0], dilations[1], dilations[2]
+    extents = sizes[0], sizes[1], sizes[2], kernel[0], kernel[1], kernel[2]
+    _write_taps((table, 8 * rows, places, count, args.zeros, *distances, *extents))

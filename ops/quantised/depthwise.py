@@ -51,10 +51,11 @@ def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, 
     packed = aligned_zeros(wide.shape, wide.dtype)
     packed[:, : case.channels] = weights.astype(np.int16).view(np.uint16)
     starts, factors = aligned_zeros(sums.shape, sums.dtype), aligned_zeros(scales.shape, scales.dtype)
-    starts[: case.channels] = constants[BIAS] - weights.sum(0, dtype=np.int32) * np.int32(x_zero(signature))
+    flip = flip_of(signature.x.dtype)
+    zero = x_zero(signature) - flip
+    starts[: case.channels] = constants[BIAS] - weights.sum(0, dtype=np.int32) * np.int32(zero)
     factors[: case.channels] = constants[FACTOR]
-    zero = x_zero(signature) ^ flip_of(signature.x.dtype)
-    return packed, starts, factors, np.full(pixel.shape, zero, pixel.dtype)
+    return packed, starts, factors, np.full(pixel.shape, x_zero(signature) ^ flip, pixel.dtype)
 
 
 def _packed_specs(signature: Signature) -> Specs:

@@ -47,7 +47,7 @@ def scales_of(args: Any) -> Any:
 
 @jitable
 def write_results(args: Any, results: Any, scales: Any) -> None:
-    """Writes the results of up to 16 sums: as they are, as float32, or as bytes, maybe with others added."""
+    """Writes the results of a tile of sums: as they are, as float32, or as bytes, maybe with others added."""
     if args.raw:
         finish_sums(results, scales)
     elif args.itemsize == 4:
@@ -61,18 +61,15 @@ def write_results(args: Any, results: Any, scales: Any) -> None:
 @jitable
 def _write_tile(args: Any, sums: int, pixels: Span, panel: int) -> None:
     """Writes the results of a tile."""
-    per_group, size = ceil_div(args.channels, _PANEL), args.itemsize
+    per_group = ceil_div(args.channels, _PANEL)
     group, number = panel // per_group, panel % per_group
     channels = min(_PANEL, args.channels - number * _PANEL)
     column = group * args.channels + number * _PANEL
-    factors, scales = args.factors + 4 * _PANEL * panel, scales_of(args)
-    for i in range(pixels[1] - pixels[0]):
-        y = args.y + (pixels[0] + i) * args.y_pitch + column * size
-        added = args.added + (pixels[0] + i) * args.added_pitch + column
-        for first in range(0, channels, LANES):
-            inputs = sums + 4 * (_PANEL * i + first), factors + 4 * first
-            results = ResultArgs(*inputs, y + first * size, channels - first, added + first, args.flip)
-            write_results(args, results, scales)
+    y = args.y + pixels[0] * args.y_pitch + column * args.itemsize
+    added = args.added + pixels[0] * args.added_pitch + column
+    factors, height = args.factors + 4 * _PANEL * panel, pixels[1] - pixels[0]
+    results = ResultArgs(sums, height, factors, y, args.y_pitch, channels, added, args.added_pitch, args.flip)
+    write_results(args, results, scales_of(args))
 
 
 @jitable
