@@ -58,6 +58,22 @@ def load_onnx(
     return first_fitting(read, model.proto.graph.name or "graph")
 
 
+def load_inputs(
+    source: str | Path | ModelProto,
+    *,
+    shapes: Mapping[str, Sequence[int | str]] | None = None,
+    constants: Mapping[str, npt.ArrayLike] | None = None,
+) -> Graph:
+    """Returns a graph of the inputs alone, with a name for each open dimension. Raises ModelError.
+
+    The operators are not read, so no name gives way to another one or to a number.
+    """
+    proto = read_model(source, cut=True).proto.graph
+    graph = Graph(proto.name or "graph")
+    read_inputs(proto, InputChoices(shapes or {}, constants or {}), GraphBuilder(graph, _tensor_names(proto)), {})
+    return graph
+
+
 def _mark_outputs(model: Model, values: Sequence[Value], builder: GraphBuilder) -> None:
     names = [o.name for o in model.proto.graph.output]
     if not names:

@@ -1,9 +1,9 @@
 """From the options of a command to a graph, and what it is run on."""
 
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from attrs import frozen
@@ -16,14 +16,16 @@ from engine.cli.options.zoo import is_zoo, zoo_graph
 from engine.graph.graph import Graph
 from engine.onnx.file import read_model
 from engine.onnx.library import onnx
-from engine.onnx.load import load_onnx
+from engine.onnx.load import load_inputs, load_onnx
 from engine.onnx.seeded import seed_weights
 from engine.stages.bind import input_shapes
 from engine.stages.template import template
 from engine.text.errors import ModelError, OptionError
+from ops.tensor.errors import OpError
 from ops.tensor.spec import FLOATS, Array, TensorSpec
 
 Shapes = Mapping[str, Sequence[int | str]]
+Loaded = TypeVar("Loaded")
 
 
 @frozen(eq=False)
@@ -45,6 +47,10 @@ def load_graph(arguments: Namespace) -> Graph:
 
     Raises ModelError for a dimension without a length.
     """
+    return _with_lengths(_graph, arguments)
+
+
+def _graph(arguments: Namespace) -> Graph:
     graph = load_open(arguments)
     lengths = known_lengths(graph, arguments.file, dict(arguments.dim))
     return stored(bound(graph, arguments.file, lengths, {}), arguments)
@@ -57,6 +63,10 @@ def load_open(arguments: Namespace) -> Graph:
 
 def load_subject(arguments: Namespace) -> Subject:
     """Returns the graph of MODEL with its weights, and an array for each input. Arrays of --input fix shapes, too."""
+    return _with_lengths(_subject, arguments)
+
+
+def _subject(arguments: Namespace) -> Subject:
     arrays, constants = _arrays(arguments.input), _arrays(arguments.constant)
     shapes, file = _shapes(arguments), arguments.file
     graph, model = _read(arguments, file, shapes, constants), file
@@ -68,6 +78,32 @@ def load_subject(arguments: Namespace) -> Subject:
         graph = _read(arguments, model, shapes, constants)
     feeds = random_feeds(graph, arguments.seed, arrays, lengths)
     return Subject(stored(bound(graph, file, lengths, arrays), arguments), model, feeds, constants)
+
+
+def _with_lengths(load: Callable[[Namespace], Loaded], arguments: Namespace) -> Loaded:
+    """Loads MODEL with the lengths of --dim: bound to its open dimensions, or else as shapes in numbers.
+
+    A graph with open dimensions may refuse lengths that the model takes, as some decisions were made for other lengths.
+    """
+    try:
+        return load(arguments)
+    except (ModelError, OpError):
+        shapes = _shapes_in_numbers(arguments)
+        if not shapes:
+            raise
+        return load(Namespace(**vars(arguments) | {"shape": list(shapes.items()), "dim": []}))
+
+
+def _shapes_in_numbers(arguments: Namespace) -> Shapes:
+    """Returns the shapes of all inputs where --dim has a length for each of their names, else {}."""
+    lengths = dict(arguments.dim)
+    if not lengths or is_zoo(arguments.file):
+        return {}
+    try:
+        graph = load_inputs(arguments.file, shapes=_shapes(arguments), constants=_arrays(arguments.constant))
+    except ModelError:
+        return {}
+    return input_shapes(graph, lengths) if graph.symbols.keys() == lengths.keys() else {}
 
 
 def _shapes(arguments: Namespace) -> Shapes:

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 import engine
 import ops
+from engine.cli.main import ERROR
 from engine.text.errors import FeedError, ModelError
 from ops.tensor.spec import Array
-from tests.helpers.cli.cli_checks import Capture, data
+from tests.helpers.cli.cli_checks import Capture, data, error
 from tests.helpers.onnx.audio_models import STATE, long_window, squeezed_detector, strided_encoder, voice_detector
 from tests.helpers.onnx.small_models import model, node, run_onnxruntime, value
 
@@ -108,6 +109,19 @@ def test_a_branch_that_a_later_operator_needs_is_taken(batch: str, time: str) ->
         _check(exe.run(dict(feeds)), run_onnxruntime(proto, feeds))
     with pytest.raises(FeedError, match=rf"{time}=1300 do not fit: .*\(shapes=, --shape\)"):
         exe.run({"x": np.zeros((1, 1300), np.float32)})
+
+
+@pytest.mark.parametrize("shape", [(1, 256), (2, 1279), (1, 1300), (3, 4000)])
+def test_lengths_for_all_names_are_as_good_as_a_shape(shape: tuple[int, int], tmp_path: Path, capsys: Capture) -> None:
+    """One frame takes one branch, and more take the other one: a graph with open lengths has one of them."""
+    path = tmp_path / "model.onnx"
+    onnx.save(squeezed_detector("N", "T", has_lstm=False), path)
+    n, t = shape
+    for lengths in (["--dim", f"N={n},T={t}"], ["--shape", f"x={n},{t}"]):
+        report = data(["compare", str(path), *lengths, "--oracle", "onnxruntime"], capsys)
+        assert report["oracle_difference"] <= 1e-5
+    assert "T=" in error(["plan", str(path), "--dim", f"N={n}"], ERROR, capsys)
+    assert "does not fit into 200 elements" in error(["plan", str(path), "--dim", "N=1,T=200"], ERROR, capsys)
 
 
 Layer = tuple[str, tuple[int, ...], tuple[int, ...], int]

@@ -40,8 +40,11 @@ def voice_detector(batch: str, time: str) -> Any:
     return model(nodes, inputs, ["y", "after"], {"fast": np.asarray(16000)})
 
 
-def squeezed_detector(batch: str, time: str) -> Any:
-    """Returns a network that takes its frames away where there is one, as PyTorch exports `squeeze`, before an LSTM."""
+def squeezed_detector(batch: str, time: str, *, has_lstm: bool = True) -> Any:
+    """Returns a network that takes its frames away where there is one, as PyTorch exports `squeeze`.
+
+    An LSTM behind takes nothing else.
+    """
     nodes = [
         *_frames("", "x", 16000),
         node("Shape", ["frames"], ["shape"]),
@@ -49,12 +52,12 @@ def squeezed_detector(batch: str, time: str) -> Any:
         node("Equal", ["count", "one"], ["is_one"]),
         node("If", ["is_one"], ["row"], then_branch=_body([node("Squeeze", ["frames", "axis"], ["row1"])], ["row1"]),
              else_branch=_body([node("Identity", ["frames"], ["row2"])], ["row2"])),
-        node("Unsqueeze", ["row", "front"], ["sequence"]),
-        *_lstm("", "sequence"),
     ]  # fmt: skip
+    if has_lstm:
+        nodes += [node("Unsqueeze", ["row", "front"], ["sequence"]), *_lstm("", "sequence")]
     ints = {"last": np.asarray(2), "one": np.asarray(1), "axis": np.asarray([2]), "front": np.asarray([0])}
     weights = _weights("", 16000) | ints
-    return model(nodes, [value("x", (batch, time))], ["y0"], weights)
+    return model(nodes, [value("x", (batch, time))], ["y0" if has_lstm else "row"], weights)
 
 
 def _detector_body(rate: int) -> Any:
