@@ -21,7 +21,9 @@ from engine.text.tables import in_columns, joined
 from ops.tensor.spec import Array
 
 SEQUENCE = "sequence"
-_HEAD: tuple[str, ...] = ("policy", "arena", "of sequence", "at once", "by cost", "predicted", "measured", "time")
+_HEAD: tuple[str, ...] = (
+    *("policy", "arena", "of sequence", "at once", "by cost", "predicted", "measured", "time", "sequence"),
+)
 _REHEARSALS = 3
 """Timed runs of which each call's least time counts."""
 
@@ -31,7 +33,8 @@ class PolicyCosts:
     """One policy: bytes, how many calls run at once on average, seconds of a run (medians), and what that gains.
 
     `predicted` and `measured` are speed-ups, the time of a run in sequence over that of a run by this policy.
-    `predicted` schedules the times that the calls took alone. `outputs_equal` is to the bit.
+    `sequence_seconds` is the median of the runs in sequence that took turns with those of this policy; `measured` is
+    its ratio to `seconds`. `predicted` schedules the times that the calls took alone. `outputs_equal` is to the bit.
     """
 
     policy: str
@@ -72,8 +75,9 @@ class TradeOff:
         notes = (
             "at once, by cost: calls that can run at once on average, by their number and by their estimated cost",
             "predicted, measured: speed-up against the sequence, whose kernels may use all threads in BLAS",
+            "time, sequence: medians of this policy and of the sequence, which ran in turn; measured is their ratio",
         )
-        return joined((head, *in_columns(rows, set(range(1, 8))), *notes))
+        return joined((head, *in_columns(rows, set(range(1, len(_HEAD)))), *notes))
 
 
 def compare_policies(
@@ -110,7 +114,8 @@ def _measured(
     at_once, timings = parallelism(exe.plan), _rehearse(exe, feeds)
     alone = sum(t.end - t.begin for t in timings)
     ours, theirs = interleaved(runs, lambda: exe.run(feeds, copy=False), lambda: sequence.run(feeds, copy=False))
-    seconds, sequence_seconds = statistics.median(ours), statistics.median(theirs)
+    seconds = statistics.median(ours)
+    sequence_seconds = seconds if exe is sequence else statistics.median(theirs)
     threads = exe.executor.threads if isinstance(exe.executor, ParallelExecutor) else 1
     return PolicyCosts(
         policy=exe.plan.schedule.policy or SEQUENCE,
@@ -119,7 +124,7 @@ def _measured(
         parallelism_by_count=at_once.by_count,
         parallelism_by_cost=at_once.by_cost,
         predicted=alone / max(predicted_seconds(exe.plan, timings, threads), 1e-9),
-        measured=1.0 if exe is sequence else sequence_seconds / seconds,
+        measured=sequence_seconds / seconds,
         seconds=seconds,
         sequence_seconds=sequence_seconds,
         outputs_equal=same,
@@ -144,4 +149,5 @@ def _row(policy: PolicyCosts, sequence_bytes: int) -> tuple[str, ...]:
         f"{policy.predicted:.2f} x",
         f"{policy.measured:.2f} x",
         f"{policy.seconds * 1e3:.2f} ms",
+        f"{policy.sequence_seconds * 1e3:.2f} ms",
     )
