@@ -260,7 +260,7 @@ def _totals(report: Report) -> list[str]:
 
 
 def _again_rows(recomputed: Sequence[Recomputed]) -> list[tuple[str, int, str]]:
-    return [("without that budget", again.plain_bytes, again.text) for again in recomputed]
+    return [("without the budget", again.plain_bytes, again.text) for again in recomputed]
 
 
 def _savings_rows(savings: Savings) -> list[tuple[str, int, str]]:

@@ -44,6 +44,96 @@ def test_work_that_was_not_done_in_time_has_no_numbers() -> None:
     assert list(late) == ["two", "4", "none in 120 s", "-", "-"]
 
 
+SAMPLES: dict[str, tuple[list[dict[str, Any]], dict[str, str]]] = {
+    "networks": (
+        [
+            {"network": "net", "buffers": 7, "arena_bytes": 12_345, "strategy": "best", "status": "optimal"}
+            | {"solve_s": 0.001, "plan_s": 0.02, "first_s": 0.3}
+        ],
+        {"network": "net", "buffers": "7", "arena, bytes": "12,345", "strategy": "best", "status": "optimal"}
+        | {"solver, ms": "1.0", "whole plan, ms": "20.0", "first plan, ms": "300.0"},
+    ),
+    "startup": (
+        [{"instance": "A", "strategy": "best", "cold_s": 2.5, "warm_s": 0.25}],
+        {"instance": "A", "strategy": "best", "first use ever, s": "2.50", "later, s": "0.25"},
+    ),
+    "costs": (
+        [
+            {"network": "net", "policy": "sequence", "arena_bytes": 4000, "by_count": 1, "by_cost": 1, "status": ""},
+            {"network": "net", "policy": "exact", "arena_bytes": 5000, "by_count": 2.5, "by_cost": 1.5}
+            | {"status": "optimal"},
+        ],
+        {"network": "net", "sequence, bytes": "4,000", "exact": "1.250* / 2.50, 1.50"},
+    ),
+    "planning": (
+        [
+            {"operators": 1000, "width": 8, "policy": "sequence", "seconds": 0.5, "arena_bytes": 400},
+            {"operators": 1000, "width": 8, "policy": "exact", "seconds": 2.5, "arena_bytes": 500},
+        ],
+        {"operators, width": "1,000, 8", "sequence": "0.5 / 1.00", "exact": "2.5 / 1.25"},
+    ),
+    "running": (
+        [
+            {"network": "net", "threads": 2, "equal": True}
+            | {"sequence_s": {"min": 0.010, "median": 0.012}, "at_once_s": {"min": 0.008, "median": 0.006}}
+        ],
+        {"network": "net", "threads": "2", "in sequence, ms": "10.00 / 12.00", "at once, ms": "8.00 / 6.00"}
+        | {"speed-up": "1.25 / 2.00", "outputs": "equal to the bit"},
+    ),
+    "order": (
+        [
+            {"network": "zoo:net", "operators": 9, "is_proved": True, "seconds": 0.5}
+            | {"given_arena": 8 << 20, "depth_first_arena": 7 << 20, "memory_arena": 6 << 20}
+            | {"given_live": 5 << 20, "memory_live": 4 << 20, "bound": 3 << 20}
+        ],
+        {"network": "net", "operators": "9", "arena, as given": "8.00", "depth first": "7.00", "memory order": "4.00"}
+        | {"saved": "25.0%", "alive, as given": "5.00", "any order": "3.00*", "search, s": "0.5"},
+    ),
+    "nest": (
+        [
+            {"network": "net", "batch": 3, "train": True, "joined": 5, "joined_bytes": 1 << 20, "copies": 2}
+            | {"plain_bytes": 8 << 20, "nested_bytes": 7 << 20, "ordered_bytes": 5 << 20, "both_bytes": 6 << 20}
+        ],
+        {"network": "net", "batch": "3", "training": "yes", "neither": "8.00", "nested": "7.00"}
+        | {"memory order": "5.00", "both": "6.00", "saved": "25.0%", "computed in place": "5", "MiB of them": "1.00"}
+        | {"copies left": "2"},
+    ),
+    "runs": (
+        [
+            {"network": "net", "backend": "numba", "threads": 2, "arena_bytes": 3_000_000, "ratio_median": 1.5}
+            | {"arenaplan_seconds": {"median": 0.006, "min": 0.005}, "onnxruntime_planned_bytes": 4_000_000}
+            | {"onnxruntime_seconds": {"median": 0.004, "min": 0.002}, "onnxruntime_besides_bytes": 1_000_000}
+            | {"ratio_min": 2.5, "largest_difference": 3e-7}
+        ],
+        {"network": "net", "back-end": "numba", "threads": "2", "arenaplan, ms": "6.00 (5.00)"}
+        | {"onnxruntime, ms": "4.00 (2.00)", "ratio": "1.50", "ratio of the least": "2.50", "arena, MB": "3.00"}
+        | {"onnxruntime's, MB": "4.00 + 1.00", "outputs differ by": "3e-07"},
+    ),
+    "loading": (
+        [
+            {"network": "net", "weights_in": "the file", "engine": "numba", "weights_bytes": 40_000_000}
+            | {"before_bytes": 100_000_000, "loading_bytes": 150_000_000, "whole_bytes": 170_000_000}
+            | {"loading_seconds": 1.5, "output_seconds": 2.5}
+        ],
+        {"network": "net", "weights in": "the file", "engine": "numba", "weights, MB": "40", "before, MB": "100"}
+        | {"peak while loading, MB": "150", "above before / weights": "1.25", "peak of the whole run, MB": "170"}
+        | {"loaded, s": "1.50", "first output after, s": "2.50"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_benchmark_table_has_each_number_in_its_column(name: str) -> None:
+    rows, wanted = SAMPLES[name]
+    head, line = TABLES[name](rows)
+    assert len(head) == len(line)
+    assert dict(zip(head, line, strict=True)) == wanted
+
+
+def test_every_benchmark_table_is_checked_by_its_columns() -> None:
+    assert set(TABLES) == set(SAMPLES) | {"strategies", "proofs", "speed"}
+
+
 @pytest.mark.parametrize(
     ("value", "text"), [(0.0000123, "0.00001"), (0.00123, "0.0012"), (1.26, "1.3"), (26.7, "27"), (119.6, "120")]
 )

@@ -1,6 +1,7 @@
 """Plans, reports and traces in notebooks: the numbers are the report's, and no name is more than text."""
 
 from html.parser import HTMLParser
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,9 @@ from engine import Graph, Report, Trace
 from engine.notebook import cards
 from engine.notebook.cards import card_of
 from engine.text.names import printable
+from engine.trace.trace import RunInfo
 from tests.helpers.graphs.random_graphs import build, graphs, seeded
+from tests.helpers.graphs.sample_report import sample_report
 from tests.helpers.traces.hostile_names import HOSTILE, synthetic_trace
 
 TAGS = {"div", "table", "thead", "tbody", "tr", "th", "td", "details", "summary"}
@@ -73,6 +76,46 @@ def test_notebook_bars_and_table_equal_the_report(graph: Graph) -> None:
             assert printable(tensor.name, 48) in page.texts
             assert f"{tensor.bytes:,}" in page.texts
         assert page.texts.count("lifetime") == 1
+
+
+def test_a_notebook_card_of_a_report_has_every_number_in_its_place() -> None:
+    texts = [text for text in Page.of(card_of(sample_report())).texts if text]
+    assert texts == [
+        "sample",
+        "11 operators, 13.7 million operations a run; strategy first, feasible",
+        *("naive", "23.44 KiB", "every tensor has bytes of its own"),
+        *("dynamic peak", "7.00 KiB", "reference counting"),
+        *("arena", "5.86 KiB", "25.0% of naive"),
+        *("lower bound", "4.69 KiB", "the arena is 25.00% above it"),
+        "outside of the arena: 3.00 MiB weights, 2.50 MiB prepacked; 3.50 MiB resident weights",
+        "peak in tick 17 (conv_3 conv): 2 tensors, 5.72 KiB alive",
+        *("tensor", "operator", "shape", "bytes", "share", "lifetime", "offset"),
+        *("a", "op_1 relu", "2x3", "4,392", "75.0%", "[15, 19)", "128"),
+        *("b", "op_2 add", "scalar", "1,464", "25.0%", "[16, 18)", "4,544"),
+    ]
+
+
+def test_notebook_bars_are_as_long_as_their_bytes() -> None:
+    tags = Page.of(card_of(sample_report())).tags
+    styles = [attributes.get("style", "") for _, attributes in tags]
+    widths = [float(style.removeprefix("width:").partition("%")[0]) for style in styles if style.startswith("width:")]
+    assert widths == [100.0, 29.87, 25.0, 20.0]
+
+
+def test_a_notebook_card_of_a_trace_has_every_number_in_its_place() -> None:
+    sizes: dict[str, Any] = {"weights_bytes": 3 << 20, "prepacked_bytes": 5 << 19, "resident_weights_bytes": 7 << 19}
+    facts = RunInfo(
+        *("net", "static", "", "", "best", "feasible", 64, 6144, 5120, 7168, 4096, 17, "conv_3"), ticks=30_000, **sizes
+    )
+    assert [text for text in Page.of(card_of(Trace(facts, lambda: iter(())))).texts if text] == [
+        "net",
+        "trace of a run in one arena, 30,000 ticks",
+        *("arena", "6.00 KiB"),
+        *("peak", "4.00 KiB", "alive at once, in tick 17 (conv_3)"),
+        *("lower bound", "5.00 KiB"),
+        "outside of the arena: 3.00 MiB weights, 2.50 MiB prepacked; 3.50 MiB resident weights",
+        "30,000 ticks are too many for a picture here; arenaplan view makes a page of them",
+    ]
 
 
 @settings(max_examples=25)

@@ -112,7 +112,7 @@ def test_the_plan_tells_the_bytes_of_weights_that_are_in_memory(name: str, case:
     for batch in (1, 16):
         graph = engine.optimise(NETWORKS[name](batch), level)
         stored = engine.cast_storage(graph, store) if store else graph
-        exe = check_figures(stored, backend=backend, prepack=prepack)
+        exe = check_figures(stored, backend=backend, prepack=prepack, optimise=0)
         assert exe.plan.weights_bytes == sum(e.nbytes for e in stored.constants.entries.values()) > 0
 
 
@@ -127,7 +127,7 @@ def test_bodies_tell_the_bytes_of_their_weights(seed: int, backend: str) -> None
 def test_a_quantised_network_tells_the_bytes_of_its_weights(tmp_path: Path, kind: str) -> None:
     graph = engine.load_onnx(quantised_model(zoo.mobilenet_v2(image=32), tmp_path, kind), mapped=False)
     for level in (0, 3):
-        exe = check_figures(engine.optimise(graph, level), runs=1)
+        exe = check_figures(graph, runs=1, optimise=level)
         assert exe.plan.weights_bytes < 5_000_000  # 3.5 million int8
 
 
@@ -135,7 +135,7 @@ def test_a_weight_that_two_operators_read_counts_once_and_each_of_their_copies()
     graph, weights = Graph(), np.ones((64, 64, 3, 3), np.float32)
     x, w = graph.input("x", (1, 64, 8, 8)), graph.constant(weights)
     graph.output(ops.conv2d(ops.conv2d(x, w, pads=(1, 1, 1, 1)), w, strides=(2, 2)), "y")
-    plan = check_figures(engine.optimise(graph, 3), backend=NUMBA).plan
+    plan = check_figures(graph, backend=NUMBA).plan
     assert plan.weights_bytes == weights.nbytes
     assert 2 * weights.nbytes <= plan.prepacked_bytes < 2 * weights.nbytes + 4096
 
@@ -153,7 +153,7 @@ def test_a_dense_copy_that_lowering_adds_is_prepacked_and_no_weight() -> None:
     x = graph.input("x", (200, 300))
     turned = ops.transpose(graph.constant(np.ascontiguousarray(weights.T)), (1, 0))
     graph.output(ops.concat([x, turned], axis=0), "y")
-    check_figures(graph, backend=NUMPY)
+    check_figures(graph, backend=NUMPY, optimise=0)
 
 
 @pytest.mark.parametrize("name", ["squeezenet", "mobilenet_v2"])
@@ -162,7 +162,7 @@ def test_a_network_from_a_file_takes_the_memory_that_the_plan_tells(tmp_path: Pa
     onnx.save(to_onnx(NETWORKS[name](1)), tmp_path / "model.onnx")
     tracemalloc.start()
     try:
-        exe = engine.compile(engine.optimise(engine.load_onnx(tmp_path / "model.onnx"), 3), backend=NUMBA)
+        exe = engine.compile(engine.load_onnx(tmp_path / "model.onnx"), backend=NUMBA)
         feeds = random_feeds(exe.graph)
         exe.run(feeds)
         gc.collect()
@@ -182,8 +182,8 @@ def test_large_weights_of_a_file_that_kernels_pack_do_not_stay_in_memory(tmp_pat
     x = graph.input("x", (64, 1024))
     graph.output(ops.relu(x @ graph.constant(rng.standard_normal((1024, 2048)).astype(np.float32))), "y")
     onnx.save(to_onnx(graph), tmp_path / "model.onnx")
-    in_memory = engine.make_plan(engine.optimise(graph, 3), backend=NUMBA)
-    from_file = engine.make_plan(engine.optimise(engine.load_onnx(tmp_path / "model.onnx"), 3), backend=NUMBA)
+    in_memory = engine.make_plan(graph, backend=NUMBA)
+    from_file = engine.make_plan(engine.load_onnx(tmp_path / "model.onnx"), backend=NUMBA)
     assert in_memory.weights_bytes == from_file.weights_bytes == 8 << 20
     assert in_memory.resident_weights_bytes == 16 << 20
     assert from_file.resident_weights_bytes == from_file.prepacked_bytes == 8 << 20

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 import engine
 import ops
@@ -125,9 +126,41 @@ def test_a_click_in_the_curves_lists_the_tick_of_that_second(browser: Session, t
         assert page.inner_text("#table-title") == f"Alive in tick {last.tick}"
 
 
+def test_the_header_has_every_figure_under_its_name(browser: Session, tmp_path: Path) -> None:
+    sizes: dict[str, Any] = {"weights_bytes": 3 << 20, "prepacked_bytes": 5 << 19, "resident_weights_bytes": 7 << 19}
+    plan = engine.make_plan(_two_branches()).trace()
+    facts = evolve(plan.facts, arena_bytes=5 << 20, lower_bound=4 << 20, status="feasible", **sizes)
+    shown = f"tick {facts.peak_tick} {facts.peak_operator}"
+    with opened(browser, tmp_path, Trace(facts, lambda: iter(plan))) as page:
+        names, values = (page.locator(f"#figures {tag}").all_inner_texts() for tag in ("dt", "dd"))
+        title = page.inner_text("#model")
+    assert title == facts.model
+    assert {name.lower(): " ".join(value.split()) for name, value in zip(names, values, strict=True)} == {
+        "arena": "5.00 MiB 25.0 % above the bound",
+        "alive at the peak": f"{format_bytes(facts.peak_bytes)} {shown}",
+        "lower bound": "4.00 MiB feasible",
+        "weights": "3.00 MiB 2.50 MiB prepacked",
+        "resident weights": "3.50 MiB not in the arena",
+        "tensors": f"{len(rectangles_of(plan))} {facts.ticks} ticks",
+    }
+
+
+def test_two_plans_are_compared_by_what_they_need(browser: Session, tmp_path: Path) -> None:
+    plan = engine.make_plan(_two_branches()).trace()
+    one, other = (
+        Trace(evolve(plan.facts, arena_bytes=size, strategy=name), lambda: iter(plan))
+        for size, name in ((4 << 20, "first"), (5 << 20, "second"))
+    )
+    with opened(browser, tmp_path, one, other) as page:
+        values = [" ".join(value.split()) for value in page.locator("#figures dd").all_inner_texts()]
+        names = [name.lower() for name in page.locator("#figures dt").all_inner_texts()]
+    assert names == ["a", "b", "b needs more"]
+    assert values == ["4.00 MiB first", "5.00 MiB second", "1.00 MiB 25.0 %"]
+
+
 def test_the_table_of_a_parallel_run_lists_what_the_header_counts(browser: Session, tmp_path: Path) -> None:
     """A tensor of another thread is alive at the peak, but not in its tick: ticks run one after the other."""
-    trace = engine.make_plan(_two_branches(), parallel="exact").trace(threads=2)
+    trace = engine.make_plan(_two_branches(), parallel="exact", optimise=0).trace(threads=2)
     of, peak, tick = rectangles_of(trace), trace.facts.peak_bytes, trace.facts.peak_tick
     in_tick = of.size[(of.begin <= tick) & (tick < of.end)].sum()
     assert in_tick < of.size[of.at_peak].sum() == peak
