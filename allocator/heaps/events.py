@@ -7,7 +7,7 @@ from attrs import define, field, frozen
 
 from allocator.derive.chunks import Chunks
 from allocator.errors import ProblemError
-from allocator.problem import Column, Problem, column, follow_overwrites
+from allocator.problem import Column, column, follow_overwrites
 
 ALLOC, FREE = 1, -1
 """Signs of an event."""
@@ -68,14 +68,6 @@ def of_chunks(chunks: Chunks) -> Events:
     events = of_lifetimes(chunks.begin, end, chunks.size)
     own = root[events.id] == events.id
     return Events(events.tick[own], events.id[own], events.sign[own], chunks.size)
-
-
-def of_problem(problem: Problem) -> Events:
-    """Returns the events of a problem. Alignments, pinned offsets and overwrites are not asked for.
-
-    What overwrites another has bytes of its own here.
-    """
-    return of_lifetimes(problem.begin, problem.end, problem.size)
 
 
 @define(eq=False)

@@ -35,7 +35,12 @@ class OracleComparison:
 
     def to_json(self) -> dict[str, Any]:
         """Returns the keys that `compare --oracle` adds."""
-        return {"oracle": self.oracle, "oracle_difference": self.difference, "oracle_tolerance": self.tolerance}
+        return {
+            "oracle": self.oracle,
+            "oracle_difference": self.difference,
+            "oracle_tolerance": self.tolerance,
+            "oracle_mismatch": self.mismatch,
+        }
 
     def text(self) -> str:
         """Returns a line."""

@@ -12,7 +12,7 @@ from attrs import evolve, frozen
 from allocator.bounds import peak_tick
 from allocator.breadths import breadths
 from allocator.derive.chunks import Chunks, derive, to_problem
-from allocator.problem import Problem
+from allocator.problem import DEFAULT_ALIGNMENT, Problem
 from engine.lower.calls import Lowered, NestRefusal, NotNested, arena_ids
 from engine.lower.steps import to_program
 from engine.nesting.hole_filling import fill_holes
@@ -41,8 +41,10 @@ def measure(lowered: Lowered, overwrite: bool, reuse: bool) -> MeasuredNesting:
     return MeasuredNesting(lowered, chunks, problem, int(breadths(problem).value.max(initial=0)))
 
 
-def nested_and_plain(lowered: Lowered, overwrite: bool, reuse: bool) -> tuple[Lowered, ...]:
+def nested_and_plain(lowered: Lowered, overwrite: bool, reuse: bool, alignment: int) -> tuple[Lowered, ...]:
     """Returns the calls with values nested, where that may save bytes, and the calls as they are.
+
+    Values in holes of others are aligned to `alignment` bytes as chunks are, and never to less than the default.
 
     Nesting that would need more bytes is left out; of two nestings that need as many bytes, the one that nests more is
     taken. `not_nested` of each says why the other operators with input places were not nested.
@@ -50,7 +52,7 @@ def nested_and_plain(lowered: Lowered, overwrite: bool, reuse: bool) -> tuple[Lo
     nesting = find_sub_buffers(lowered, lambda _: True, overwrite)
     if not nesting.joins:
         return (_with_reasons(lowered, nesting.refusals),)
-    best = _best(lowered, nesting, overwrite, reuse)
+    best = _best(lowered, nesting, overwrite, reuse, max(alignment, DEFAULT_ALIGNMENT))
     joined = dict.fromkeys(nesting.joins, NestRefusal.BREADTH)
     if best is lowered:
         return (_with_reasons(lowered, {**nesting.refusals, **joined}),)
@@ -67,7 +69,7 @@ def _with_reasons(lowered: Lowered, refusals: Mapping[int, NestRefusal]) -> Lowe
     return evolve(lowered, not_nested=reasons) if reasons else lowered
 
 
-def _best(lowered: Lowered, nesting: Nesting, overwrite: bool, reuse: bool) -> Lowered:
+def _best(lowered: Lowered, nesting: Nesting, overwrite: bool, reuse: bool, alignment: int) -> Lowered:
     """Returns the graph with the nesting of fewest bytes alive at once; the same object where none saves any."""
     plain = measure(lowered, overwrite, reuse)
     best, refused = plain, set[int]()
@@ -77,7 +79,7 @@ def _best(lowered: Lowered, nesting: Nesting, overwrite: bool, reuse: bool) -> L
             best = candidate
         waste = _waste(candidate, nesting)
         if candidate.breadth - sum(waste.values()) < best.breadth:
-            filled = fill_holes(nesting, candidate.lowered, candidate.chunks, candidate.problem)
+            filled = fill_holes(nesting, candidate.lowered, candidate.chunks, candidate.problem, alignment)
             best = min(best, measure(join(lowered, filled), overwrite, reuse), key=lambda m: m.breadth)
         if not waste:
             break

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from attrs import define, evolve, field, frozen
 
 from allocator.derive.chunks import Chunks
-from allocator.problem import DEFAULT_ALIGNMENT, Problem
+from allocator.problem import Problem, align_up
 from engine.lower.calls import Lowered, Role, Value, arena_ids
 from engine.nesting.search import Nesting, SubBuffer
 from ops.tensor.layout import Layout
@@ -50,12 +50,12 @@ class Block:
     end: int
 
 
-def fill_holes(nesting: Nesting, joined: Lowered, chunks: Chunks, problem: Problem) -> Nesting:
-    """Returns the nesting with blocks placed in its holes.
+def fill_holes(nesting: Nesting, joined: Lowered, chunks: Chunks, problem: Problem, alignment: int) -> Nesting:
+    """Returns the nesting with blocks placed in its holes, each at a multiple of `alignment` bytes.
 
     `joined` is the graph with the nesting applied; `chunks` and `problem` are derived from `joined`.
     """
-    filling = _HoleFilling(joined, chunks, arena_ids(joined), dict(nesting.sub_buffers))
+    filling = _HoleFilling(joined, chunks, arena_ids(joined), dict(nesting.sub_buffers), alignment)
     for host in sorted(nesting.roots, key=lambda root: -joined.values[root].spec.nbytes):
         filling.add_host(host)
     for block in sorted(_blocks(filling, problem), key=lambda b: (-b.size, b.begin))[:MOST_BLOCKS]:
@@ -73,6 +73,7 @@ class _HoleFilling:
     chunks: Chunks
     ids: Mapping[int, int]
     sub_buffers: dict[int, SubBuffer]
+    alignment: int
     occupied: dict[int, list[Occupied]] = field(factory=dict)
 
     def chunk(self, value: int) -> int:
@@ -96,7 +97,7 @@ class _HoleFilling:
             inside = self.chunks.begin[chunk] <= block.begin and block.end <= self.chunks.end[chunk]
             if not inside or any(value == host for value, _ in block.values):
                 continue
-            free = _lowest_place(block, occupied, self.joined.values[host].spec.nbytes)
+            free = _lowest_place(block, occupied, self.joined.values[host].spec.nbytes, self.alignment)
             if free.high:
                 occupied.append(free)
                 for value, at in block.values:
@@ -113,10 +114,10 @@ class _HoleFilling:
         return buffer
 
 
-def _lowest_place(block: Block, occupied: list[Occupied], nbytes: int) -> Occupied:
+def _lowest_place(block: Block, occupied: list[Occupied], nbytes: int, alignment: int) -> Occupied:
     """Returns the lowest place that is free during the lifetime of a block; one of no bytes where there is none."""
     rivals = [o for o in occupied if o.begin < block.end and block.begin < o.end]
-    for low in sorted({0, *(-(-o.high // DEFAULT_ALIGNMENT) * DEFAULT_ALIGNMENT for o in rivals)}):
+    for low in sorted({0, *(align_up(o.high, alignment) for o in rivals)}):
         place = Occupied(low, low + block.size, block.begin, block.end)
         if place.high <= nbytes and not any(map(place.overlaps, rivals)):
             return place

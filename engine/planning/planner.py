@@ -99,7 +99,7 @@ def nestings(plain: Lowered, options: Options) -> tuple[Lowered, ...]:
     if not _is_nesting(options):
         return (plain,)
     with Activity("nesting"):
-        return nested_and_plain(plain, options.overwrite, options.reuse)
+        return nested_and_plain(plain, options.overwrite, options.reuse, options.alignment)
 
 
 def plan_lowered(

@@ -15,7 +15,7 @@ from allocator.errors import OutOfMemoryError, ProblemError, UnknownHeapError
 from allocator.heaps import HEAPS, simulate
 from allocator.heaps.bfc import BFC_ONNXRUNTIME, BFC_TENSORFLOW, Bfc, Extension
 from allocator.heaps.buddy import Buddy
-from allocator.heaps.events import ALLOC, FREE, EventLog, Events, of_chunks, of_lifetimes, of_problem
+from allocator.heaps.events import ALLOC, FREE, EventLog, Events, of_chunks, of_lifetimes
 from allocator.heaps.growing import BEST_FIT, FIRST_FIT, Growing
 from allocator.heaps.pytorch import PyTorch
 from allocator.heaps.simulated import NEVER, NOWHERE, Heap, Simulated
@@ -208,8 +208,8 @@ def fails_as(heap: Heap, model: Model, events: Events, capacity: int) -> None:
 
 @given(problems(overwrites=True))
 @settings(max_examples=40)
-def test_events_of_a_problem_free_before_they_allocate(problem: Problem) -> None:
-    events = of_problem(problem)
+def test_events_of_lifetimes_free_before_they_allocate(problem: Problem) -> None:
+    events = of_lifetimes(problem.begin, problem.end, problem.size)
     rows = list(zip(events.tick.tolist(), events.sign.tolist(), events.id.tolist(), strict=True))
     wanted = [(int(e), FREE, i) for i, e in enumerate(problem.end)]
     wanted += [(int(b), ALLOC, i) for i, b in enumerate(problem.begin)]

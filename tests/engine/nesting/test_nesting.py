@@ -4,11 +4,13 @@ from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import engine
 import ops
+from allocator.problem import DEFAULT_ALIGNMENT
 from engine import Graph, Var
 from engine.executor.poison import GUARD, PoisonExecutor
 from engine.executor.static import StaticExecutor, new_arena
@@ -93,7 +95,7 @@ def test_nesting_all_candidates_runs_the_same(graph: Graph, in_place: bool, with
     nested = join(lowered, nesting)
     if with_filled_holes:
         candidate = measure(nested, in_place, reuse=True)
-        nested = join(lowered, fill_holes(nesting, nested, candidate.chunks, candidate.problem))
+        nested = join(lowered, fill_holes(nesting, nested, candidate.chunks, candidate.problem, DEFAULT_ALIGNMENT))
     feeds = random_feeds(graph)
     for padding in (0, GUARD):
         plan = plan_lowered(nested, Options(padding=padding))
@@ -166,18 +168,36 @@ def test_an_inception_block_needs_its_output_once() -> None:
     check_every_mode(graph)
 
 
-def test_short_lived_values_fill_holes_of_a_skip_concatenation() -> None:
-    """A U-Net of one level: the skip is computed at the beginning, what stands beside it at the end."""
+def skip_concatenation(height: int, width: int) -> Graph:
+    """Returns a U-Net of one level: the skip is computed at the beginning, what stands beside it at the end."""
     graph = Graph("skip")
-    x = graph.input("x", (1, 4, 8, 8))
+    x = graph.input("x", (1, 4, height, width))
     skip = ops.tanh(x)
     deep = ops.abs(ops.tile(ops.neg(skip), (1, 2, 1, 1)))
     up = ops.reduce_sum(ops.tile(ops.abs(deep), (1, 2, 1, 1)), axes=(1,), keepdims=True)
-    graph.output(ops.concat([skip, ops.expand(up, (1, 16, 8, 8)) * np.ones((1, 16, 1, 1), np.float32)], axis=1), "y")
+    up = ops.expand(up, (1, 16, height, width)) * np.ones((1, 16, 1, 1), np.float32)
+    graph.output(ops.concat([skip, up], axis=1), "y")
+    return graph
+
+
+IN_HOLES = frozenset({"tile_0", "abs_0", "tile_1", "abs_1"})
+"""The values of `skip_concatenation` that no operator asks to be nested."""
+
+
+def test_short_lived_values_fill_holes_of_a_skip_concatenation() -> None:
+    graph = skip_concatenation(8, 8)
     plan, plain = plan_graph(graph, Options()), plan_graph(graph, Options(nest=False))
-    hosted = [v.name for v in plan.lowered.values if v.is_view and v.name in {"tile_0", "abs_0", "tile_1", "abs_1"}]
+    hosted = [v.name for v in plan.lowered.values if v.is_view and v.name in IN_HOLES]
     assert hosted and plan.arena_bytes < plain.arena_bytes
     check_every_mode(graph)
+
+
+@pytest.mark.parametrize("alignment", [64, 256, 4096])
+def test_values_in_holes_are_aligned_as_chunks_are(alignment: int) -> None:
+    plan = plan_graph(skip_concatenation(16, 17), Options(alignment=alignment))
+    values = zip(plan.lowered.values, plan.places, strict=True)
+    offsets = [place.layout.offset for value, place in values if value.is_view and value.name in IN_HOLES]
+    assert offsets and all(offset % alignment == 0 for offset in offsets)
 
 
 def test_a_residual_addition_writes_into_what_dies() -> None:

@@ -47,7 +47,9 @@ def test_outputs_of_another_shape_do_not_agree_with_those_of_an_oracle() -> None
     ours, theirs = {"x": np.ones(3), "y": np.ones((2, 3))}, {"x": np.ones(3), "y": np.ones((1, 3))}
     comparison = compare_with_oracle(ours, theirs, "onnxruntime", 1.0)
     assert not comparison.outputs_agree
-    assert "output 'y' is float64[2,3] here and float64[1,3] there" in comparison.text()
+    sentence = "output 'y' is float64[2,3] here and float64[1,3] there"
+    assert sentence in comparison.text() and comparison.to_json()["oracle_mismatch"] == sentence
+    assert not compare_with_oracle(ours, ours, "onnxruntime", 1.0).to_json()["oracle_mismatch"]
 
 
 @pytest.mark.parametrize(("change", "agrees"), [(0.0, True), (0.5e-3, True), (2e-3, False), (np.nan, False)])
