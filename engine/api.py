@@ -18,10 +18,9 @@ from engine.explain.alternatives import AlternativeSearch
 from engine.graph.deferred import sources
 from engine.graph.graph import Graph
 from engine.graph.mapped import check_files
-from engine.passes.automatic import optimised
+from engine.passes.automatic import optimised, plan_optimised
 from engine.planning.options import Options
 from engine.planning.placed import PlacedPlan
-from engine.planning.planner import plan_graph
 from engine.remat.planning import plan_recomputed
 from engine.report.report import Report, check_budget
 from engine.saved.embedded import EmbeddedPlan
@@ -315,26 +314,27 @@ def make_plan(
         names = ", ".join(graph.symbols) or "sizes that data decide"
         raise GraphError(f"graph {graph.name!r} has no plan before lengths are given for: {names}; see engine.bind")
     plan_options = Options(**options, threads=_threads_each(threads, options))
-    budget_bytes, prepared = parse_budget(budget), optimised(graph, plan_options)
+    budget_bytes = parse_budget(budget)
 
     def make() -> PlacedPlan:
-        return _within(prepared.graph, plan_options, budget_bytes, recompute)
+        return _within(graph, plan_options, budget_bytes, recompute)
 
     with Activity("planning", graph.name):
         if embedded is None:
             plan = make()
         else:
+            prepared = optimised(graph, plan_options, getattr(embedded, "left_out", ()))
             plan = followed_or(prepared.graph, embedded, plan_options, budget_bytes, make, recompute=recompute)
-    plan = evolve(plan, optimisation=prepared.done)
-    return execution_plan(plan, AlternativeSearch(graph, prepared.graph, plan_options))
+            plan = evolve(plan, optimisation=prepared.done) if plan.is_followed else plan
+    return execution_plan(plan, AlternativeSearch(graph, plan.graph, plan_options))
 
 
 def _within(graph: Graph, options: Options, budget: int, recompute: bool) -> PlacedPlan:
-    plan = plan_graph(graph, options, budget)
+    plan = plan_optimised(graph, options, budget)
     if recompute and plan.arena_bytes > plan.plan.capacity:
-        least = plan_recomputed(graph, options, plan.plan.capacity, plan)
+        least = plan_recomputed(plan.graph, options, plan.plan.capacity, plan)
         if least.arena_bytes <= least.plan.capacity:
-            return evolve(least, options=options)
+            return evolve(least, options=options, optimisation=plan.optimisation)
         check_budget(plan, least=[least] if least is not plan else [])
     check_budget(plan)
     return plan

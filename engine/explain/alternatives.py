@@ -141,7 +141,7 @@ def _strategy(search: AlternativeSearch, plan: PlacedPlan) -> Iterator[Alternati
 def _passes(search: AlternativeSearch, plan: PlacedPlan) -> Iterator[Alternative]:
     """Plans the graph after the passes of the other levels, where that is another graph."""
     planned = {search.graph.text()}
-    for level in (level for level in LEVELS if level != search.options.level):
+    for level in LEVELS:
         after = optimise(search.as_given, level)
         if after.text() not in planned:
             planned.add(after.text())

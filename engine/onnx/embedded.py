@@ -43,6 +43,8 @@ def texts_of(plan: EmbeddedPlan) -> dict[str, str]:
         "again": _json([{"sequence": names, "plain_bytes": plain} for names, plain in plan.again]),
         "offsets": _json(plan.offsets),
     }
+    if plan.left_out:
+        texts["left_out"] = _json(plan.left_out)
     return {PREFIX + key: text for key, text in texts.items()}
 
 
@@ -68,6 +70,7 @@ def plan_of(texts: Mapping[str, str], source: str, required: bool) -> EmbeddedPl
         order=order,
         again=again,
         offsets=read.pairs("offsets", read.json("offsets"), read.integer),
+        left_out=read.left_out("left_out"),
         source=source,
         required=required,
     )
@@ -121,6 +124,10 @@ class _Reader:
         if not isinstance(stored, dict) or not stored.keys() <= set(FILE_KEYS.values()):
             raise self.fault(key, f"is no object of {', '.join(FILE_KEYS.values())}")
         return tuple((n, _as_tuple(stored.get(k, getattr(DEFAULTS, n)))) for n, k in FILE_KEYS.items())
+
+    def left_out(self, key: str) -> tuple[str, ...]:
+        """Returns the groups of passes that did not run; the text is only there where there are some."""
+        return self.strings(key, self.json(key)) if PREFIX + key in self.texts else ()
 
     def strategy(self, key: str) -> str:
         strategy = self.text(key)

@@ -1,16 +1,26 @@
-"""From a graph as it was given to the graph that is planned: the passes that an option asks for."""
+"""From a graph as it was given to the plan of the graph that passes leave: which passes run, and what they did.
+
+With the option `optimise="auto"`, a group of passes that makes the arena larger is left out. Lower bounds say where
+that can be: where the arena after all passes is no larger than the lower bound without passes, nothing else is planned.
+"""
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
+from operator import itemgetter
 
 from attrs import evolve, frozen
 
 from allocator.problem import NO_CAPACITY
 from allocator.progress import Activity
 from engine.graph.graph import Graph
-from engine.passes.pipeline import applied_passes
-from engine.planning.options import Options
+from engine.passes.pipeline import CHOICES, FAST, GROUPS, applied_passes
+from engine.planning.options import AUTO, Options
 from engine.planning.placed import Optimisation, PlacedPlan
-from engine.planning.planner import plan_graph
+from engine.planning.planner import least_bytes, lower_graph, plan_graph
+
+LEAST_SHARE = 50
+"""Passes that make runs fast may make the arena larger by 1/50 of what it is without passes: memory is traded for time.
+"""
 
 
 @frozen(eq=False)
@@ -21,19 +31,89 @@ class Optimised:
     done: tuple[Optimisation, ...] = ()
 
 
-def optimised(graph: Graph, options: Options) -> Optimised:
-    """Returns the graph after the passes of the option `optimise`."""
+def optimised(graph: Graph, options: Options, left_out: Sequence[str] = ()) -> Optimised:
+    """Returns the graph after the passes of the option `optimise`.
+
+    `left_out` has names of groups of passes that do not run.
+    """
     if not options.level:
         return Optimised(graph)
     count, after, changes = len(graph.operators), graph, Counter[str]()
     with Activity("optimising", graph.name):
-        for applied in applied_passes(graph, options.level):
+        for applied in applied_passes(graph, options.level, left_out=left_out):
             after = applied.after
             changes[applied.by] += len(after.operators) - len(applied.before.operators)
-    return Optimised(after, (Optimisation(options.level, count, len(after.operators), tuple(changes.items())),))
+    done = Optimisation(options.level, count, len(after.operators), tuple(changes.items()), tuple(left_out))
+    return Optimised(after, (done,))
 
 
 def plan_optimised(graph: Graph, options: Options, budget: int = NO_CAPACITY) -> PlacedPlan:
-    """Returns the plan of a graph after the passes of the option `optimise`; see `plan_graph`."""
-    prepared = optimised(graph, options)
-    return evolve(plan_graph(prepared.graph, options, budget), optimisation=prepared.done)
+    """Returns the plan of a graph after the passes of the option `optimise`; the plan says what they did.
+
+    Where the level is for the planner to choose, the arena is no larger than without passes, but for what little groups
+    cost that make runs fast. `budget` is that of `plan_graph`.
+    """
+
+    search = _Search(graph, options, budget)
+    trial = search.trial()
+    is_choice = options.optimise == AUTO and trial.prepared.graph is not graph
+    if is_choice and trial.plan.arena_bytes > search.bound(graph):
+        trial = search.no_larger(trial)
+    return evolve(trial.plan, optimisation=trial.prepared.done)
+
+
+@frozen(eq=False)
+class _Trial:
+    """A graph after some passes, and its plan."""
+
+    prepared: Optimised
+    plan: PlacedPlan
+
+
+@frozen(eq=False)
+class _Search:
+    """A search for the groups of passes that are left out."""
+
+    graph: Graph
+    options: Options
+    budget: int
+
+    def trial(self, left_out: Sequence[str] = ()) -> _Trial:
+        return self.planned(optimised(self.graph, self.options, left_out))
+
+    def planned(self, prepared: Optimised) -> _Trial:
+        return _Trial(prepared, plan_graph(prepared.graph, self.options, self.budget))
+
+    def bound(self, graph: Graph) -> int:
+        return least_bytes(lower_graph(graph, self.options), self.options)
+
+    def no_larger(self, whole: _Trial) -> _Trial:
+        """Returns a trial whose arena is no larger than that of the graph as given, without some groups of passes.
+
+        Groups of FAST are left out last, and stay where what remains is little.
+        """
+        plain = plan_graph(self.graph, self.options, self.budget).arena_bytes
+        best = self._without(whole, plain, [group for group in CHOICES if group not in FAST])
+        if (best.plan.arena_bytes - plain) * LEAST_SHARE > plain:
+            best = self._without(best, plain, CHOICES)
+        excess = best.plan.arena_bytes - plain
+        if excess * LEAST_SHARE > plain:
+            return self.trial(CHOICES)
+        (done,) = best.prepared.done
+        return evolve(best, prepared=evolve(best.prepared, done=(evolve(done, cost=max(excess, 0)),)))
+
+    def _without(self, best: _Trial, aim: int, groups: Iterable[str]) -> _Trial:
+        """Leaves out one more of the groups as long as the arena shrinks and is larger than `aim` bytes."""
+        while best.plan.arena_bytes > aim:
+            (done,), before = best.prepared.done, best
+            changed = {name for name, _ in done.changes}
+            names = {group: {group, *(each.name for each in GROUPS.get(group, ()))} for group in groups}
+            effective = [group for group in groups if group not in done.left_out and names[group] & changed]
+            candidates = [optimised(self.graph, self.options, (*done.left_out, group)) for group in effective]
+            bounds = [self.bound(each.graph) for each in candidates]
+            for bound, candidate in sorted(zip(bounds, candidates, strict=True), key=itemgetter(0)):
+                if bound < best.plan.arena_bytes:
+                    best = min(best, self.planned(candidate), key=lambda trial: trial.plan.arena_bytes)
+            if best is before:
+                break
+        return best

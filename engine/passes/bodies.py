@@ -9,13 +9,16 @@ from engine.graph.graph import Graph
 from engine.passes.base import Pass
 from engine.passes.edit import Edit
 
+BODIES = "bodies"
+"""The name of the pass, and of its group."""
+
 
 @frozen(eq=False)
 class BodiesPass(Pass):
     """The pass that puts what `optimise` makes of each body in its place; a body keeps its inputs and outputs."""
 
     optimise: Callable[[Graph], Graph]
-    name: str = "bodies"
+    name: str = BODIES
 
     def apply(self, edit: Edit) -> None:
         """Replaces the bodies that change."""

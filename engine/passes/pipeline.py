@@ -1,14 +1,15 @@
 """The pipeline of all passes: phases by level of optimisation, each run until no pass changes anything."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, repeat
+from types import MappingProxyType
 
 from attrs import frozen
 
 from engine.graph.graph import Graph
 from engine.passes.base import MOST_ROUNDS, Pass
-from engine.passes.bodies import BodiesPass
+from engine.passes.bodies import BODIES, BodiesPass
 from engine.passes.cleanup.common import COMMON
 from engine.passes.cleanup.constants import CONSTANTS
 from engine.passes.cleanup.redundant import DEAD_CODE, MOVEMENT, NEUTRAL, NO_OPS
@@ -45,21 +46,47 @@ SPLITTING: tuple[Pass, ...] = (SPLIT_CONVS,)
 """Sums in place of concatenations; behind fusion, when convolutions have their additions and activations."""
 
 
+GROUPS: Mapping[str, tuple[Pass, ...]] = MappingProxyType(
+    {
+        "quantised operators": QUANTISATION,
+        "clean-up": CLEANUP,
+        "formulas and folding": (*RECOGNITION, *FOLDING),
+        "channels last": LAYOUT,
+        "fusion": FUSION,
+        "convolutions in parts": SPLITTING,
+    }
+)
+"""The groups of passes by name: what may be left out where the arena would grow."""
+CHOICES = (BODIES, *GROUPS)
+"""The names of all groups; that of bodies of control flow has the passes of all others."""
+FAST = ("quantised operators", "channels last", "fusion")
+"""The groups that runs owe most of their speed to."""
+
+
 @frozen
 class Phase:
-    """Passes that run one after the other until none of them changes anything, from a level of optimisation on."""
+    """Groups of passes that run one after the other until nothing changes any more, from a level of optimisation on.
+
+    The clean-up behind the first group is for what that one leaves.
+    """
 
     level: int
-    passes: tuple[Pass, ...]
+    groups: tuple[str, ...]
+
+    def passes(self, left_out: Collection[str]) -> tuple[Pass, ...]:
+        """Returns the passes of the groups that are not left out; none where the first group is."""
+        if self.groups[0] in left_out:
+            return ()
+        return tuple(each for group in self.groups if group not in left_out for each in GROUPS[group])
 
 
 PHASES = (
-    Phase(2, QUANTISATION),
-    Phase(1, CLEANUP),
-    Phase(2, (*RECOGNITION, *FOLDING, *CLEANUP)),
-    Phase(3, (*LAYOUT, *CLEANUP)),
-    Phase(2, (*FUSION, *CLEANUP)),
-    Phase(3, (*SPLITTING, *CLEANUP)),
+    Phase(2, ("quantised operators",)),
+    Phase(1, ("clean-up",)),
+    Phase(2, ("formulas and folding", "clean-up")),
+    Phase(3, ("channels last", "clean-up")),
+    Phase(2, ("fusion", "clean-up")),
+    Phase(3, ("convolutions in parts", "clean-up")),
 )
 
 
@@ -86,21 +113,25 @@ def optimise(graph: Graph, level: int = HIGHEST_LEVEL) -> Graph:
     return graph
 
 
-def applied_passes(graph: Graph, level: int = HIGHEST_LEVEL) -> Iterator[Applied]:
-    """Yields the passes of `optimise` that change something, one after the other; each result has been verified."""
+def applied_passes(graph: Graph, level: int = HIGHEST_LEVEL, *, left_out: Collection[str] = ()) -> Iterator[Applied]:
+    """Yields the passes of `optimise` that change something, one after the other; each result has been verified.
+
+    `left_out` has names of groups of passes that do not run.
+    """
     if not isinstance(graph, Graph):
         raise GraphError(f"{graph!r} is no graph")
     check_level(level)
-    bodies = BodiesPass(partial(optimise, level=level))
-    for phase in (Phase(1, (bodies,)), *PHASES):
-        if phase.level <= level:
-            for applied in until_unchanged(graph, phase.passes):
-                graph = applied.after
-                yield applied
+    bodies = () if BODIES in left_out or not level else (BodiesPass(partial(optimise, level=level)),)
+    for passes in (bodies, *(phase.passes(left_out) for phase in PHASES if phase.level <= level)):
+        for applied in until_unchanged(graph, passes):
+            graph = applied.after
+            yield applied
 
 
 def until_unchanged(graph: Graph, passes: Sequence[Pass]) -> Iterator[Applied]:
     """Yields the passes that change something, running them in rounds until none of them does."""
+    if not passes:
+        return
     edit, unchanged = Edit(graph), 0
     for each in chain.from_iterable(repeat(passes, MOST_ROUNDS)):
         each.apply_to(edit)

@@ -13,7 +13,7 @@ from engine.lower.order import Ordering
 from engine.lower.schedule import Schedule
 from engine.planning.options import DEFAULTS, Options
 from engine.planning.weights import weight_memory
-from engine.text.units import agreed
+from engine.text.units import agreed, format_bytes
 from ops.schema.weight_memory import WeightMemory
 from ops.tensor.layout import Layout
 
@@ -37,13 +37,16 @@ class Optimisation:
     """The passes that ran over a graph before it was planned.
 
     `before` and `after` are numbers of operators. `changes` has each pass that changed something, by its name, with the
-    number of operators that it added; below 0 where it took some away.
+    number of operators that it added; below 0 where it took some away. `left_out` names the groups of passes that did
+    not run, as the arena would be larger; `cost` is what the others make it larger by, in bytes.
     """
 
     level: int
     before: int
     after: int
     changes: tuple[tuple[str, int], ...]
+    left_out: tuple[str, ...] = ()
+    cost: int = 0
 
     @property
     def text(self) -> str:
@@ -53,7 +56,10 @@ class Optimisation:
         if len(largest) > MOST_NAMED:
             done += f" and {len(largest) - MOST_NAMED} more"
         count = f"{self.before} -> {self.after} operators" if self.before != self.after else "as many operators"
-        return f"optimised at level {self.level}: {count}{f' ({done})' if done else ', nothing to change'}"
+        text = f"optimised at level {self.level}: {count}{f' ({done})' if done else ', nothing to change'}"
+        if self.left_out:
+            text += f"; left out, as the arena would be larger: {', '.join(self.left_out)}"
+        return f"{text}; the arena is {format_bytes(self.cost)} larger for speed" if self.cost else text
 
 
 @frozen
@@ -136,6 +142,11 @@ class PlacedPlan:
     def resident_weights_bytes(self) -> int:
         """Bytes that stay in memory for weights: those that are kept, and prepacked copies."""
         return self.weight_memory.resident_weights_bytes
+
+    @property
+    def graph(self) -> Graph:
+        """The graph after passes, in which every operator runs once."""
+        return next((again.before for again in self.recomputed), self.lowered.graph)
 
     def owners(self, chunks: Chunks) -> dict[int, Value]:
         """Returns the value that each chunk was made for; `chunks` may be other chunks of the same values."""

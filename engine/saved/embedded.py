@@ -18,6 +18,7 @@ FILE_KEYS = {name: about(name).file_key or name for name in SHAPING}
 class EmbeddedPlan:
     """A saved plan. `options` are those of `SHAPING`; `order` has the ticks of calls that are not in the given order.
 
+    `left_out` has the groups of passes that did not run, of those that the option `optimise` asks for.
     Where operators run again, `again` has the names of all that runs, and the arena bytes without that (see
     `engine.planning.placed`). Row i of `offsets` has the name of the value of chunk i, and its first byte. `memory`
     is the digest of the problem. `source` says where the plan was read. If `required`, no other plan is made in its
@@ -33,6 +34,7 @@ class EmbeddedPlan:
     order: tuple[int, ...]
     again: tuple[tuple[tuple[str, ...], int], ...]
     offsets: tuple[tuple[str, int], ...]
+    left_out: tuple[str, ...] = ()
     source: str = "the plan"
     required: bool = False
 
@@ -49,6 +51,7 @@ def embedded_plan(plan: PlacedPlan, order: tuple[int, ...]) -> EmbeddedPlan:
         strategy=plan.plan.strategy,
         order=order,
         again=tuple((again.sequence, again.plain_bytes) for again in plan.recomputed),
+        left_out=tuple(name for done in plan.optimisation for name in done.left_out),
         offsets=tuple((owners[chunk].name, offset) for chunk, offset in enumerate(plan.plan.offset.tolist())),
     )
 

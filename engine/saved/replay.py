@@ -34,10 +34,9 @@ ANEW = "made anew"
 
 def embed(plan: PlacedPlan) -> EmbeddedPlan:
     """Returns the plan as data, which have been replayed as a test. Raises OtherPlanError where that fails."""
-    graph = next((again.before for again in plan.recomputed), plan.lowered.graph)
-    order = () if plan.recomputed else _order_in(lower_graph(graph, plan.options), plan.lowered)
+    order = () if plan.recomputed else _order_in(lower_graph(plan.graph, plan.options), plan.lowered)
     saved = embedded_plan(plan, order)
-    follow(graph, saved, plan.options)
+    follow(plan.graph, saved, plan.options)
     return saved
 
 
