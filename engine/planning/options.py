@@ -31,7 +31,7 @@ LEVELS = (0, 1, 2, 3)
 """The levels of optimisation: how many of the passes over a graph run before it is planned."""
 HIGHEST_LEVEL = LEVELS[-1]
 AUTO = "auto"
-"""The highest level of optimisation."""
+"""The highest level of optimisation, without groups of passes that make the arena larger."""
 _ABOUT = "about"
 CALLS, SEARCH, LIMITS, AT_ONCE = "calls", "search", "limits", "at once"
 """Groups of flags: which calls and chunks there are, the search for addresses, when it ends, and parallel runs."""
@@ -80,7 +80,8 @@ class Options:
     `strategy` is one of `allocator.solvers.STRATEGIES`, or "best". `alignment` (a power of two) and `padding` are in
     bytes. `seed` is that of everything random. A search ends after `timeout` (seconds, or a text such as "10s") and
     after `nodes` steps; where neither is given, after as many steps as the strategy likes.
-    `optimise` is the level of optimisation (`engine.passes.pipeline.optimise`), from 0 to 3, or "auto": the highest.
+    `optimise` is the level of optimisation (`engine.passes.pipeline.optimise`), from 0 to 3, or "auto":
+    the highest, but groups of passes that make the arena larger are left out (`engine.passes.automatic`).
     `views`, `overwrite` and `reuse` switch the three ways of saving memory; what is switched off runs through the same
     code. `prepack=False` lets kernels read constants as they are: no packed copies beside them, but slower kernels.
     `caller_buffers` names the inputs and outputs that live in arrays of the caller.
@@ -145,7 +146,8 @@ class Options:
         converter=as_level,
         metadata=_about(
             "passes over the graph before it is planned: 0 none, 1 those that leave every formula as it is, 2 also "
-            f"those that fuse and may change last bits, 3 also channels last around convolutions (default {AUTO}: 3)",
+            f"those that fuse and may change last bits, 3 also channels last around convolutions (default {AUTO}: 3, "
+            "but for what makes the arena larger)",
             metavar="LEVEL",
             choices=(AUTO, *map(str, LEVELS)),
             decides_problem=True,

@@ -9,10 +9,16 @@ import pytest
 import engine
 import ops
 from engine import Graph, zoo
+from engine.onnx.embedded import plan_of, texts_of
+from engine.passes import automatic
 from engine.planning.options import AUTO, DEFAULTS, HIGHEST_LEVEL, LEVELS, Options
+from engine.planning.placed import PlacedPlan
+from engine.planning.planner import plan_graph
+from engine.saved.replay import embed
 from engine.text.errors import OptionError
 from ops.tensor.spec import Array
 from tests.helpers.cli.cli_checks import Capture, data
+from tests.helpers.graphs.growing_networks import audio_encoder, quantised_encoder, random_convolutions
 from tests.helpers.graphs.staged_graphs import staged_graph
 from tests.helpers.graphs.unplanned_run import random_feeds
 from tests.helpers.onnx.small_models import model, node, value
@@ -134,3 +140,61 @@ def test_a_plan_in_a_file_is_one_of_its_level(tmp_path: Path, capsys: Capture) -
     assert data(["plan", planned, "--optimise", "2"], capsys)["origin"] == (
         f"made anew: the plan in {planned} was made with optimise='auto', not 2"
     )
+
+
+GROWING = {"channels last": audio_encoder, "fusion": quantised_encoder}
+
+
+@pytest.mark.parametrize("group", GROWING)
+def test_a_group_of_passes_that_makes_the_arena_larger_is_left_out(group: str) -> None:
+    graph = GROWING[group]()
+    plain, whole = (engine.make_plan(graph, optimise=level) for level in (0, 3))
+    plan = engine.make_plan(graph)
+    assert plan.arena_bytes <= plain.arena_bytes < whole.arena_bytes
+    (done,) = plan.report().optimisation
+    assert done.left_out == (group,) and done.cost == 0
+    assert f"left out, as the arena would be larger: {group}" in str(plan.report())
+    assert whole.report().optimisation[0].left_out == ()
+    feeds = random_feeds(graph)
+    assert difference(engine.compile(graph).run(feeds)["y"], engine.compile(graph, optimise=0).run(feeds)["y"]) < 1e-4
+
+
+def test_what_costs_little_stays_for_speed_and_the_report_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = audio_encoder()
+    plain, whole = (engine.make_plan(graph, optimise=level) for level in (0, 3))
+    monkeypatch.setattr(automatic, "LEAST_SHARE", 5)
+    plan = engine.make_plan(graph)
+    assert plan.arena_bytes == whole.arena_bytes
+    (done,) = plan.optimisation
+    assert done.left_out == () and done.cost == whole.arena_bytes - plain.arena_bytes > 0
+    assert "the arena is 158.50 KiB larger for speed" in str(plan.report())
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_networks_need_no_more_than_without_passes(seed: int) -> None:
+    graph = random_convolutions(seed)
+    plain, plan = engine.make_plan(graph, optimise=0), engine.make_plan(graph)
+    cost = plan.optimisation[0].cost
+    assert plan.arena_bytes <= plain.arena_bytes + cost
+    assert cost * automatic.LEAST_SHARE <= plain.arena_bytes
+
+
+def test_nothing_else_is_planned_where_the_arena_does_not_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    planned: list[Graph] = []
+
+    def plan_once(graph: Graph, options: Options, budget: int) -> PlacedPlan:
+        planned.append(graph)
+        return plan_graph(graph, options, budget)
+
+    monkeypatch.setattr(automatic, "plan_graph", plan_once)
+    engine.make_plan(small_network())
+    assert len(planned) == 1
+
+
+def test_a_saved_plan_without_some_passes_is_followed() -> None:
+    plan = engine.make_plan(audio_encoder())
+    embedded = plan_of(texts_of(embed(plan)), "the file", True)
+    assert embedded.left_out == ("channels last",)
+    again = engine.make_plan(audio_encoder(), embedded=embedded)
+    assert again.is_followed and again.arena_bytes == plan.arena_bytes
+    assert again.optimisation == plan.optimisation
