@@ -27,7 +27,7 @@ def saved(folder: Path, proto: Any, **options: Any) -> Path:
     """Returns the path of a new file with the model and a plan of it."""
     onnx.save(proto, folder / "model.onnx")
     graph = engine.load_onnx(folder / "model.onnx")
-    engine.save_plan(engine.make_plan(graph, **options), folder / "model.onnx", folder / "planned.onnx")
+    engine.save_plan(engine.make_plan(graph, optimise=0, **options), folder / "model.onnx", folder / "planned.onnx")
     return folder / "planned.onnx"
 
 
@@ -51,9 +51,9 @@ def test_a_model_with_a_plan_computes_the_same_and_runs_with_it(tmp_path_factory
     feeds = random_feeds(graph)
     for one, other in zip(run_onnxruntime(planned, feeds), run_onnxruntime(plain, feeds), strict=True):
         assert np.array_equal(one, other)
-    again, before = engine.load_onnx(path), engine.compile(engine.load_onnx(plain))
+    again, before = engine.load_onnx(path), engine.compile(engine.load_onnx(plain), optimise=0)
     with no_solver():
-        exe = engine.compile(again, embedded=engine.load_plan(path, required=True))
+        exe = engine.compile(again, embedded=engine.load_plan(path, required=True), optimise=0)
     assert exe.plan.is_followed
     wanted = before.run(feeds)
     assert all(np.array_equal(array, wanted[name]) for name, array in exe.run(feeds).items())
@@ -63,10 +63,10 @@ def test_the_same_plan_gives_the_same_bytes_and_can_be_saved_over_another(tmp_pa
     path = saved(tmp_path, small())
     first = path.read_bytes()
     assert saved(tmp_path, small()).read_bytes() == first
-    plan = engine.make_plan(engine.load_onnx(path), embedded=engine.load_plan(path))
+    plan = engine.make_plan(engine.load_onnx(path), embedded=engine.load_plan(path), optimise=0)
     engine.save_plan(plan, path, path)
     assert path.read_bytes() == first
-    engine.save_plan(engine.make_plan(engine.load_onnx(path), alignment=16), path, path)
+    engine.save_plan(engine.make_plan(engine.load_onnx(path), alignment=16, optimise=0), path, path)
     entries = ours(onnx.load(path))
     assert '"alignment":16' in entries["options"] and len(entries) == 10
 
@@ -91,7 +91,7 @@ def test_viewers_are_told_of_nodes_and_values_where_the_model_has_room_for_that(
     reread = onnx.load(saved(tmp_path, proto))
     assert ours(reread.graph.node[0])["outputs"] == '{"h":{"bytes":[0,32],"ticks":[1,3]}}'
     assert ours(reread.graph.input[0]) == {"offset": "64", "bytes": "24", "ticks": "[0, 2)"}
-    plan = engine.make_plan(engine.load_onnx(reread), embedded=engine.load_plan(reread))
+    plan = engine.make_plan(engine.load_onnx(reread), embedded=engine.load_plan(reread), optimise=0)
     assert plan.is_followed and plan.arena_bytes == int(ours(reread)["arena_bytes"])
 
 
@@ -99,7 +99,7 @@ def test_hostile_names_of_a_saved_onnx_plan_are_read_back(tmp_path: Path) -> Non
     proto = small(HOSTILE)
     proto.ir_version = 10
     path = saved(tmp_path, proto)
-    plan = engine.make_plan(engine.load_onnx(path), embedded=engine.load_plan(path, required=True))
+    plan = engine.make_plan(engine.load_onnx(path), embedded=engine.load_plan(path, required=True), optimise=0)
     assert plan.is_followed and any(v.name == HOSTILE for v in plan.lowered.values)
 
 
@@ -107,11 +107,11 @@ def test_weights_in_files_of_their_own_stay_there(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     proto, source = small(), tmp_path / "model.onnx"
     onnx.save(proto, source, save_as_external_data=True, location="w.bin", size_threshold=0)
-    plan = engine.make_plan(engine.load_onnx(source))
+    plan = engine.make_plan(engine.load_onnx(source), optimise=0)
     engine.save_plan(plan, source, tmp_path / "planned.onnx")
     assert len((tmp_path / "planned.onnx").read_bytes()) < len(source.read_bytes()) + 4_000
     exe = engine.compile(
-        engine.load_onnx(tmp_path / "planned.onnx"), embedded=engine.load_plan(tmp_path / "planned.onnx")
+        engine.load_onnx(tmp_path / "planned.onnx"), embedded=engine.load_plan(tmp_path / "planned.onnx"), optimise=0
     )
     assert np.array_equal(exe(x=np.ones((2, 3), np.float32))["y"], np.full((2, 4), 3, np.float32))
     target = tmp_path / "other" / "planned.onnx"
@@ -127,7 +127,7 @@ def test_a_file_with_weights_is_never_written_over(tmp_path: Path) -> None:
     proto, source = small(), tmp_path / "model.onnx"
     onnx.save(proto, source, save_as_external_data=True, location="w.bin", size_threshold=0)
     weights, other = tmp_path / "w.bin", tmp_path / "other"
-    plan, before = engine.make_plan(engine.load_onnx(source)), weights.read_bytes()
+    plan, before = engine.make_plan(engine.load_onnx(source), optimise=0), weights.read_bytes()
     other.mkdir()
     (other / "w.bin").write_bytes(before)
     (tmp_path / "link.onnx").symlink_to(weights)
@@ -145,7 +145,7 @@ def test_saved_plans_go_with_their_own_onnx_models(tmp_path: Path) -> None:
     other = Graph("other")
     other.output(other.input("z", (3,)), "z_out")
     with pytest.raises(OptionError, match="the plan of 'other' is none of the model in"):
-        engine.save_plan(engine.make_plan(other), path, path)
+        engine.save_plan(engine.make_plan(other, optimise=0), path, path)
     with pytest.raises(ModelError, match="there is no such file"):
         engine.load_plan(tmp_path / "nothing.onnx")
     assert engine.load_plan(tmp_path / "model.onnx") is None
@@ -157,7 +157,7 @@ def test_another_model_under_the_same_plan_is_planned_anew(tmp_path: Path) -> No
     proto = onnx.load(saved(tmp_path, small()))
     proto.graph.node[1].op_type = "Tanh"
     embedded = engine.load_plan(proto)
-    plan = engine.make_plan(engine.load_onnx(proto), embedded=embedded)
+    plan = engine.make_plan(engine.load_onnx(proto), embedded=embedded, optimise=0)
     assert (
         plan.origin == "made anew: the plan in the model is for other operators: another model, or other passes over it"
     )
@@ -183,7 +183,7 @@ def test_flipped_bytes_of_a_file_give_an_error_or_the_same_numbers(tmp_path_fact
     path.write_bytes(content)
     feeds = {"x": np.arange(6, dtype=np.float32).reshape(2, 3)}
     try:
-        exe = engine.compile(engine.load_onnx(path), embedded=engine.load_plan(path))
+        exe = engine.compile(engine.load_onnx(path), embedded=engine.load_plan(path), optimise=0)
     except (ModelError, PlanRefusedError) as error:
         assert "\n" not in str(error)
         return
