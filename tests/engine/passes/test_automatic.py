@@ -1,5 +1,6 @@
 """The passes that run by default: every public way to a plan optimises at level 3, and the caller's graph stays."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -142,7 +143,7 @@ def test_a_plan_in_a_file_is_one_of_its_level(tmp_path: Path, capsys: Capture) -
     )
 
 
-GROWING = {"channels last": audio_encoder, "fusion": quantised_encoder}
+GROWING: dict[str, Callable[[], Graph]] = {"channels last": audio_encoder, "fusion": quantised_encoder}
 
 
 @pytest.mark.parametrize("group", GROWING)

@@ -33,7 +33,7 @@ def quantised_encoder(words: int = 128, width: int = 96, heads: int = 4, layers:
         codes, scale, zero = ops.dynamic_quantize_linear(x)
         w = rng.integers(-127, 127, (x.shape[-1], columns)).astype(np.int8)
         product = ops.matmul_integer(codes, w, zero, np.zeros((), np.int8))
-        return ops.cast(product, "float32") * (scale * np.float32(0.01)) + weights(rng, columns)
+        return ops.cast(product, "float32") * (scale * 0.01) + weights(rng, columns)
 
     def split(x: Var) -> Var:
         return ops.transpose(ops.reshape(x, (1, words, heads, width // heads)), (0, 2, 1, 3))
