@@ -72,3 +72,33 @@ def _program(calls: Sequence[Call], natives: Sequence[Native], runner: Runner, l
     foreign = any(step.kind == FOREIGN for native in natives for step in native.steps)
     enough = foreign or sum(map(call_cost, calls)) >= least
     return CallProgram(runner if enough else ALONE, table, foreign, tuple(calls), tuple(natives))
+
+
+@frozen(eq=False)
+class StepTable:
+    """The thunk of steps of which some belong to calls that may fail: `fallible` has their rows, calls and steps.
+
+    `kept` is what the steps point to. Raises ProgramError as a CallProgram.
+    """
+
+    runner: Runner
+    table: Array
+    foreign: bool
+    fallible: tuple[tuple[int, Call, Native], ...]
+    kept: object
+
+    def __call__(self) -> None:
+        """Runs all of them."""
+        failed, status = self.runner.run(self.table, self.foreign)
+        if failed >= 0:
+            row, call, native = next(block for block in reversed(self.fallible) if block[0] <= failed)
+            raise ProgramError(call, native.steps[failed - row].explain(status))
+
+
+def step_table(
+    runner: Runner, tables: Sequence[Array], cost: int, fallible: Sequence[tuple[int, Call, Native]], kept: object
+) -> StepTable:
+    """Returns the thunk of tables of steps, one behind the other, with so much work in all."""
+    foreign = any(step.kind == FOREIGN for _, _, native in fallible for step in native.steps)
+    enough = foreign or cost >= _LEAST_WORK
+    return StepTable(runner if enough else ALONE, np.concatenate(tables), foreign, tuple(fallible), kept)

@@ -1,6 +1,6 @@
 """Lowering: operators become calls, with views, dense copies, workspaces and the permitted overwrites."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -18,7 +18,7 @@ from engine.lower.updates import check_updates
 from engine.system.arrays import view_array
 from ops.movement.copy import COPY
 from ops.schema.backends import PLAIN
-from ops.schema.schema import Kernel, Overwrite, Signature
+from ops.schema.schema import Kernel, OpSchema, Overwrite, Signature
 from ops.tensor.layout import Layout
 from ops.tensor.spec import Array, TensorSpec
 
@@ -183,10 +183,9 @@ class _Lowering:
         places = self.output_layouts.get(operator.outputs[0], ())
         if not self.like:
             return writing_kernel(operator.schema, signature, self.backends, places)
-        named = {p.kernels.get(operator.name, "") for p in self.like}
-        candidates = (k for k in operator.schema.kernels if k.name in named and k.backend in self.backends)
-        supported = (k for k in candidates if k.supports(signature))
-        return next(supported, None) or writing_kernel(operator.schema, signature, self.backends, places)
+        named = (p.kernels.get(operator.name, "") for p in self.like)
+        following = named_kernels(operator.schema, signature, self.backends, frozenset(named))
+        return next(following, None) or writing_kernel(operator.schema, signature, self.backends, places)
 
     def _keeps_parameter(self, forward: Overwrite, operator: Operator) -> bool:
         """Returns whether the output is no update of a parameter, or overwrites that parameter."""
@@ -251,11 +250,24 @@ class _Lowering:
     def _workspace(self, operator: str, nbytes: int) -> tuple[int, ...]:
         if not nbytes and operator not in self.with_workspace:
             return ()
-        spec = TensorSpec((nbytes,), np.dtype("uint8"))
+        spec = workspace_spec(nbytes)
         return (self._own(f"{operator}/workspace", "", spec, Storage.ARENA, Role.WORKSPACE),)
 
     def _tick(self) -> int:
         return len(self.instructions) + 1
+
+
+def named_kernels(
+    schema: OpSchema, signature: Signature, backends: Collection[str], names: Collection[str]
+) -> Iterator[Kernel]:
+    """Yields the kernels of these names and back-ends that take a signature."""
+    candidates = (k for k in schema.kernels if k.name in names and k.backend in backends)
+    return (k for k in candidates if k.supports(signature))
+
+
+def workspace_spec(nbytes: int) -> TensorSpec:
+    """Returns the spec of a workspace."""
+    return TensorSpec((nbytes,), np.dtype("uint8"))
 
 
 def _dense(source: Entry, value: Value) -> Array:

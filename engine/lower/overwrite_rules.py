@@ -33,7 +33,7 @@ def broken_rule(
     declared: Collection[Overwrite],
     inputs: Sequence[int],
     outputs: Sequence[int],
-    values: Sequence[Value],
+    values: Sequence[Value] | Mapping[int, Value],
 ) -> OverwriteRule:
     """Returns the first rule of bytes that an overwrite breaks:
 

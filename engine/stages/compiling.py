@@ -12,7 +12,8 @@ from engine.graph.graph import Graph
 from engine.planning.options import Options
 from engine.stages.cache import PlanCache
 from engine.stages.length_ranges import plan_length_ranges
-from engine.stages.run import Planner, StagedExecutor
+from engine.stages.reuse import Planner
+from engine.stages.run import StagedExecutor
 from engine.stages.segments import ReservedMemory, new_memory
 from engine.stages.stage import Terms, first_stage
 from engine.stages.template import template

@@ -22,7 +22,7 @@ from engine.planning.planner import plan_graph
 from engine.report.report import check_budget
 from engine.stages.bind import as_length, bind
 from engine.stages.partial_graph import stage_graph
-from engine.stages.stage import Stage, Terms, first_stage
+from engine.stages.stage import Stage, Terms, first_stage, planned_stage
 from engine.stages.state import RunState, initial_state
 from engine.stages.task import Template
 from engine.text.errors import DataFlowError, FeedError, OptionError
@@ -51,9 +51,7 @@ class LengthRangePlanner:
 
     def __call__(self, template: Template, bindings: Bindings, terms: Terms) -> Stage:
         """Returns the stage for some lengths. Raises FeedError where they are out of range."""
-        for name, (low, high) in self.length_ranges.items():
-            if not low <= bindings.lengths[name] <= high:
-                raise FeedError(f"{name}={bindings.lengths[name]} is out of its range {low} to {high}")
+        self.check(bindings.lengths)
         state = initial_state(template, bindings)
         part = stage_graph(template, state, f"{template.graph.name}:1")
         options = terms.options
@@ -64,7 +62,13 @@ class LengthRangePlanner:
         )
         after = RunState((), part.bindings, {}, {}, {}, self.plan.arena_bytes, ())
         plan = self._placed(in_order_of(lowered, self.plan.lowered))
-        return Stage(1, plan[0], {}, state, after) if plan else first_stage(template, bindings, terms)
+        return planned_stage(1, plan[0], {}, state, after) if plan else first_stage(template, bindings, terms)
+
+    def check(self, lengths: Mapping[str, int]) -> None:
+        """Raises FeedError where a length is out of its range."""
+        for name, (low, high) in self.length_ranges.items():
+            if not low <= lengths[name] <= high:
+                raise FeedError(f"{name}={lengths[name]} is out of its range {low} to {high}")
 
     def _placed(self, lowered: Lowered) -> tuple[PlacedPlan, ...]:
         """Returns the calls at the places of the plan for the greatest lengths; () where they do not fit there."""

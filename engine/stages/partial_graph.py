@@ -86,7 +86,7 @@ class _Writer:
         operator = task.operator
         signature = operator.signature
         if not task.is_fixed:
-            signature = self._signed(task, tuple(self.var(v).spec for v in operator.inputs))
+            signature = sign_task(task, tuple(self.var(v).spec for v in operator.inputs), self.bindings)
         self._add(SignedOperator(operator.name, operator.schema, operator.inputs, operator.outputs, signature))
         for key, var in zip(task.keys, operator.outputs, strict=True):
             self.bindings.shapes[key] = self.vars[var].spec.shape
@@ -132,16 +132,18 @@ class _Writer:
         self.vars.update(zip(operator.outputs, outputs, strict=True))
         self.makers.update(dict.fromkeys(operator.outputs, operator))
 
-    def _signed(self, task: Task, inputs: Specs) -> Signature:
-        operator, schema, constants = task.operator, task.operator.schema, task.operator.signature.constants
-        if task.has_dims:
-            attrs = {n: self.bindings.value(v) for n, v in operator.attrs.items()}
-            signature = schema.sign(inputs, attrs, constants)
-        else:
-            signature = schema.infer_again(inputs, operator.attrs, constants)
-        for var, spec in zip(operator.outputs, signature.outputs, strict=True):
-            _check_claim(operator, var.spec, spec)
-        return signature
+
+def sign_task(task: Task, inputs: Specs, bindings: Bindings) -> Signature:
+    """Returns the signature of an operator with numbers. Raises OpError where they do not fit."""
+    operator, schema, constants = task.operator, task.operator.schema, task.operator.signature.constants
+    if task.has_dims:
+        attrs = {n: bindings.value(v) for n, v in operator.attrs.items()}
+        signature = schema.sign(inputs, attrs, constants)
+    else:
+        signature = schema.infer_again(inputs, operator.attrs, constants)
+    for var, spec in zip(operator.outputs, signature.outputs, strict=True):
+        _check_claim(operator, var.spec, spec)
+    return signature
 
 
 def _check_claim(operator: Operator, claimed: TensorSpec, inferred: TensorSpec) -> None:

@@ -18,9 +18,10 @@ from engine.graph.bindings import Bindings
 from engine.stages.bind import input_shapes, lengths_of
 from engine.stages.cache import CachedStage, PlanCache
 from engine.stages.deciding import deciding_elements, deciding_key
+from engine.stages.reuse import Planner, ReusedPlans
 from engine.stages.segments import Memory
 from engine.stages.stage import Stage, Terms, first_stage, next_stage
-from engine.stages.stage_runner import Arounds, StageRunner
+from engine.stages.stage_runner import Arounds
 from engine.stages.task import Template
 from engine.system.timing import Stopwatch
 from engine.text.errors import EngineError, FeedError, KernelError
@@ -29,8 +30,6 @@ from ops.tensor.errors import OpError
 from ops.tensor.spec import Array
 
 Outputs = dict[str, Array]
-Planner = Callable[[Template, Bindings, Terms], Stage]
-"""Plans the first stage from the lengths of the inputs."""
 NOT_RUN = "nothing has run yet"
 NOT_ENDED = "the last run did not end"
 
@@ -77,6 +76,7 @@ class StagedExecutor:
         self._fed = sorted(template.data & template.graph.inputs.keys())
         self._runners: WeakKeyDictionary[CachedStage, RunsStage] = WeakKeyDictionary()  # dropped with its plan
         self._bound_at = self.memory.relocations
+        self._reuse = ReusedPlans(template, terms, self._packs, plan_first)
         self._lock = threading.Lock()
 
     @property
@@ -118,7 +118,7 @@ class StagedExecutor:
             self._grow_arena(stage)
             self._check_out(stage, out)
             left = self._runner(entry).run(left, tuple(partial(_shifted, a, ticks) for a in around))
-            self.stages, ticks = (*self.stages, stage), ticks + len(stage.plan.lowered.instructions) + 2
+            self.stages, ticks = (*self.stages, stage), ticks + stage.ticks
             if stage.is_last:
                 self.lack = ""
                 return left
@@ -129,7 +129,8 @@ class StagedExecutor:
     def _first(self, lengths: Mapping[str, int], data: Mapping[str, Array]) -> Stage:
         bindings = Bindings(lengths, input_shapes(self.template.graph, lengths), dict(data))
         try:
-            return self.plan_first(self.template, bindings, self.terms)
+            reused = self._reuse.stage(bindings) if self.mode == "static" else ()
+            return reused[0] if reused else self.plan_first(self.template, bindings, self.terms)
         except OpError as error:
             bound = ", ".join(f"{n}={v}" for n, v in lengths.items())
             raise FeedError(f"inputs with {bound or 'these data'} do not fit: {error}") from error
@@ -154,6 +155,7 @@ class StagedExecutor:
             raise _no_arena(stage.after.top) from error
         if self._bound_at != self.memory.relocations:
             self._runners.clear()
+            self._reuse.forget()
             self._bound_at = self.memory.relocations
 
     def _runner(self, entry: CachedStage) -> RunsStage:
@@ -169,14 +171,13 @@ class StagedExecutor:
                 return _SeparateRunner(PoisonExecutor(stage.plan))
             except MemoryError as error:
                 raise _no_arena(stage.plan.arena_bytes) from error
-        return StageRunner(stage, self.memory, self._packs, self._team)
+        return self._reuse.runner(stage, self.memory, self._team)
 
     def _check_out(self, stage: Stage, out: Mapping[str, Array]) -> None:
         """Checks the caller's arrays, as soon as their shapes are known. Raises FeedError."""
         if not stage.is_last:
             return
-        values = stage.plan.lowered.values
-        read_outs(out, {n: values[v].spec for n, v in stage.plan.lowered.outputs.items()})
+        read_outs(out, stage.outputs)
         check_apart({}, {}, out, NO_BYTES)
         lies_in = next((n for n, a in out.items() if self.memory.contains(a)), "")
         if lies_in:

@@ -1,8 +1,9 @@
 """One stage of a run: a plan of everything whose sizes are known, with all live tensors pinned where they are."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cached_property
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from allocator.problem import NO_CAPACITY
 from engine.check import check_handover
@@ -18,31 +19,48 @@ from engine.stages.live_out import LiveOut, live_out
 from engine.stages.partial_graph import PartialGraph, stage_graph
 from engine.stages.state import NOWHERE, LiveTensor, RunState, initial_state
 from engine.stages.task import Template
-from ops.tensor.spec import Array
+from ops.tensor.spec import Array, TensorSpec
 
 
-@frozen(eq=False)
+@frozen(eq=False, slots=False)
 class Stage:
     """A planned stage. `reads` names the tensors whose elements fix the sizes of the next stage, by key.
 
-    `before` and `after` are the states of the run; `after` lacks the data that only the run has.
+    `before` and `after` are the states of the run; `after` lacks the data that only the run has. `make_plan` gives the
+    plan, `planned_bytes` its arena, `ticks` its ticks, `outputs` the specs of what it computes; they are known before
+    the plan is asked for.
     """
 
     number: int
-    plan: PlacedPlan
+    make_plan: Callable[[], PlacedPlan] = field(repr=False)
     reads: Mapping[str, str]
     before: RunState
     after: RunState
+    planned_bytes: int
+    ticks: int
+    outputs: Mapping[str, TensorSpec]
+
+    @cached_property
+    def plan(self) -> PlacedPlan:
+        """The plan."""
+        return self.make_plan()
 
     @property
     def arena_bytes(self) -> int:
         """Bytes of the arena after this stage, without boundaries."""
-        return self.plan.arena_bytes - BOUNDARY_BYTES * len(self.after.boundaries)
+        return self.planned_bytes - BOUNDARY_BYTES * len(self.after.boundaries)
 
     @property
     def is_last(self) -> bool:
         """True if the network is complete after this stage."""
         return not self.after.tasks
+
+
+def planned_stage(number: int, plan: PlacedPlan, reads: Mapping[str, str], before: RunState, after: RunState) -> Stage:
+    """Returns the stage of a plan."""
+    lowered = plan.lowered
+    outputs = {name: lowered.values[value].spec for name, value in lowered.outputs.items()}
+    return Stage(number, lambda: plan, reads, before, after, plan.arena_bytes, len(lowered.instructions) + 2, outputs)
 
 
 @frozen(eq=False)
@@ -92,7 +110,12 @@ def _stage(template: Template, state: RunState, number: int, terms: Terms) -> St
     first = part.graph.operators[0].name if part.graph.operators else "its end"
     check_budget(plan, f"stage {number} of {template.graph.name!r}, before {first!r} runs: ")
     reads = {key: var.name for key, var in left.reads.items()}
-    return Stage(number, plan, reads, state, _state_after(part, plan, left, state, terms.in_one_block))
+    return planned_stage(number, plan, reads, state, _state_after(part, plan, left, state, terms.in_one_block))
+
+
+def rounded_top(arena_bytes: int) -> int:
+    """Returns the end of the addresses of an arena, a multiple of the bytes of a boundary."""
+    return -(-arena_bytes // BOUNDARY_BYTES) * BOUNDARY_BYTES
 
 
 def _with_live_outputs(lowered: Lowered, left: LiveOut) -> Lowered:
@@ -112,5 +135,5 @@ def _state_after(part: PartialGraph, plan: PlacedPlan, left: LiveOut, state: Run
     if plan.arena_bytes > top:
         boundaries = boundaries if in_one_block or not top else (*boundaries, top)
         least = 0 if in_one_block else 2 * top  # many small segments, into which no chunk fits, would waste memory
-        top = max(-(-plan.arena_bytes // BOUNDARY_BYTES) * BOUNDARY_BYTES, least)
+        top = max(rounded_top(plan.arena_bytes), least)
     return RunState(part.rest, part.bindings, alive, left.views, part.keyed, top, boundaries)

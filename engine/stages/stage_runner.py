@@ -25,11 +25,11 @@ class StageRunner:
     def __init__(self, stage: Stage, memory: Memory, packs: PackCache, runner: Runner) -> None:
         self.stage = stage
         self._runner = runner
-        self._memory = memory
+        self.memory = memory
         lowered = stage.plan.lowered
-        self._packed = pack_constants(lowered, packs)  # kept: deferred constants exist as long as it does
+        self.packed = pack_constants(lowered, packs)  # kept: deferred constants exist as long as it does
         self.calls = lowered.calls
-        self.thunks = [bind_call(call, self._packed, self.array) for call in self.calls]
+        self.thunks = [bind_call(call, self.packed, self.array) for call in self.calls]
         self._joined = join_calls(self.calls, self.thunks, runner)
         fed = [var.name for var, tensor in stage.before.alive.items() if tensor.offset == NOWHERE]
         self._fed = {name: self.array(lowered.inputs[name]) for name in fed}
@@ -41,7 +41,7 @@ class StageRunner:
         dtype = lowered.values[value].spec.dtype
         if place.storage is Storage.CONSTANT:
             return view_array(lowered.constants[place.owner], place.layout, dtype)
-        return self._memory.view(place.layout, dtype)
+        return self.memory.view(place.layout, dtype)
 
     def run(self, inputs: Mapping[str, Array], around: Arounds) -> dict[str, Array]:
         """Copies the feeds into the arena, calls the kernels, and returns the outputs as views of the arena."""

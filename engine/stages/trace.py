@@ -165,7 +165,7 @@ def _own(rows: Rows, inherited: Sequence[int], kept: Sequence[int]) -> Rows:
 
 def _ticks(stage: Stage) -> int:
     """Returns the ticks of a stage: its calls, feeding and fetching."""
-    return len(stage.plan.lowered.instructions) + 2
+    return stage.ticks
 
 
 def _in_pairs(stages: Sequence[Stage]) -> Iterator[tuple[Stage, tuple[str, ...]]]:

@@ -1,0 +1,193 @@
+"""Calls of compiled code moved to other addresses, without binding them again.
+
+The arguments of a compiled call are words: numbers, and addresses of bytes inside its operands (arrays of the call, and
+what it packed), inside tables of words that belong to the call, or inside other arrays that it made. A movable call has
+these words with each address counted from the first byte of what it points into. So equal calls of one network (the
+same shapes, layouts and attributes) have equal words, and get their addresses in one numpy expression.
+
+That a kernel may be moved is proved by binding it: `same_words` compares calls that were bound at unrelated addresses.
+"""
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from attrs import field, frozen
+
+from ops.native.call import COMPILED, Native
+from ops.tensor.layout import address_of
+from ops.tensor.spec import Array
+
+MOST_WORDS = 4096
+"""Most words of a movable call: a call with large tables is bound again, so that the tables are not copied."""
+_NUMBER = -1
+_NO_WORDS = np.empty(0, np.int64)
+_NOWHERE = np.zeros(1, np.int64)
+
+
+@frozen(eq=False)
+class Operands:
+    """First bytes, ends and addresses of the first elements of the operands of a call, as columns."""
+
+    low: Array
+    high: Array
+    address: Array
+
+    @property
+    def are_apart(self) -> bool:
+        """True if operands that share bytes begin at the same address."""
+        low, high, first = self.low, self.high, self.address
+        shared = np.maximum(low, low[:, None]) < np.minimum(high, high[:, None])
+        return not (shared & (first != first[:, None])).any()
+
+
+@frozen(eq=False)
+class MovableCall:
+    """A call of compiled code. Word i counts from operand `pointee[i]`; from table `pointee[i] - operands` beyond them.
+
+    Where `pointee` is negative, it is a number, or the address of an array that the call made and `native` keeps.
+    `private` has these words: position, number of the array, bytes from its first one. `starts` are the first words of
+    the arguments of each step, `tables` those of the tables.
+    """
+
+    words: Array
+    pointee: Array
+    operands: int
+    functions: tuple[int, ...]
+    starts: tuple[int, ...]
+    tables: tuple[int, ...]
+    private: tuple[tuple[int, int, int], ...]
+    arrays: tuple[Array, ...] = field(repr=False)
+    native: Native = field(repr=False)
+
+    @property
+    def structure(self) -> Hashable:
+        """A key that is equal for calls whose words differ in numbers only."""
+        return self.pointee.tobytes(), self.functions, self.starts, self.tables
+
+
+def movable(native: Native, operands: Operands) -> tuple[MovableCall, ...]:
+    """Returns a bound call as a movable one; () where it calls a library, is large, or its operands overlap."""
+    if any(step.kind != COMPILED for step in native.steps) or not operands.are_apart:
+        return ()
+    arrays = list({address_of(a): a for a in _kept(native) if a.nbytes and not _lies_in(a, operands)}.values())
+    tables = [a for a in arrays if a.dtype == np.int64 and a.flags.c_contiguous]
+    others = tuple(a for a in arrays if not any(a is t for t in tables))
+    parts = [*(np.asarray(step.args, np.int64) for step in native.steps), *(t.reshape(-1) for t in tables)]
+    ends = np.cumsum([0, *map(len, parts)]).tolist()
+    if ends[-1] > MOST_WORDS:
+        return ()
+    words = np.concatenate([*parts, _NO_WORDS])
+    first = np.array([*operands.address.tolist(), *map(address_of, tables), 0], np.int64)
+    low = np.array([*operands.low.tolist(), *map(address_of, tables)], np.int64)
+    high = np.array([*operands.high.tolist(), *(address_of(t) + t.nbytes for t in tables)], np.int64)
+    inside = (low[:, None] <= words) & (words < high[:, None])
+    pointee = np.where(inside.any(axis=0), inside.argmax(axis=0), _NUMBER) if len(low) else np.full(len(words), _NUMBER)
+    steps = len(native.steps)
+    call = MovableCall(
+        words - first[pointee],
+        pointee,
+        len(operands.low),
+        tuple(step.address for step in native.steps),
+        tuple(ends[:steps]),
+        tuple(ends[steps:-1]),
+        tuple(_private(words, pointee, others)),
+        others,
+        native,
+    )
+    return (call,)
+
+
+def same_words(one: MovableCall, other: MovableCall) -> bool:
+    """Returns whether two calls that were bound at unrelated addresses differ in nothing else."""
+    if one.structure != other.structure or one.private != other.private:
+        return False
+    numbers = np.ones(len(one.words), bool)
+    numbers[[position for position, _, _ in one.private]] = False
+    pairs = zip(one.arrays, other.arrays, strict=False)
+    same = len(one.arrays) == len(other.arrays) and all(_same_array(a, b) for a, b in pairs)
+    return same and np.array_equal(one.words[numbers], other.words[numbers])
+
+
+def _same_array(one: Array, other: Array) -> bool:
+    return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
+
+
+def _private(words: Array, pointee: Array, arrays: Sequence[Array]) -> Iterator[tuple[int, int, int]]:
+    for number, array in enumerate(arrays):
+        low = address_of(array)
+        inside = np.flatnonzero((pointee == _NUMBER) & (low <= words) & (words <= low + array.nbytes))
+        yield from ((position, number, int(words[position]) - low) for position in inside.tolist())
+
+
+def _kept(kept: Any) -> Iterator[Array]:
+    """Yields the arrays that a call keeps alive."""
+    if isinstance(kept, np.ndarray):
+        yield kept
+    elif isinstance(kept, Native):
+        yield from _kept(kept.keep)
+    elif isinstance(kept, (tuple, list)):
+        for part in kept:
+            yield from _kept(part)
+
+
+def _lies_in(array: Array, operands: Operands) -> bool:
+    at = address_of(array)
+    return bool(((operands.low <= at) & (at < operands.high)).any())
+
+
+@frozen(eq=False)
+class Relocation:
+    """Where the words of calls go in one buffer, one call behind the other.
+
+    Word i of the buffer is word source[i] of the different calls, counted from address column[i]: of the addresses that
+    are given, then 0, then those of the tables inside the buffer, which begin at words `tables`. Step i calls
+    functions[i], whose arguments begin at word arguments[i]; the steps of call k are rows[k] to rows[k + 1].
+    """
+
+    source: Array
+    column: Array
+    tables: Array
+    functions: Array
+    arguments: Array
+    rows: tuple[int, ...]
+
+    def words(self, distinct: Iterable[MovableCall], addresses: Array) -> Array:
+        """Returns the buffer, for operands at these addresses."""
+        buffer = np.concatenate([*(call.words for call in distinct), _NO_WORDS])[self.source]
+        inside = address_of(buffer) + 8 * self.tables
+        buffer += np.concatenate((addresses, _NOWHERE, inside))[self.column]
+        return buffer
+
+    def steps(self, buffer: Array) -> Array:
+        """Returns the table of all steps (ops.native.call.table_of)."""
+        table = np.empty((len(self.functions), 3), np.int64)
+        table[:, 0], table[:, 1], table[:, 2] = self.functions, address_of(buffer) + 8 * self.arguments, COMPILED
+        return table
+
+
+def relocation(
+    distinct: Sequence[MovableCall], number: Sequence[int], columns: Sequence[Array], count: int
+) -> Relocation:
+    """Returns the relocation of calls: call i is distinct[number[i]], its operands are columns[i] of `count` ones."""
+    begins = np.cumsum([0, *(len(call.words) for call in distinct)]).tolist()
+    source, column = [_NO_WORDS], [_NO_WORDS]
+    tables, functions, arguments, rows, first = list[int](), list[int](), list[int](), [0], 0
+    for which, own in zip(number, columns, strict=True):
+        call = distinct[which]
+        inside = np.arange(len(call.tables)) + (count + 1 + len(tables))
+        source.append(np.arange(len(call.words)) + begins[which])
+        column.append(np.concatenate((own, inside, [count]))[call.pointee])
+        tables += [first + start for start in call.tables]
+        functions += call.functions
+        arguments += [first + start for start in call.starts]
+        rows.append(len(functions))
+        first += len(call.words)
+    return Relocation(
+        np.concatenate(source),
+        np.concatenate(column),
+        np.array(tables, np.int64),
+        np.array(functions, np.int64),
+        np.array(arguments, np.int64),
+        tuple(rows),
+    )

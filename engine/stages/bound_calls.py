@@ -1,0 +1,236 @@
+"""The calls of a pattern bound for new lengths: equal calls are bound once, and moved to the addresses of the others.
+
+A call may be moved where that was tried when the pattern was made: its kernel bound at unrelated addresses gave the
+same words, and so did all calls that are equal to it, with their own weights.
+"""
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+
+import numpy as np
+from attrs import define, evolve, field, frozen
+
+from engine.executor.binding import PackCache, Packed, bind_call
+from engine.executor.relocation import MovableCall, Operands, Relocation, movable, relocation, same_words
+from engine.lower.calls import Call, Lowered, Storage, unread_inputs
+from engine.stages.geometry import CallGeometry, ValueGeometry
+from engine.stages.pattern import Fit, Pattern
+from engine.system.arrays import aligned_empty, view_array
+from ops.native.call import Native
+from ops.schema.schema import Thunk
+from ops.tensor.layout import CACHE_LINE, Layout, address_of
+from ops.tensor.spec import Array
+
+MOST_CALLS = 4096
+"""Different calls that are kept to be moved. It trades memory against binding them again."""
+MOST_RELOCATIONS = 8
+"""Ways to lay out the words of all calls that are kept. Lengths mostly share one."""
+ArrayOf = Callable[[int], Array]
+
+
+@frozen(eq=False)
+class Placement:
+    """Addresses: first byte, end and first element of each value, and of each array that was packed, behind them.
+
+    What no kernel reads has none: zeros. `array` gives the array of a value.
+    """
+
+    low: Array
+    high: Array
+    first: Array
+    array: ArrayOf
+
+    def operands(self, columns: Array) -> Operands:
+        """Returns the addresses of some operands."""
+        return Operands(self.low[columns], self.high[columns], self.first[columns])
+
+
+@frozen(eq=False)
+class CallOperands:
+    """The operands of each call as columns of a placement. `arena` has those of them that lie in the arena.
+
+    `written` and `read` are pairs of operands of a call that lie there; `ends` has the end of each call in both.
+    """
+
+    columns: tuple[Array, ...]
+    arena: Array
+    written: Array
+    read: Array
+    ends: tuple[tuple[int, int], ...]
+
+    def circumstances(self, placement: Placement) -> Iterator[bytes]:
+        """Yields what a kernel may ask of the addresses of each call: how they are aligned, and which are equal."""
+        first = placement.first
+        aligned = (first[self.arena] % CACHE_LINE).astype(np.uint8).tobytes()
+        equal = (first[self.written] == first[self.read]).tobytes()
+        at, pair = 0, 0
+        for end, last in self.ends:
+            yield aligned[at:end] + equal[pair:last]
+            at, pair = end, last
+
+
+def call_operands(lowered: Lowered, packed: Packed) -> CallOperands:
+    """Returns the operands of all calls: inputs that are read, outputs, workspace, and packed arrays."""
+    count, columns, arena, pairs, ends = len(lowered.values), list[Array](), list[int](), list[tuple[int, int]](), []
+    in_arena = [v.storage is Storage.ARENA for v in lowered.values]
+    for call in lowered.calls:
+        dropped, written = unread_inputs(call), call.outputs + call.workspace
+        read = tuple(v for i, v in enumerate(call.inputs) if i not in dropped)
+        extra = range(count, count := count + len(packed.arrays[call.tick]))
+        columns.append(np.array([*read, *written, *extra], np.int64))
+        arena += [v for v in read + written if in_arena[v]]
+        pairs += [(w, r) for w in written for r in read if in_arena[w] and in_arena[r]]
+        ends.append((len(arena), len(pairs)))
+    one, other = (np.array([pair[i] for pair in pairs], np.int64) for i in (0, 1))
+    return CallOperands(tuple(columns), np.array(arena, np.int64), one, other, tuple(ends))
+
+
+@frozen(eq=False)
+class BoundCalls:
+    """The calls of a stage, bound. Those that were moved have their words in `buffer` and their steps in `steps`.
+
+    `rows` has the first step of each moved call, and the end. `thunks` are the calls that were bound by themselves, by
+    position; `kept` are calls whose arrays the words point to.
+    """
+
+    steps: Array
+    rows: tuple[int, ...]
+    thunks: dict[int, Thunk]
+    buffer: Array = field(repr=False)
+    kept: tuple[Native, ...] = field(repr=False)
+
+
+@define(eq=False)
+class CallBinder:
+    """Binds the calls of a pattern. `movable` has the numbers of the templates whose calls may be moved."""
+
+    pattern: Pattern
+    packed: Packed
+    operands: CallOperands
+    calls: tuple[Call, ...]
+    numbers: tuple[int, ...]
+    positions: tuple[int, ...]
+    movable: frozenset[int] = frozenset()
+    _moved_calls: dict[Hashable, tuple[MovableCall, ...]] = field(factory=dict)
+    _structures: dict[Hashable, int] = field(factory=dict)
+    _relocations: dict[Hashable, Relocation] = field(factory=dict)
+
+    def bind(self, fit: Fit, placement: Placement) -> BoundCalls:
+        """Binds all calls at the addresses of a placement. Raises KernelError."""
+        if len(self._moved_calls) > MOST_CALLS:
+            self._moved_calls.clear()
+        thunks, which, columns = dict[int, Thunk](), list[int](), list[Array]()
+        distinct: dict[int, int] = {}
+        calls: list[MovableCall] = []
+        circumstances = self.operands.circumstances(placement)
+        for index, (position, seen) in enumerate(zip(self.positions, circumstances, strict=True)):
+            geometry = fit.calls[position]
+            key = geometry, seen
+            if self.numbers[index] not in self.movable:
+                thunks[index] = self.bound(index, geometry, placement.array)
+                continue
+            if key not in self._moved_calls:
+                thunk = self.bound(index, geometry, placement.array)
+                self._moved_calls[key] = self._movable(index, thunk, placement)
+            if not self._moved_calls[key]:
+                thunks[index] = self.bound(index, geometry, placement.array)
+                continue
+            (call,) = self._moved_calls[key]
+            if id(call) not in distinct:
+                distinct[id(call)] = len(calls)
+                calls.append(call)
+            which.append(distinct[id(call)])
+            columns.append(self.operands.columns[index])
+        return self._moved(calls, which, columns, thunks, placement)
+
+    def _moved(
+        self,
+        calls: list[MovableCall],
+        which: list[int],
+        columns: list[Array],
+        thunks: dict[int, Thunk],
+        placement: Placement,
+    ) -> BoundCalls:
+        structures = tuple(self._structures.setdefault(c.structure, len(self._structures)) for c in calls)
+        key = (structures, tuple(which), tuple(thunks))
+        if key not in self._relocations:
+            if len(self._relocations) >= MOST_RELOCATIONS:
+                self._relocations.clear()
+            self._relocations[key] = relocation(calls, which, columns, len(placement.first))
+        way = self._relocations[key]
+        buffer = way.words(calls, placement.first)
+        return BoundCalls(way.steps(buffer), way.rows, thunks, buffer, tuple(call.native for call in calls))
+
+    def _movable(self, index: int, thunk: Thunk, placement: Placement) -> tuple[MovableCall, ...]:
+        if not isinstance(thunk, Native):
+            return ()
+        return movable(thunk, placement.operands(self.operands.columns[index]))
+
+    def call(self, index: int, geometry: CallGeometry) -> Call:
+        """Returns the call with the numbers of its geometry."""
+        return evolve(self.calls[index], signature=geometry.signature)
+
+    def bound(self, index: int, geometry: CallGeometry, array: ArrayOf) -> Thunk:
+        """Returns the thunk of a call, bound by itself. Constants that lengths decide are packed again."""
+        call, packed = self.call(index, geometry), self.packed
+        if self._reads_derived(index):
+            constants = {i: array(v) for i, v in enumerate(call.inputs) if i in call.signature.constants}
+            packed = Packed({call.tick: PackCache().pack(call, constants)})
+        return bind_call(call, packed, array)
+
+    def try_moves(self, fit: Fit, placement: Placement, thunks: Sequence[Thunk]) -> "CallBinder":
+        """Returns the binder that moves what may be moved; `thunks` are all calls of the pattern's own stage, bound."""
+        refused, first = set[int](), dict[Hashable, MovableCall]()
+        circumstances = self.operands.circumstances(placement)
+        for index, (thunk, seen) in enumerate(zip(thunks, circumstances, strict=True)):
+            number, geometry = self.numbers[index], fit.calls[self.positions[index]]
+            moved = () if self._reads_derived(index) else self._movable(index, thunk, placement)
+            key = geometry, seen
+            if not moved or number in refused:
+                refused.add(number)
+            elif key not in first:
+                (first[key],) = moved
+                refused.update(() if self._same_elsewhere(index, geometry, placement, moved[0]) else (number,))
+            elif not same_words(first[key], moved[0]):
+                refused.add(number)
+        return evolve(self, movable=frozenset(self.numbers) - refused)
+
+    def _reads_derived(self, index: int) -> bool:
+        """Returns whether a call reads constants whose elements depend on lengths."""
+        values = self.pattern.lowered.values
+        return any(values[v].owner in self.pattern.derived for v in self.calls[index].inputs)
+
+    def _same_elsewhere(self, index: int, geometry: CallGeometry, placement: Placement, wanted: MovableCall) -> bool:
+        """Returns whether a call that is bound to other bytes, aligned and shared alike, has the same words."""
+        values, columns = self.pattern.lowered.values, self.operands.columns[index].tolist()
+        own = [v for v in columns if v < len(values) and values[v].storage is Storage.ARENA]
+        other = _moved_elsewhere(own, placement)
+        low, high, first = placement.low.copy(), placement.high.copy(), placement.first.copy()
+        for value, array in other.items():
+            shift = address_of(array) - int(first[value])
+            low[value], high[value], first[value] = low[value] + shift, high[value] + shift, first[value] + shift
+        elsewhere = Placement(low, high, first, lambda v: other[v] if v in other else placement.array(v))
+        again = self._movable(index, self.bound(index, geometry, elsewhere.array), elsewhere)
+        return bool(again) and same_words(wanted, again[0])
+
+
+def _moved_elsewhere(values: Sequence[int], placement: Placement) -> dict[int, Array]:
+    """Returns arrays like those of some values in other memory. Values that begin at one address still do."""
+    other, buffers = dict[int, Array](), dict[int, Array]()
+    for value in values:
+        first = int(placement.first[value])
+        sharing = [v for v in values if int(placement.first[v]) == first]
+        end = max(int(placement.high[v]) for v in sharing)
+        start = min(int(placement.low[v]) for v in sharing)
+        if first not in buffers:
+            ahead = start % CACHE_LINE
+            buffers[first] = aligned_empty(ahead + end - start, CACHE_LINE)[ahead:]
+        array = placement.array(value)
+        layout = Layout(first - start, array.shape, array.strides, array.itemsize)
+        other[value] = view_array(buffers[first], layout, array.dtype)
+    return other
+
+
+def placed_value(geometry: ValueGeometry, start: int) -> Layout:
+    """Returns the layout of a value whose owner begins at byte `start`."""
+    layout = geometry.layout
+    return Layout(layout.offset + start, layout.shape, layout.strides, layout.itemsize)

@@ -1,0 +1,256 @@
+"""New lengths reuse what was planned, judged and bound for others: the same bits, plans and errors."""
+
+import gc
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import engine
+import ops
+from engine import Executable, Graph
+from engine.check.overlaps import check_overlaps, overlap_rules
+from engine.executor.relocation import Operands, movable, relocation, same_words
+from engine.lower.calls import Call
+from engine.stages import bound_calls
+from engine.stages.geometry import OtherChoiceError
+from engine.stages.pattern import make_pattern
+from engine.stages.restacking import Restacking, restacking
+from engine.stages.reuse import ReusedStage
+from engine.system.arrays import aligned_empty
+from engine.text.errors import DataFlowError, FeedError
+from engine.zoo.encoder import EncoderSize, encoder
+from ops.native.call import Native
+from ops.tensor.errors import OpError
+from ops.tensor.layout import address_of
+from ops.tensor.spec import Array
+from ops.vector.bytecode import Script
+from ops.vector.kernel import run
+from tests.helpers.graphs.random_graphs import seeded
+from tests.helpers.graphs.staged_executors import staged
+from tests.helpers.graphs.symbolic_graphs import NAMES, feeds_of, symbolic
+from tests.helpers.graphs.unplanned_run import assert_same
+
+SMALL = EncoderSize(layers=3, width=24, heads=3, sequence="sequence", batch="batch")
+LENGTHS = ((1, 5), (2, 9), (1, 12), (3, 2), (1, 1), (2, 31))
+
+
+def lengths(batch: int, sequence: int) -> dict[str, int]:
+    return {"batch": batch, "sequence": sequence}
+
+
+def reused(exe: Executable) -> bool:
+    """Returns whether the last run had a stage that was made from another."""
+    (stage,) = exe.stages
+    return isinstance(stage, ReusedStage)
+
+
+def test_new_lengths_give_the_bits_of_a_graph_with_numbers_and_its_arena() -> None:
+    graph = encoder(SMALL)
+    exe, made = engine.compile(graph), []
+    for pair in LENGTHS:
+        fed = feeds_of(graph, lengths(*pair), 0)
+        numbered = engine.compile(engine.bind(graph, lengths(*pair)))
+        assert_same(exe.run(fed), numbered.run(fed))
+        made.append(reused(exe))
+        assert exe.plan.arena_bytes == exe.stages[0].arena_bytes == numbered.arena_bytes
+    assert made[0] is False and sum(made) >= len(LENGTHS) - 3
+
+
+def test_lengths_below_their_greatest_give_the_bits_of_stages_that_are_planned() -> None:
+    graph, ranges = encoder(SMALL), {"batch": (1, 3), "sequence": (1, 31)}
+    exe = engine.compile(graph, length_ranges=ranges)
+    for pair in LENGTHS:
+        fed = feeds_of(graph, lengths(*pair), 0)
+        planned = engine.compile(graph, length_ranges=ranges).run(fed)  # its first lengths: nothing to reuse
+        assert_same(exe.run(fed), planned)
+    assert reused(exe)
+    with pytest.raises(FeedError, match="sequence=32 is out of its range"):
+        exe.run(feeds_of(graph, lengths(1, 32), 0))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.lists(st.tuples(*[st.integers(1, 6)] * 4), min_size=2, max_size=4))
+def test_random_graphs_give_the_bits_of_graphs_with_numbers(seed: int, chosen: list[tuple[int, ...]]) -> None:
+    graph = symbolic(seeded(seed), 6)
+    exe = engine.compile(graph)
+    for numbers in chosen:
+        named = dict(zip(NAMES, numbers, strict=True))
+        fed = feeds_of(graph, named, seed)
+        try:
+            wanted = engine.compile(engine.bind(graph, named)).run(fed)
+        except OpError:
+            with pytest.raises(FeedError):
+                exe.run(fed)
+            continue
+        assert_same(exe.run(fed), wanted)
+
+
+def test_guards_are_checked_for_lengths_that_reuse_a_plan() -> None:
+    graph = Graph("guarded")
+    x = graph.input("x", ("n", 2))
+    graph.output(ops.exp(x) if x.shape[0] > 4 else x, "y")
+    exe = engine.compile(graph)
+    for length in (5, 6, 7):
+        exe.run({"x": np.zeros((length, 2), np.float32)})
+    assert reused(exe)
+    with pytest.raises(FeedError, match="n must be greater than 4, but n is 3"):
+        exe.run({"x": np.zeros((3, 2), np.float32)})
+
+
+def test_equal_layers_are_bound_once_for_new_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, bound = encoder(evolve(SMALL, layers=8)), list[str]()
+    exe = engine.compile(graph)
+    for length in (30, 31):
+        exe.run(feeds_of(graph, lengths(1, length), 0))
+    bind = bound_calls.bind_call
+
+    def counted(call: Any, *others: Any) -> Any:
+        bound.append(call.name)
+        return bind(call, *others)
+
+    monkeypatch.setattr(bound_calls, "bind_call", counted)
+    exe.run(feeds_of(graph, lengths(1, 32), 0))
+    assert reused(exe) and len(exe.stages[0].plan.lowered.calls) > 6 * len(bound) > 0
+
+
+def test_a_plan_that_is_kept_takes_few_bytes() -> None:
+    graph = encoder(evolve(SMALL, layers=8))
+    exe = engine.compile(graph)
+    fed = [feeds_of(graph, lengths(1, n), 0) for n in range(20, 44)]
+    for feeds in fed[:4]:
+        exe.run(feeds, copy=False)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        for feeds in fed[4:]:
+            exe.run(feeds, copy=False)
+            assert reused(exe)
+        gc.collect()
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (after - before) / len(fed[4:]) < 250_000
+
+
+class TestTheJudgeOfReusedPlans:
+    """Faults that the judge must see."""
+
+    def rules_and_bytes(self) -> tuple[Any, Array, Array, int]:
+        plan = engine.compile(engine.bind(encoder(SMALL), lengths(2, 9)), nest=False).plan
+        extents = [p.layout.extent for p in plan.places]
+        low, high = np.array(extents, np.int64).T
+        return overlap_rules(plan.lowered), low.copy(), high.copy(), plan.arena_bytes
+
+    def test_a_right_plan_passes(self) -> None:
+        check_overlaps(*self.rules_and_bytes())
+
+    def test_every_pair_that_must_not_meet_is_seen(self) -> None:
+        rules, low, high, arena = self.rules_and_bytes()
+        for one, other in rules.apart.T[:: max(1, rules.apart.shape[1] // 40)]:
+            moved, end = low.copy(), high.copy()
+            moved[one], end[one] = low[other], low[other] + high[one] - low[one]
+            if high[one] > low[one] and high[other] > low[other]:
+                with pytest.raises(DataFlowError, match=r"while both are needed|is a view|outside"):
+                    check_overlaps(rules, moved, end, max(arena, int(end.max())))
+
+    def test_an_overwrite_at_another_distance_is_seen(self) -> None:
+        rules, low, high, arena = self.rules_and_bytes()
+        written, read, _ = rules.overwrites
+        taken = int(np.flatnonzero(low[written] == low[read])[0])
+        value = written[taken]
+        low[value], high[value] = low[value] + 4, high[value] + 4
+        with pytest.raises(DataFlowError, match="otherwise than permitted"):
+            check_overlaps(evolve(rules, apart=rules.apart[:, :0], views=rules.views[:, :0]), low, high, arena + 4)
+
+    def test_an_arena_that_is_too_small_is_seen(self) -> None:
+        rules, low, high, arena = self.rules_and_bytes()
+        with pytest.raises(DataFlowError, match="outside of the arena"):
+            check_overlaps(rules, low, high, arena - 1)
+
+    def test_wrong_addresses_never_run(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        graph = encoder(SMALL)
+        exe = engine.compile(graph)
+        for length in (15, 16):
+            exe.run(feeds_of(graph, lengths(1, length), 0))
+        place = Restacking.offsets
+        monkeypatch.setattr(Restacking, "offsets", lambda self, size: place(self, size) // 128 * 64)
+        with pytest.raises(DataFlowError):
+            exe.run(feeds_of(graph, lengths(1, 17), 0))
+        monkeypatch.undo()
+        fed = feeds_of(graph, lengths(1, 17), 0)
+        assert_same(exe.run(fed), engine.compile(engine.bind(graph, lengths(1, 17))).run(fed))
+
+
+def test_the_geometry_of_new_lengths_is_that_of_lowering() -> None:
+    graph = encoder(SMALL)
+    exe = engine.compile(graph)
+    exe.run(feeds_of(graph, lengths(2, 9), 0))
+    executor = staged(exe)
+    (pattern,) = make_pattern(executor.template, exe.plan.lowered, executor.terms.options)
+    for pair in ((1, 12), (3, 31), (2, 8)):
+        fit = pattern.fit(lengths(*pair), {"x": (*pair, SMALL.width)}, {})
+        lowered = engine.make_plan(engine.bind(graph, lengths(*pair)), nest=False).lowered
+        assert [(v.spec, v.layout) for v in lowered.values] == [(v.spec, v.layout) for v in fit.values]
+        for instruction, call in zip(lowered.instructions, fit.calls, strict=True):
+            assert not isinstance(instruction, Call) or instruction.signature == call.signature
+
+
+def test_a_kernel_that_lowering_would_not_choose_is_refused() -> None:
+    graph = encoder(SMALL)
+    exe = engine.compile(graph)
+    exe.run(feeds_of(graph, lengths(2, 9), 0))
+    executor = staged(exe)
+    (pattern,) = make_pattern(executor.template, exe.plan.lowered, executor.terms.options)
+    with pytest.raises(OtherChoiceError):  # a product of one row has another kernel
+        pattern.fit(lengths(1, 1), {"x": (1, 1, SMALL.width)}, {})
+
+
+def bound_at(x: Array, y: Array, scale: float) -> Native:
+    """Returns a call of compiled code that reads x and writes y."""
+    script = Script(1)
+    script.append("mul", 0, 0)
+    native = run(script, (x,), y)
+    step = evolve(native.steps[0], args=np.append(native.steps[0].args, int(scale)))
+    return Native((step,), native.keep)
+
+
+def operands(*arrays: Array) -> Operands:
+    low, high = np.array([(address_of(a), address_of(a) + a.nbytes) for a in arrays], np.int64).T
+    return Operands(low, high, low)
+
+
+def test_calls_at_other_addresses_have_the_same_words_unless_something_else_differs() -> None:
+    arrays = [aligned_empty(256, 64).view(np.float32) for _ in range(4)]
+    (here,) = movable(bound_at(arrays[0], arrays[1], 1), operands(*arrays[:2]))
+    (there,) = movable(bound_at(arrays[2], arrays[3], 1), operands(*arrays[2:]))
+    (other,) = movable(bound_at(arrays[2], arrays[3], 2), operands(*arrays[2:]))
+    assert same_words(here, there) and not same_words(here, other)
+    stray = movable(bound_at(arrays[2], arrays[3], address_of(arrays[0])), operands(*arrays[2:]))[0]
+    assert not same_words(here, stray)
+
+
+def test_moved_words_are_those_of_a_call_that_is_bound_there() -> None:
+    arrays = [aligned_empty(256, 64).view(np.float32) for _ in range(4)]
+    (call,) = movable(bound_at(arrays[0], arrays[1], 7), operands(*arrays[:2]))
+    way = relocation([call], [0, 0], [np.array([0, 1]), np.array([2, 3])], 4)
+    buffer = way.words([call], np.array([address_of(a) for a in arrays], np.int64))
+    wanted = [bound_at(*arrays[:2], 7), bound_at(*arrays[2:], 7)]
+    assert buffer.tolist() == [word for native in wanted for word in native.steps[0].args.tolist()]
+    assert way.steps(buffer)[:, 0].tolist() == [native.steps[0].address for native in wanted]
+
+
+def test_an_order_of_addresses_gives_its_own_plan_again() -> None:
+    plan = engine.compile(engine.bind(encoder(SMALL), lengths(2, 9)), nest=False).plan
+    (order,) = restacking(plan)
+    extents = np.array([v.layout.extent for v in plan.lowered.values], np.int64).T
+    size = order.sizes(*extents)
+    offset = order.offsets(size)
+    assert order.decides_alike(*extents) and (offset <= plan.plan.offset).all()
+    assert order.is_good(size, int((offset + size).max()))
+    assert not order.is_good(size, plan.arena_bytes + 64)
