@@ -14,9 +14,9 @@ import engine
 import ops
 from engine import Executable, Graph
 from engine.check.overlaps import check_overlaps, overlap_rules
+from engine.executor import binding
 from engine.executor.relocation import Operands, movable, relocation, same_words
 from engine.lower.calls import Call
-from engine.stages import bound_calls
 from engine.stages.geometry import OtherChoiceError
 from engine.stages.pattern import make_pattern
 from engine.stages.restacking import Restacking, restacking
@@ -107,13 +107,13 @@ def test_equal_layers_are_bound_once_for_new_lengths(monkeypatch: pytest.MonkeyP
     exe = engine.compile(graph)
     for length in (30, 31):
         exe.run(feeds_of(graph, lengths(1, length), 0))
-    bind = bound_calls.bind_call
+    bind = binding.bind_call
 
     def counted(call: Any, *others: Any) -> Any:
         bound.append(call.name)
         return bind(call, *others)
 
-    monkeypatch.setattr(bound_calls, "bind_call", counted)
+    monkeypatch.setattr("engine.stages.bound_calls.bind_call", counted)
     exe.run(feeds_of(graph, lengths(1, 32), 0))
     assert reused(exe) and len(exe.stages[0].plan.lowered.calls) > 6 * len(bound) > 0
 
@@ -240,7 +240,7 @@ def test_moved_words_are_those_of_a_call_that_is_bound_there() -> None:
     (call,) = movable(bound_at(arrays[0], arrays[1], 7), operands(*arrays[:2]))
     way = relocation([call], [0, 0], [np.array([0, 1]), np.array([2, 3])], 4)
     buffer = way.words([call], np.array([address_of(a) for a in arrays], np.int64))
-    wanted = [bound_at(*arrays[:2], 7), bound_at(*arrays[2:], 7)]
+    wanted = [bound_at(arrays[0], arrays[1], 7), bound_at(arrays[2], arrays[3], 7)]
     assert buffer.tolist() == [word for native in wanted for word in native.steps[0].args.tolist()]
     assert way.steps(buffer)[:, 0].tolist() == [native.steps[0].address for native in wanted]
 
