@@ -3,14 +3,15 @@
     python -m tools.bench_stages [-o stages.json]
 
 Milliseconds, the least of some runs, all judges on. "bind" puts numbers in place of names, "plan" is what a run with
-new lengths takes before it begins, "again" what one with the same lengths takes to find its plan in the cache. The
-encoder has 12 layers and is narrow: widths do not matter to the planner.
+lengths that are planned take before they run, "again" what one with the same lengths takes to find its plan in the
+cache. The encoder has 12 layers and is narrow: widths do not matter to the planner. The last two tables are those of
+tools/length_rows.py.
 """
 
 import argparse
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from engine.stages.stage import Stage, first_stage
 from engine.text.tables import in_columns
 from engine.zoo.encoder import EncoderSize, encoder
 from ops.tensor.spec import Array
+from tools.length_rows import DecodingRow, LengthRow, decoding_rows, length_rows
 from tools.staged_networks import CLASSES, WORDS, Decoder, tail
 
 RUNS = 20
@@ -78,6 +80,9 @@ class Staged:
     arena_bytes: int
     known_bytes: int
     loss: float
+
+
+Table = Row | Cost | Staged | LengthRow | DecodingRow
 
 
 def narrow_encoder() -> Graph:
@@ -187,7 +192,7 @@ def _staged(example: str, exe: Executable) -> Staged:
     return Staged(example, len(report.stages), report.arena_bytes, report.known_bytes, round(report.loss, 4))
 
 
-def show(rows: Iterable[Row | Cost | Staged]) -> str:
+def show(rows: Sequence[Table]) -> str:
     """Returns the rows as a table; numbers are aligned to the right."""
     records: list[dict[str, Any]] = [asdict(row) for row in rows]
     texts = [list(map(str, record.values())) for record in records]
@@ -202,10 +207,12 @@ def main() -> None:
     add_quiet(parser)
     args = parser.parse_args()
     with progress_shown(args.quiet):
-        tables: dict[str, Iterable[Row | Cost | Staged]] = {
+        tables: dict[str, Sequence[Table]] = {
             "plans": [measure(bench) for bench in each("plans", BENCHES, lambda bench: bench.name)],
             "bounded": [row for b in each("bounds", BENCHES, lambda bench: bench.name) for row in bound_rows(b)],
             "stages": staged_rows(),
+            "lengths": length_rows(),
+            "decoding": decoding_rows(),
         }
     print("\n\n".join(map(show, tables.values())))
     if args.output:

@@ -9,6 +9,7 @@ That a kernel may be moved is proved by binding it: `same_words` compares calls 
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -36,9 +37,11 @@ class Operands:
     @property
     def are_apart(self) -> bool:
         """True if operands that share bytes begin at the same address."""
-        low, high, first = self.low, self.high, self.address
-        shared = np.maximum(low, low[:, None]) < np.minimum(high, high[:, None])
-        return not (shared & (first != first[:, None])).any()
+        extents = list(zip(self.low.tolist(), self.high.tolist(), self.address.tolist(), strict=True))
+        return all(
+            max(low, other_low) >= min(high, other_high) or first == other
+            for (low, high, first), (other_low, other_high, other) in combinations(extents, 2)
+        )
 
 
 @frozen(eq=False)
@@ -133,7 +136,7 @@ def _kept(kept: Any) -> Iterator[Array]:
 
 def _lies_in(array: Array, operands: Operands) -> bool:
     at = address_of(array)
-    return bool(((operands.low <= at) & (at < operands.high)).any())
+    return any(low <= at < high for low, high in zip(operands.low.tolist(), operands.high.tolist(), strict=True))
 
 
 @frozen(eq=False)

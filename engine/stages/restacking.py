@@ -3,24 +3,52 @@
 Lifetimes and overwrites are those of the searched plan. Each chain of overwrites begins at the lowest address above all
 chunks that were below it and live at the same time: the least arena with that order. Nothing is searched for, so a
 search may find a smaller arena. The result counts as good enough where its arena, divided by the most bytes alive at
-once, is no larger than that of the searched plan.
+once, is no larger than that of the searched plan. Where no order is good enough, addresses are searched for, and the
+order that is found is tried for the sizes to come.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from attrs import field, frozen
+from attrs import define, evolve, field, frozen
 
 from allocator.breadths import breadths_of, first_tick
 from allocator.derive.chunks import judge
 from allocator.derive.overwrites import Refusal
-from allocator.problem import Column
+from allocator.problem import Column, Plan, Problem
+from allocator.solvers.base import arena_bytes
 from engine.planning.placed import PlacedPlan
 
+MOST_ORDERS = 4
+"""Orders that are kept. Each is tried before addresses are searched for."""
 _DECIDED_BY_SIZE = frozenset((Refusal.NONE, Refusal.OUTSIDE, Refusal.ELSEWHERE, Refusal.GIVEN))
 Below = tuple[tuple[int, int], ...]
 """Chunks that lie below another one and are alive with it: the root of their chain, and the chunk."""
+Solve = Callable[[Problem], Plan]
+
+
+@frozen(eq=False)
+class Order:
+    """The roots of chains in the order of their addresses, each with the chunks below it.
+
+    The plan that it comes from has an arena of `arena_bytes`, and `breadth` bytes alive at once.
+    """
+
+    roots: tuple[tuple[int, Below], ...]
+    arena_bytes: int
+    breadth: int
+
+    def offsets(self, size: Column, problem: Problem) -> Column:
+        """Returns the offset of each chunk, for chunks of these sizes."""
+        sizes, alignment, at = size.tolist(), problem.alignment.tolist(), [0] * len(size)
+        for root, below in self.roots:
+            low = 0
+            for other, chunk in below:
+                low = max(low, at[other] + sizes[chunk])
+            at[root] = -(-low // alignment[root]) * alignment[root]
+        return np.array(at, np.int64)[problem.chains.root]
 
 
 @frozen(eq=False)
@@ -36,34 +64,20 @@ class Candidates:
     rivals: Column
 
 
-@frozen(eq=False)
+@define(eq=False)
 class Restacking:
-    """The order of a plan. `value` has the value that each chunk is for, `root` the first chunk of its chain.
-
-    `order` has the roots in the order of their addresses, each with the chunks below it.
-    """
+    """The orders of plans with the same chunks. `value` has the value that each chunk of `plan` is for."""
 
     plan: PlacedPlan
     value: Column
-    root: Column
-    order: tuple[tuple[int, Below], ...]
     candidates: Candidates
-    breadth: int = field(init=False)
+    orders: list[Order]
     decided: tuple[npt.NDArray[Any], ...] = field(init=False)
-
-    @breadth.default
-    def _breadth(self) -> int:
-        return self.breadth_of(self.plan.problem.size)
 
     @decided.default
     def _decided(self) -> tuple[npt.NDArray[Any], ...]:
         extents = np.array([v.layout.extent for v in self.plan.lowered.values], np.int64)
         return self._decisions(*extents.reshape(-1, 2).T)
-
-    def breadth_of(self, size: Column) -> int:
-        """Returns the most bytes alive at once for chunks of these sizes."""
-        problem = self.plan.problem
-        return int(breadths_of(first_tick(problem), problem.end, size).value.max(initial=0))
 
     def decides_alike(self, low: Column, high: Column) -> bool:
         """Returns whether chunks of other sizes would overwrite each other as they do in the plan.
@@ -85,44 +99,47 @@ class Restacking:
     def sizes(self, low: Column, high: Column) -> Column:
         """Returns the bytes of each chunk, with the padding that the plan has."""
         size = (high - low)[self.value]
-        is_root = self.root == np.arange(len(size))
+        is_root = self.plan.problem.chains.root == np.arange(len(size))
         return size + np.where(is_root & (size > 0), self.plan.options.padding, 0)
 
-    def offsets(self, size: Column) -> Column:
-        """Returns the offset of each chunk, for chunks of these sizes."""
-        sizes, alignment, at = size.tolist(), self.plan.problem.alignment.tolist(), [0] * len(size)
-        for root, below in self.order:
-            low = 0
-            for other, chunk in below:
-                end = at[other] + sizes[chunk]
-                low = max(low, end)
-            at[root] = -(-low // alignment[root]) * alignment[root]
-        return np.array(at, np.int64)[self.root]
-
-    def is_good(self, size: Column, arena_bytes: int) -> bool:
-        """Returns whether an arena is no larger than the plan's, both divided by the most bytes alive at once."""
-        return arena_bytes * self.breadth <= self.plan.arena_bytes * self.breadth_of(size)
+    def offsets(self, size: Column, solve: Solve) -> Column:
+        """Returns the offset of each chunk, for chunks of these sizes; `solve` searches where no order is good."""
+        problem, breadth = self.plan.problem, _breadth(self.plan.problem, size)
+        for order in self.orders:
+            offset = order.offsets(size, problem)
+            arena = int((offset + size).max(initial=0))
+            if arena * order.breadth <= order.arena_bytes * breadth:
+                return offset
+        searched = evolve(problem, size=size)
+        plan = solve(searched)
+        self.orders = [_order(searched, plan.offset), *self.orders][:MOST_ORDERS]
+        return plan.offset
 
 
 def restacking(plan: PlacedPlan) -> tuple[Restacking, ...]:
     """Returns the order of a plan; () where a chunk begins inside the bytes of the chunk that it overwrites."""
     if plan.problem.overwrite_offset.any():
         return ()
-    owners, root = plan.owners(plan.chunks), plan.problem.chains.root
+    owners = plan.owners(plan.chunks)
     value = np.array([owners[chunk].id for chunk in range(len(plan.problem))], np.int64)
-    return (Restacking(plan, value, root, _order(plan, root), _candidates(plan)),)
+    return (Restacking(plan, value, _candidates(plan), [_order(plan.problem, plan.plan.offset)]),)
 
 
-def _order(plan: PlacedPlan, root: Column) -> tuple[tuple[int, Below], ...]:
-    problem, offset = plan.problem, plan.plan.offset
-    begin, end, rows = first_tick(problem), problem.end, np.flatnonzero(problem.size > 0)
+def _breadth(problem: Problem, size: Column) -> int:
+    """Returns the most bytes alive at once for chunks of these sizes."""
+    return int(breadths_of(first_tick(problem), problem.end, size).value.max(initial=0))
+
+
+def _order(problem: Problem, offset: Column) -> Order:
+    begin, end, rows, root = first_tick(problem), problem.end, np.flatnonzero(problem.size > 0), problem.chains.root
     below = dict[int, dict[tuple[int, int], None]]()
     for chunk in rows[np.argsort(offset[rows], kind="stable")].tolist():
         alive = rows[(begin[rows] < end[chunk]) & (begin[chunk] < end[rows])]
         under = alive[(offset[alive] < offset[chunk]) & (root[alive] != root[chunk])]
         pairs = zip(root[under].tolist(), under.tolist(), strict=True)
         below.setdefault(int(root[chunk]), {}).update(dict.fromkeys(pairs))
-    return tuple((chunk, tuple(pairs)) for chunk, pairs in below.items())
+    roots = tuple((chunk, tuple(pairs)) for chunk, pairs in below.items())
+    return Order(roots, arena_bytes(problem, offset), _breadth(problem, problem.size))
 
 
 def _candidates(plan: PlacedPlan) -> Candidates:

@@ -15,7 +15,6 @@ from allocator.bounds import proved_bound
 from allocator.check.offsets import check
 from allocator.errors import PlanError
 from allocator.problem import NO_CAPACITY, Column, Plan, Problem
-from allocator.solvers import BEST
 from allocator.solvers.base import arena_bytes
 from engine.check.overlaps import OverlapRules, check_overlaps, overlap_rules
 from engine.executor.binding import PackCache, run_in_turn
@@ -27,6 +26,7 @@ from engine.lower.order import GIVEN
 from engine.planning.options import Options
 from engine.planning.placed import PlacedPlan
 from engine.planning.planner import lower_graph, place_lowered
+from engine.planning.solving import solve_problem
 from engine.stages.bound_calls import CallBinder, CallOperands, Placement, call_operands, placed_value
 from engine.stages.geometry import OtherChoiceError
 from engine.stages.length_ranges import LengthRangePlanner
@@ -69,7 +69,7 @@ class Stacking:
     order: Restacking
     owner: Column
 
-    def start(self, low: Column, high: Column, capacity: int) -> tuple[Column, int]:
+    def start(self, low: Column, high: Column, terms: Terms) -> tuple[Column, int]:
         """Returns the first byte of the owner of each value, and the arena. Raises OtherChoiceError.
 
         [low, high) are the bytes of each value, from the first byte of its owner.
@@ -77,9 +77,9 @@ class Stacking:
         if not self.order.decides_alike(low, high):
             raise OtherChoiceError
         size = self.order.sizes(low, high)
-        offset = self.order.offsets(size)
+        offset = self.order.offsets(size, lambda problem: solve_problem(problem, terms.options, terms.capacity))
         arena = int((offset + size).max(initial=0))
-        if arena > capacity or not self.order.is_good(size, arena):
+        if arena > terms.capacity:
             raise OtherChoiceError
         start = np.zeros(len(self.owner), np.int64)
         start[self.order.value] = offset
@@ -120,7 +120,7 @@ class Bounded:
         """Writes down the plan of a stage; all checkers run."""
         return self.planner(template, bindings, terms).plan
 
-    def start(self, _: Column, high: Column, __: int) -> tuple[Column, int]:
+    def start(self, _: Column, high: Column, __: Terms) -> tuple[Column, int]:
         """Returns the same as Stacking. Raises OtherChoiceError where a value is larger than for the greatest."""
         if (high > self.greatest).any():
             raise OtherChoiceError
@@ -160,12 +160,12 @@ class PlanReuse:
     def stage(self, bindings: Bindings) -> Stage:
         """Returns the stage for some lengths; `bindings` are those of the inputs.
 
-        Raises OtherChoiceError where lowering or the search for addresses must decide again, OpError for lengths that
-        do not fit, DataFlowError where the judge refuses the addresses.
+        Raises OtherChoiceError where lowering must decide again, OpError for lengths that do not fit, DataFlowError
+        where the judge refuses the addresses.
         """
         fit = self._fit(bindings)
         low, high = np.where(self.in_arena, fit.low, 0), np.where(self.in_arena, fit.high, 0)
-        start, arena = self.addresses.start(low, high, self.terms.capacity)
+        start, arena = self.addresses.start(low, high, self.terms)
         try:
             check_overlaps(self.rules, low + start, high + start, arena)
         except DataFlowError as error:
@@ -313,7 +313,7 @@ def _addresses(
         greatest = planner.plan.lowered.values
         sizes = np.array([greatest[v.owner].spec.nbytes for v in values], np.int64)
         return (Bounded(planner, _starts(plan), np.where(in_arena, sizes, NO_CAPACITY)),)
-    if options.order != GIVEN or options.strategy != BEST:
+    if options.order != GIVEN:
         return ()
     owner = np.array([v.owner for v in values], np.int64)
     return tuple(Stacking(order, owner) for order in restacking(plan))

@@ -19,6 +19,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from attrs import frozen
 
 from ops.tensor.spec import Array
 
@@ -47,11 +48,15 @@ def _fields(declaration: str) -> Iterator[tuple[str, str, tuple[int, ...]]]:
 
 def pack_args(layout: Layout, **values: Number | Sequence[Number]) -> Array:
     """Returns the words of a record. Raises TypeError for a field that is missing, unknown or of another type."""
-    names, passed = set(layout.names or ()), set(values)
-    if names != passed:
+    packing = _packing(layout)
+    if packing.names != values.keys():
+        names, passed = set(packing.names), set(values)
         raise TypeError(f"arguments are missing {sorted(names - passed)}, and do not have {sorted(passed - names)}")
-    words = (_pack_field(name, code, count, values[name]) for name, code, count in _packing(layout))
-    return np.frombuffer(bytearray(b"".join(words)), np.int64)
+    try:
+        words = packing.scalars.pack(*[values[name] for name in packing.order])
+    except struct.error:  # a field has several numbers, or a wrong one
+        words = b"".join(_pack_field(name, code, count, values[name]) for name, code, count in packing.fields)
+    return np.frombuffer(bytearray(words), np.int64)
 
 
 def _pack_field(name: str, code: str, count: int, value: Number | Sequence[Number]) -> bytes:
@@ -62,12 +67,23 @@ def _pack_field(name: str, code: str, count: int, value: Number | Sequence[Numbe
         raise TypeError(f"argument {name} is {count} of type {code!r}, not {value!r}") from error
 
 
+@frozen(eq=False)
+class _Packing:
+    """The name, the code for `struct` and the count of each field; `scalars` packs a record whose counts are all 1."""
+
+    fields: tuple[tuple[str, str, int], ...]
+    order: tuple[str, ...]
+    names: frozenset[str]
+    scalars: struct.Struct
+
+
 @cache
-def _packing(layout: Layout) -> tuple[tuple[str, str, int], ...]:
-    """Returns the name, the code for `struct` and the count of each field."""
+def _packing(layout: Layout) -> _Packing:
     fields: Any = layout.fields
     kinds = [(name, fields[name][0]) for name in layout.names or ()]
-    return tuple((name, _CODES[kind.base.name], math.prod(kind.shape)) for name, kind in kinds)
+    packed = tuple((name, _CODES[kind.base.name], math.prod(kind.shape)) for name, kind in kinds)
+    scalars = struct.Struct("=" + "".join(code for _, code, _ in packed))
+    return _Packing(packed, tuple(name for name, _, _ in packed), frozenset(name for name, _, _ in packed), scalars)
 
 
 def join_args(*parts: Array | Sequence[int]) -> Array:
