@@ -20,7 +20,6 @@ import onnx
 from attrs import frozen
 
 import engine
-from engine import Executable
 from ops.tensor.spec import Array
 from tools.open_networks import MINILM, NARROW, TransformerSize, decoder_model, encoder_model
 
@@ -81,8 +80,8 @@ def _engines(model: onnx.ModelProto, ranges: Mapping[str, tuple[int, int]]) -> I
         if find_spec(ONNXRUNTIME):
             yield ONNXRUNTIME, len(model.graph.node), _session(path)
         graph = engine.load_onnx(path)
-        for name, more in (("arenaplan", {}), ("arenaplan, length_ranges", {"length_ranges": ranges})):
-            exe: Executable = engine.compile(graph, threads=1, **more)
+        for name, bounds in (("arenaplan", None), ("arenaplan, length_ranges", ranges)):
+            exe = engine.compile(graph, threads=1, length_ranges=bounds)
             yield name, len(exe.graph.operators), exe.run
 
 
@@ -134,8 +133,8 @@ def decoding_rows(size: TransformerSize = MINILM) -> list[DecodingRow]:
         text, first = _decode(run, size, TOKENS)
         again = _decode(run, size, TOKENS)[1]
         texts.append(text)
-        medians = [round(statistics.median(times), 2) for times in (first[WARM:], again)]
-        rows.append(DecodingRow("decoder", name, operators, *medians, round(max(first[WARM:]), 1)))
+        token, later = (round(statistics.median(times), 2) for times in (first[WARM:], again))
+        rows.append(DecodingRow("decoder", name, operators, token, later, round(max(first[WARM:]), 1)))
     assert all(text == texts[0] for text in texts), "the decoders give other tokens"
     return rows
 

@@ -100,10 +100,11 @@ def decoder_model(size: TransformerSize) -> onnx.ModelProto:
     """
     writer, each = _Writer(), size.width // size.heads
     x = writer.add("Gather", writer.weights(size.words, size.width), "token")
-    names, inputs = [], [helper.make_tensor_value_info("token", TensorProto.INT64, [1, 1])]
+    names = list[str]()
+    inputs = [helper.make_tensor_value_info("token", TensorProto.INT64, [1, 1])]
     for layer in range(size.layers):
         past = (f"past_{2 * layer}", f"past_{2 * layer + 1}")
-        shape = [1, size.heads, "past", each]
+        shape: list[str | int | None] = [1, size.heads, "past", each]
         inputs += [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in past]
         x, kept = writer.layer(x, size, past)
         names += kept
