@@ -12,6 +12,8 @@ Guess = tuple[int, ...]
 """A number for each sample."""
 
 _LAST = SAMPLES - 1
+_LARGEST_DIVISOR = 2**12
+"""The largest divisor that is tried. Products of long lengths may have two large factors, which nobody can wait for."""
 
 
 def numbers_to(most: Dim | int, least: int = 0, turn: int = 0) -> Guess:
@@ -76,9 +78,9 @@ def _factors(lengths: Sequence[int], count: int, sample: int) -> list[int]:
 
 
 def _primes(number: int) -> list[int]:
-    """Returns the prime factors, by trial division."""
+    """Returns the prime factors, by trial division up to `_LARGEST_DIVISOR`; what is left is one factor."""
     primes, divisor = [], 2
-    while divisor * divisor <= number:
+    while divisor * divisor <= number and divisor <= _LARGEST_DIVISOR:
         while number % divisor == 0:
             primes.append(divisor)
             number //= divisor

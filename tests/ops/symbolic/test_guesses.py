@@ -49,6 +49,12 @@ def test_guessed_factors_leave_room_for_known_lengths() -> None:
     assert set(rows) == {2}
 
 
+def test_guessed_factors_of_a_product_of_large_primes_come_at_once() -> None:
+    large = 2**61 - 1, 2**89 - 1
+    for row in zip(*factors((*large, 12), 3, (4,)), strict=True):
+        assert prod(row) == prod(large) * 3
+
+
 @given(st.integers(0, 4), st.integers(4, 6))
 def test_guessed_choices_differ(count: int, of: int) -> None:
     guesses = choices(count, of)
