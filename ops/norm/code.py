@@ -40,12 +40,19 @@ def _statistics(args: Any, row: int) -> Any:
 
 
 def norm_rows(address: int, part: int, parts: int) -> None:
-    """Normalises this part's rows, with scales and shifts that are as long as a row; `address`: a NORM record."""
+    """Normalises this part's rows, with scales and shifts that are as long as a row; `address`: a NORM record.
+
+    The next row is read before a row is written. Where y is x, the last vector of a row may reach into the next row
+    with lanes that it does not write; processors let a load that follows at once wait until such a store has ended.
+    """
     args = record_at(address, NORM)
     count, scales, shifts = args.length, args.scales, args.shifts
     first, last = share(args.rows, part, parts)
+    following = _statistics(args, first) if first < last else (np.float32(0), np.float32(0))
     for row in range(first, last):
-        mean, factor = _statistics(args, row)
+        mean, factor = following
+        if row + 1 < last:
+            following = _statistics(args, row + 1)
         x, y = args.x + 4 * row * count, args.y + 4 * row * count
         if shifts != 0:
             row_norm_shifted(y, count, x, scales, shifts, mean, factor)

@@ -21,8 +21,8 @@ _BLOCK = 16
 _CHUNK = 16
 """Blocks of channels that a row of outputs is computed for at a time: their weights stay in the first cache."""
 
-ANY, THREE, FIVE, THREE_APART, FIVE_APART = range(5)
-"""Windows along a row: of any taps, of three or five side by side; windows side by side, or every second one."""
+ANY, THREE, FIVE, THREE_APART, FIVE_APART, SEVEN = range(6)
+"""Windows along a row: of any taps, of three, five or seven side by side; windows side by side, or every second one."""
 _window = intrinsic_of_two(
     emit.one_of(
         *(emit.products(n, full) for n in (1, 4) for full in (True, False)),
@@ -33,6 +33,7 @@ _window = intrinsic_of_two(
         *(emit.maxima(n, full) for n in (1, 4) for full in (True, False)),
         *(emit.means(n, full) for n in (1, 4) for full in (True, False)),
         *(emit.maxima(4, full=True, row_of=emit.Row(3, stride)) for stride in (1, 2)),
+        *(emit.products(n, full, row_of=emit.Row(7, 1)) for n, full in ((4, True), (8, True), (8, False))),
     )
 )
 """_window(Window(...), Finish(...)): all in one, so that the words of a tile stay in registers."""
@@ -46,9 +47,9 @@ def _form(args: Any) -> int:
         return ANY
     if taps == 3:
         return THREE if stride == 1 else THREE_APART
-    if taps == 5 and args.kind == DEPTHWISE:
+    if args.kind == DEPTHWISE and taps == 5:
         return FIVE if stride == 1 else FIVE_APART
-    return ANY
+    return SEVEN if args.kind == DEPTHWISE and taps == 7 and stride == 1 else ANY
 
 
 @jitable
@@ -57,16 +58,24 @@ def _emitter(kind: int, form: int, pixels: int, lanes: int) -> int:
     some, several = lanes < _BLOCK, pixels > 1
     if kind == SPREAD:
         return 11
-    if kind != DEPTHWISE:
-        any_form = (12 if kind == LARGEST else 16) + 2 * several + some
-        return 20 + (form == THREE_APART) if form != ANY and several and not some else any_form
+    if kind == DEPTHWISE:
+        return int(_depthwise_emitter(form, pixels, some))
+    if form != ANY and several and not some:
+        return 20 + (form == THREE_APART)
+    return (12 if kind == LARGEST else 16) + 2 * several + some
+
+
+@jitable
+def _depthwise_emitter(form: int, pixels: int, some: bool) -> int:
+    """Returns the number of the emitter of `_window` for a tile of a convolution; `some`: not all lanes count."""
+    several, eight = pixels > 1, pixels == 8
+    if form == SEVEN and several and (eight or not some):
+        return 22 + eight + some
     if some:
-        return 4 if pixels == 8 else 1 + 2 * several
-    if not several:
-        return 0
-    if form == ANY:
-        return 2
-    return 6 + form if form > FIVE else 3 + 2 * form + (pixels == 8)
+        return 4 if eight else 1 + 2 * several
+    if form == ANY or not several:
+        return 2 * several
+    return 6 + form if form > FIVE else 3 + 2 * form + eight
 
 
 @jitable
@@ -108,7 +117,7 @@ def _row(args: Any, row: int, blocks: tuple[int, int]) -> None:
     line = ((image * args.sizes[0] + z) * args.sizes[1] + v) * args.sizes[2]
     filters = (z0 * args.kernel[1] + v0) * args.kernel[2]
     inside, form = _inside(args), _form(args)
-    most = 8 if kind == DEPTHWISE and form in (THREE, FIVE) else 1 if kind == SPREAD else 4
+    most = 8 if kind == DEPTHWISE and form in (THREE, FIVE, SEVEN) else 1 if kind == SPREAD else 4
     ox = 0
     while ox < outputs:
         pixels = _width(ox, inside, most)

@@ -66,7 +66,14 @@ def layer(channels: int, size: int, stride: int, window: int = 3) -> Case:
 
 @pytest.mark.parametrize(
     "case",
-    [layer(96, 28, 2), layer(528, 14, 1), layer(100, 30, 1, 5), layer(24, 7, 2, 5), layer(40, 23, 2, 5)],
+    [
+        layer(96, 28, 2),
+        layer(528, 14, 1),
+        layer(100, 30, 1, 5),
+        layer(24, 7, 2, 5),
+        layer(40, 23, 2, 5),
+        layer(40, 29, 1, 7),
+    ],
 )
 def test_tiled_depthwise_conv_of_network_layers_equals_numpy(case: Case) -> None:
     check_depthwise(case, 2, 0)
