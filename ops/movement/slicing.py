@@ -49,7 +49,7 @@ def resolve_range(axis: int, start: int, end: int, step: int, dim: int) -> Range
         raise AttributeValueError(f"the step along axis {axis} is 0")
     if step == 1 and any(isinstance(n, Dim) for n in (start, end, dim)):
         first, last = _clamped(start, dim), _clamped(end, dim)
-        return Range(axis, first, last - first if first < last else 0, step)
+        return Range(axis, first, last - first if first <= last else 0, step)
     elements = range(*np.s_[max(start, -dim) : end : step].indices(dim))
     return Range(axis, elements.start, len(elements), step)
 
@@ -58,7 +58,7 @@ def _clamped(position: int, dim: int) -> int:
     """Returns a position counted from the front, within an axis whose length may be a dimension."""
     if position < 0:
         return position + dim if -position < dim else 0
-    return dim if dim < position else position
+    return dim if dim <= position else position
 
 
 def _ranges(attrs: Attrs, shape: Shape) -> tuple[Range, ...]:
