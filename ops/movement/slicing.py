@@ -56,6 +56,8 @@ def resolve_range(axis: int, start: int, end: int, step: int, dim: int) -> Range
 
 def _clamped(position: int, dim: int) -> int:
     """Returns a position counted from the front, within an axis whose length may be a dimension."""
+    if not isinstance(position, Dim) and position == 0:
+        return 0
     if position < 0:
         return position + dim if -position < dim else 0
     return dim if dim <= position else position
