@@ -74,6 +74,11 @@ class Edit:
         with self._lengths.table.undecided():
             yield
 
+    @property
+    def source(self) -> Graph:
+        """Returns the graph that the edit began with."""
+        return self._source
+
     def operator_ids(self) -> tuple[int, ...]:
         """Returns the ids of all operators, in order. An operator keeps its id when its inputs change."""
         return tuple(sorted(self._operators, key=self._order.__getitem__))

@@ -18,7 +18,7 @@ from engine.graph.var import Var
 from engine.passes.derived_values import DerivedValues
 from ops.schema.body import bodies
 from ops.schema.schema import Attrs, OpSchema, Signature, Specs
-from ops.symbolic.exact import ExactSamples, UnknownLengthError
+from ops.symbolic.exact import NOTHING, ExactSamples, UnknownLengthError
 from ops.symbolic.infer import formula, is_symbolic
 from ops.symbolic.normal_form import NormalForms
 from ops.tensor.dims import SAMPLES, Dim, as_tuples, dims_in, in_sample, leaf, sample_of, with_leaves
@@ -146,7 +146,7 @@ class OpenLengths:
         if key is not None and key in self._inferred:
             return self._inferred[key]
         is_plain = schema.kernels and not bodies(schema, attrs)  # bodies have dimensions of other tables
-        proved = self.table.infer(schema, inputs, attrs) if is_plain else ()
+        proved = (self.table.infer(schema, inputs, attrs) if is_plain else NOTHING).lengths
         outputs = tuple(
             self._spec(
                 spec.with_shape(
@@ -175,29 +175,38 @@ class OpenLengths:
         for dim in (d for value in attrs.values() for d in dims_in(value)):
             if not all(map(self._is_known, dim.leaves)):
                 raise UnknownLengthError(f"{schema.name}: {dim} may not be known in front of the operator")
-        signed = {
-            j: schema.sign(
-                [s.with_shape(in_sample(s.shape, j)) for s in inputs],
-                {name: in_sample(value, j) for name, value in attrs.items()},
-                constants,
-            )
-            for j in self.table.alive
-        }
-        first = signed[self.table.alive[0]]
-        if any(
-            [(s.ndim, s.dtype) for s in one.outputs] != [(s.ndim, s.dtype) for s in first.outputs]
-            for one in signed.values()
-        ):
-            raise UnknownLengthError(f"{schema.name}: what it gives depends on lengths that are not known yet")
+        first = _signed_in(schema, inputs, attrs, constants, self.table.alive[0])
         full = {n: as_tuples(attrs[n]) if dims_in(attrs.get(n)) else v for n, v in first.attrs.items()}
+        key = _signature_key(schema, inputs, full)
+        if key is None or key not in self._inferred:
+            outputs = self._proved(schema, inputs, full, first) or self._in_samples(schema, inputs, full, constants)
+            if key is not None:
+                self._inferred[key] = outputs
+            return Signature(inputs, outputs, full, constants)
+        return Signature(inputs, self._inferred[key], full, constants)
+
+    def _proved(self, schema: OpSchema, inputs: Specs, attrs: Attrs, first: Signature) -> Specs:
+        """Returns what an operator gives where all of it is proved; else ()."""
+        proved = NOTHING if bodies(schema, attrs) else self.table.infer(schema, inputs, attrs)
+        if not proved.is_complete:
+            return ()
+        shapes: Any = proved.lengths
+        return tuple(self._spec(s.with_shape(shape)) for s, shape in zip(first.outputs, shapes, strict=True))
+
+    def _in_samples(self, schema: OpSchema, inputs: Specs, attrs: Attrs, constants: frozenset[int]) -> Specs:
+        """Returns what an operator gives, from the numbers of each sample. Raises OpError where it does not fit one."""
+        signed = {j: _signed_in(schema, inputs, attrs, constants, j) for j in self.table.alive}
+        first = signed[self.table.alive[0]]
+        kinds = {tuple((s.ndim, s.dtype) for s in one.outputs) for one in signed.values()}
+        if len(kinds) > 1:
+            raise UnknownLengthError(f"{schema.name}: what it gives depends on lengths that are not known yet")
         number = next(_NUMBERS)
         sampled = []
         for i, spec in enumerate(first.outputs):
             rows = [{j: one.outputs[i].shape[axis] for j, one in signed.items()} for axis in range(spec.ndim)]
-            sampled.append(
-                spec.with_shape([self._new(row, f"{_NEW}{number}:{i}", axis) for axis, row in enumerate(rows)])
-            )
-        return Signature(inputs, self._outputs(schema, inputs, full, tuple(sampled)), full, constants)
+            dims = [self._new(row, f"{_NEW}{number}:{i}", axis) for axis, row in enumerate(rows)]
+            sampled.append(spec.with_shape(dims))
+        return self._outputs(schema, inputs, attrs, tuple(sampled))
 
     def _new(self, lengths: Mapping[int, int], key: str, axis: int) -> Any:
         """Returns the length of a new tensor, by sample."""
@@ -258,6 +267,12 @@ class OpenLengths:
             return self._spec(spec.with_shape(dims))
 
         return renamed
+
+
+def _signed_in(schema: OpSchema, inputs: Specs, attrs: Attrs, constants: frozenset[int], sample: int) -> Signature:
+    """Returns the signature of an operator with the numbers of a sample. Raises OpError."""
+    specs = [s.with_shape(in_sample(s.shape, sample)) if s.is_symbolic else s for s in inputs]
+    return schema.sign(specs, {name: in_sample(value, sample) for name, value in attrs.items()}, constants)
 
 
 def _own(dim: Dim, key: str, axis: int) -> Dim:

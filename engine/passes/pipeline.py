@@ -1,6 +1,6 @@
 """The pipeline of all passes: phases by level of optimisation, each run until no pass changes anything."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, repeat
 from types import MappingProxyType
@@ -122,17 +122,19 @@ def applied_passes(graph: Graph, level: int = HIGHEST_LEVEL, *, left_out: Collec
         raise GraphError(f"{graph!r} is no graph")
     check_level(level)
     bodies = () if BODIES in left_out or not level else (BodiesPass(partial(optimise, level=level)),)
+    edit: Edit | None = None
     for passes in (bodies, *(phase.passes(left_out) for phase in PHASES if phase.level <= level)):
-        for applied in until_unchanged(graph, passes):
-            graph = applied.after
-            yield applied
+        if passes:
+            edit = yield from until_unchanged(graph, passes, edit)
+            graph = edit.source
 
 
-def until_unchanged(graph: Graph, passes: Sequence[Pass]) -> Iterator[Applied]:
-    """Yields the passes that change something, running them in rounds until none of them does."""
-    if not passes:
-        return
-    edit, unchanged = Edit(graph), 0
+def until_unchanged(graph: Graph, passes: Sequence[Pass], edit: Edit | None = None) -> Generator[Applied, None, Edit]:
+    """Yields the passes that change something, running them in rounds until none of them does.
+
+    Begins with an edit of the graph, or with a new one; returns that of the last graph, for passes that come next.
+    """
+    edit, unchanged = edit or Edit(graph), 0
     for each in chain.from_iterable(repeat(passes, MOST_ROUNDS)):
         each.apply_to(edit)
         after = edit.graph()
@@ -142,4 +144,5 @@ def until_unchanged(graph: Graph, passes: Sequence[Pass]) -> Iterator[Applied]:
             yield Applied(each.name, graph, after)
             graph, edit, unchanged = after, Edit(after), 0
         if unchanged == len(passes):
-            return
+            break
+    return edit

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from attrs import define, field, fields_dict
+from attrs import define, field, fields_dict, frozen
 
 from ops.schema.schema import Attrs, OpSchema, Specs
 from ops.symbolic.normal_form import Form, NormalForms, combined
@@ -47,6 +47,25 @@ class _Path:
         answers = tuple(self.answers.values())
         for i in range(len(self.given), len(answers)):
             yield *answers[:i], not answers[i]
+
+
+@frozen(eq=False)
+class Proved:
+    """The lengths of all outputs of an operator that are right for all lengths, None for each that is not proved.
+
+    No output has an entry where nothing is proved. The operator `always_fits` if no lengths are refused.
+    """
+
+    lengths: tuple[tuple[Dim | int | None, ...], ...] = ()
+    always_fits: bool = False
+
+    @property
+    def is_complete(self) -> bool:
+        """True if all lengths are proved, and none are refused."""
+        return self.always_fits and not any(n is None for shape in self.lengths for n in shape)
+
+
+NOTHING = Proved()
 
 
 @define(eq=False)
@@ -99,26 +118,25 @@ class ExactSamples(Samples):
         """Returns the error of a dimension that is used as a number: a pass passes by."""
         return UnknownLengthError(message) if self._is_undecided else TypeError(message)
 
-    def infer(self, schema: OpSchema, inputs: Specs, attrs: Attrs) -> tuple[tuple[Dim | int | None, ...], ...]:
-        """Returns the lengths of all outputs, None for each that is not proved; () where nothing is proved.
-
-        `attrs` are complete, and may have dimensions in them.
-        """
+    def infer(self, schema: OpSchema, inputs: Specs, attrs: Attrs) -> "Proved":
+        """Returns what is proved of the outputs. `attrs` are complete, and may have dimensions in them."""
         try:
-            paths = list(self._paths(schema, inputs, attrs))
+            every = list(self._paths(schema, inputs, attrs))
         except UnknownLengthError:
-            return ()
+            return NOTHING
+        paths = [(path, outputs) for path, outputs in every if outputs]
         if not paths or len({tuple((s.ndim, s.dtype) for s in outputs) for _, outputs in paths}) > 1:
-            return ()
+            return NOTHING
         zeros = [path.equal for path, _ in paths]
-        outputs = zip(*(specs for _, specs in paths), strict=True)
-        return tuple(
+        columns = zip(*(specs for _, specs in paths), strict=True)
+        lengths = tuple(
             tuple(self._common(lengths, zeros) for lengths in zip(*(s.shape for s in specs), strict=True))
-            for specs in outputs
+            for specs in columns
         )
+        return Proved(lengths, always_fits=len(paths) == len(every))
 
     def _paths(self, schema: OpSchema, inputs: Specs, attrs: Attrs) -> Iterator[tuple[_Path, Specs]]:
-        """Yields the paths without an error, and what they give. Raises UnknownLengthError where that is not known."""
+        """Yields all paths and what they give: () for an error. Raises UnknownLengthError where that is not known."""
         left, count = [tuple[bool, ...]()], 0
         while left:
             path, count = _Path(left.pop()), count + 1
@@ -136,8 +154,7 @@ class ExactSamples(Samples):
             finally:
                 self._path = None
             left += path.others()
-            if outputs:
-                yield path, outputs
+            yield path, outputs
 
     def _common(self, lengths: Sequence[Dim | int], zeros: Sequence[Sequence[Form]]) -> Dim | int | None:
         """Returns a length that is right on each path, where `zeros` are 0; None where there is none."""

@@ -15,7 +15,7 @@ from engine.passes.permutation import composed, permutation
 from ops.elementwise.binary import ADD, DIV, MUL, SUB
 from ops.movement.reshape import RESHAPE
 from ops.movement.views import EXPAND, TRANSPOSE
-from ops.schema.schema import OpSchema
+from ops.schema.schema import OpSchema, no_places, no_views
 from ops.tensor.layout import Layout
 
 
@@ -77,7 +77,7 @@ def _equal_pairs(edit: Edit, operator: Operator) -> list[tuple[Var, Var]]:
 
     Layouts are those of each sample where dimensions are open, and the shapes must be equal for all lengths.
     """
-    if not operator.inputs:
+    if not operator.inputs or not _may_be_equal(operator):
         return []
     signatures, x, (y, *_) = edit.sampled(operator.signature), operator.inputs[0], operator.outputs
     views = [operator.schema.views(Layout.dense(s.inputs[0]), s) for s in signatures]
@@ -88,6 +88,13 @@ def _equal_pairs(edit: Edit, operator: Operator) -> list[tuple[Var, Var]]:
     places = [operator.schema.input_places(Layout.dense(s.outputs[0]), s) for s in signatures]
     columns = zip(operator.inputs, zip(*places, strict=True), strict=True)
     return [(y, v) for v, layouts in columns if v.spec == y.spec and all(map(_covers, layouts))][:1]
+
+
+def _may_be_equal(operator: Operator) -> bool:
+    """Returns whether an operator declares views or places at all, and an output has the spec of an input."""
+    schema, (y, *_), x = operator.schema, operator.outputs, operator.inputs[0]
+    is_view = schema.views is not no_views and any(v.spec == x.spec for v in operator.outputs)
+    return is_view or (schema.input_places is not no_places and any(v.spec == y.spec for v in operator.inputs))
 
 
 def _covers(layout: Layout | None) -> bool:

@@ -52,7 +52,7 @@ def test_inference_on_dimensions_proves_lengths(case: str) -> None:
     table, names = _table()
     schema = find(name)
     numbers = schema.sign(_specs(shapes, dict.fromkeys(NAMES, 1 if "unlike" in case else 8)), attrs)
-    (lengths,) = table.infer(schema, _specs(shapes, names), numbers.attrs)
+    (lengths,) = table.infer(schema, _specs(shapes, names), numbers.attrs).lengths
     assert [n if n is None or isinstance(n, int) else str(n) for n in lengths] == wanted
     assert not table.guards
 
@@ -66,7 +66,7 @@ def test_proved_lengths_hold_for_any_numbers(case: str, numbers: dict[str, int])
         signature = find(name).sign(_specs(shapes, dict(numbers)), attrs)
     except OpError:  # the lengths do not fit
         return
-    (lengths,) = table.infer(find(name), _specs(shapes, names), signature.attrs)
+    (lengths,) = table.infer(find(name), _specs(shapes, names), signature.attrs).lengths
     for length, actual in zip(lengths, signature.y.shape, strict=True):
         assert length is None or value_of(length, lambda d: numbers[str(d.key)]) == actual
 
