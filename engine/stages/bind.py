@@ -11,7 +11,7 @@ from engine.stages.partial_graph import stage_graph
 from engine.stages.state import initial_state
 from engine.stages.template import template
 from engine.text.errors import FeedError, GraphError
-from ops.tensor.dims import Dim
+from ops.tensor.dims import Dim, value_of
 from ops.tensor.spec import Array, Shape
 
 
@@ -34,8 +34,14 @@ def bind(graph: Graph, lengths: Mapping[str, SupportsIndex], data: Mapping[str, 
 
 def input_shapes(graph: Graph, lengths: Mapping[str, int]) -> dict[str, Shape]:
     """Returns the shapes of the inputs, by name."""
-    bindings = Bindings(lengths)
-    return {name: bindings.value(var.shape) for name, var in graph.inputs.items()}
+    number = Bindings(lengths).number
+
+    def length(dim: Dim | int) -> int:
+        if isinstance(dim, int):
+            return dim
+        return lengths[dim.key.name] if isinstance(dim.key, Symbol) else value_of(dim, number)
+
+    return {name: tuple(map(length, var.shape)) for name, var in graph.inputs.items()}
 
 
 def lengths_of(graph: Graph, arrays: Mapping[str, Array]) -> dict[str, int]:

@@ -111,6 +111,7 @@ class CallBinder:
     positions: tuple[int, ...]
     movable: frozenset[int] = frozenset()
     _moved_calls: dict[Hashable, tuple[MovableCall, ...]] = field(factory=dict)
+    _latest: dict[int, tuple[Hashable, Native]] = field(factory=dict)
     _structures: dict[Hashable, int] = field(factory=dict)
     _relocations: dict[Hashable, Relocation] = field(factory=dict)
 
@@ -126,13 +127,13 @@ class CallBinder:
             geometry = fit.calls[position]
             key = geometry, seen
             if self.numbers[index] not in self.movable:
-                thunks[index] = self.bound(index, geometry, placement.array)
+                thunks[index] = self._unmoved(index, geometry, placement)
                 continue
             if key not in self._moved_calls:
                 thunk = self.bound(index, geometry, placement.array)
                 self._moved_calls[key] = self._movable(index, thunk, placement)
             if not self._moved_calls[key]:
-                thunks[index] = self.bound(index, geometry, placement.array)
+                thunks[index] = self._unmoved(index, geometry, placement)
                 continue
             (call,) = self._moved_calls[key]
             if id(call) not in distinct:
@@ -164,6 +165,16 @@ class CallBinder:
         if not isinstance(thunk, Native):
             return ()
         return movable(thunk, placement.operands(self.operands.columns[index]))
+
+    def _unmoved(self, index: int, geometry: CallGeometry, placement: Placement) -> Thunk:
+        """Returns a call that is bound by itself: the latest one where it lies at the same addresses."""
+        key = geometry, placement.first[self.operands.columns[index]].tobytes()
+        if index in self._latest and self._latest[index][0] == key:
+            return self._latest[index][1]
+        thunk = self.bound(index, geometry, placement.array)
+        if isinstance(thunk, Native) and not self._reads_derived(index):
+            self._latest[index] = key, thunk
+        return thunk
 
     def call(self, index: int, geometry: CallGeometry) -> Call:
         """Returns the call with the numbers of its geometry."""

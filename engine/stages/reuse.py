@@ -57,8 +57,12 @@ _FIRST_BYTE = Layout(0, (1,), (1,), 1)
 
 @frozen(eq=False, slots=False)
 class ReusedStage(Stage):
-    """A stage whose plan is written down when it is asked for; `start` is the first byte of each value's owner."""
+    """A stage that `reuse` made, whose plan is written down when it is asked for.
 
+    `start` is the first byte of each value's owner.
+    """
+
+    reuse: "PlanReuse" = field(kw_only=True, repr=False)
     start: Column = field(kw_only=True, repr=False)
 
 
@@ -177,7 +181,7 @@ class PlanReuse:
         plan = partial(self.addresses.plan, self.template, bindings, self.terms, start)
         ticks = len(self.pattern.lowered.instructions) + 2
         stage = ReusedStage(
-            1, plan, {}, initial_state(self.template, bindings), after, arena, ticks, outputs, start=start
+            1, plan, {}, initial_state(self.template, bindings), after, arena, ticks, outputs, reuse=self, start=start
         )
         self._fits.clear()
         self._fits[stage] = fit
@@ -353,7 +357,6 @@ class ReusedPlans:
     planner: Planner
     _latest: list[StageRunner] = field(factory=list)
     _models: list[PlanReuse] = field(factory=list)
-    _made_from: WeakKeyDictionary[Stage, PlanReuse] = field(factory=WeakKeyDictionary)
     _spare: int = 2
 
     def stage(self, bindings: Bindings) -> tuple[Stage, ...]:
@@ -366,7 +369,6 @@ class ReusedPlans:
                 stage = model.stage(bindings)
             except (OtherChoiceError, OpError):
                 continue
-            self._made_from[stage] = model
             self._models.remove(model)
             self._models.insert(0, model)
             self._spare += 1
@@ -376,7 +378,7 @@ class ReusedPlans:
     def runner(self, stage: Stage, memory: Memory, runner: Runner) -> "StageRunner | ReusedRunner":
         """Binds the calls of a stage to the bytes of the arena."""
         if isinstance(stage, ReusedStage):
-            return self._made_from[stage].runner(stage, memory, runner)
+            return stage.reuse.runner(stage, memory, runner)
         planned = StageRunner(stage, memory, self.packs, runner)
         self._latest = [planned] if stage.number == 1 and stage.is_last else []
         return planned

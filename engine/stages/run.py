@@ -15,7 +15,7 @@ from engine.executor.feeds import as_array, check_apart, check_names, deliver, r
 from engine.executor.poison import PoisonExecutor
 from engine.executor.team import team
 from engine.graph.bindings import Bindings
-from engine.stages.bind import input_shapes, lengths_of
+from engine.stages.bind import lengths_of
 from engine.stages.cache import CachedStage, PlanCache
 from engine.stages.deciding import deciding_elements, deciding_key
 from engine.stages.reuse import Planner, ReusedPlans
@@ -27,7 +27,7 @@ from engine.system.timing import Stopwatch
 from engine.text.errors import EngineError, FeedError, KernelError
 from ops.schema.schema import Thunk
 from ops.tensor.errors import OpError
-from ops.tensor.spec import Array
+from ops.tensor.spec import Array, Shape
 
 Outputs = dict[str, Array]
 NOT_RUN = "nothing has run yet"
@@ -112,7 +112,8 @@ class StagedExecutor:
         data = {n: left[n].copy() for n in self._fed}
         key = tuple(lengths.items()), deciding_key(data, self._elements)
         self.cache.start()
-        entry = self.cache.get(key, partial(self._first, lengths, data))
+        shapes = {name: array.shape for name, array in left.items()}
+        entry = self.cache.get(key, partial(self._first, lengths, shapes, data))
         while True:
             stage = entry.stage
             self._grow_arena(stage)
@@ -126,8 +127,8 @@ class StagedExecutor:
             self.history = (*self.history, data)
             entry = self.cache.get(deciding_key(data, self._elements), partial(self._next, stage, data))
 
-    def _first(self, lengths: Mapping[str, int], data: Mapping[str, Array]) -> Stage:
-        bindings = Bindings(lengths, input_shapes(self.template.graph, lengths), dict(data))
+    def _first(self, lengths: Mapping[str, int], shapes: Mapping[str, Shape], data: Mapping[str, Array]) -> Stage:
+        bindings = Bindings(lengths, dict(shapes), dict(data))
         try:
             reused = self._reuse.stage(bindings) if self.mode == "static" else ()
             return reused[0] if reused else self.plan_first(self.template, bindings, self.terms)
