@@ -6,6 +6,8 @@ import engine
 from engine import Graph, zoo
 from engine.zoo.encoder import EncoderSize, encoder
 from tools.bench_stages import BENCHES, Bench, bound_rows, measure, narrow_encoder, show, staged_rows
+from tools.length_rows import decoding_rows, length_rows
+from tools.open_networks import TransformerSize
 
 
 def small() -> Graph:
@@ -37,3 +39,18 @@ def test_the_networks_have_names_and_the_encoder_is_as_large_as_is_said() -> Non
     assert set(graph.symbols) == {"batch", "sequence"} and len(graph.operators) >= 300
     assert engine.bind(graph, BENCHES[0].lengths[0]).inputs["x"].shape == (1, 61, 48)
     assert set(zoo.NETWORKS) >= {b.name for b in BENCHES[1:]}
+
+
+TINY = TransformerSize(2, 24, 3, words=40)
+
+
+def test_rows_of_lengths_have_both_ways_and_what_a_length_leaves_behind() -> None:
+    rows = [row for row in length_rows({"tiny": TINY}) if row.engine.startswith("arenaplan")]
+    assert [row.engine for row in rows] == ["arenaplan", "arenaplan, length_ranges"]
+    assert all(row.network == "tiny" and min(row.first, row.again, row.kept_bytes) > 0 for row in rows)
+    assert len(show(rows).splitlines()) == len(rows) + 1
+
+
+def test_rows_of_decoding_give_the_same_tokens_in_each_way() -> None:
+    rows = decoding_rows(TINY)  # compares the tokens
+    assert len(rows) >= 2 and all(0 < row.token <= row.slowest for row in rows)
