@@ -18,6 +18,7 @@ from engine.executor.programs import join_calls
 from engine.executor.team import ALONE
 from engine.graph.bindings import Bindings
 from engine.graph.graph import Graph
+from engine.graph.symbols import Derived
 from engine.lower.costs import graph_cost
 from engine.planning.options import Options
 from engine.planning.placed import PlacedPlan
@@ -35,6 +36,11 @@ from ops.tensor.spec import Array
 
 def _own_packs(body: "PlannedBody") -> PackCache:
     return shared_pack_cache(body.graph.constants.entries.values())
+
+
+def _dims_of(derived: Derived) -> list[Dim]:
+    """Returns the dimensions that the elements of an array are computed from."""
+    return [*derived.dims, *(dim for operand in derived.operands for dim in _dims_of(operand))]
 
 
 @frozen(eq=False, slots=False)
@@ -67,7 +73,7 @@ class PlannedBody(Parametric):
         """The dimensions in the body."""
         shapes = [v.shape for v in self.graph.inputs.values()]
         attrs = [value for op in self.graph.operators for value in op.attrs.values()]
-        derived = [d.spec.shape for d in self.graph.derived.values()]
+        derived = [dim for d in self.graph.derived.values() for dim in (*d.spec.shape, *_dims_of(d))]
         return tuple(dims_in((*shapes, *attrs, *derived)))
 
     def numbered(self, number: Callable[[Dim], int]) -> "PlannedBody":

@@ -18,7 +18,7 @@ from engine.stages.partial_graph import sign_task
 from engine.stages.task import Task
 from ops.movement.copy import COPY
 from ops.schema.schema import Kernel, OpSchema, Overwrite, Signature, no_views
-from ops.tensor.dims import Dim, dims_in
+from ops.tensor.dims import Dim, Parametric, dims_in
 from ops.tensor.layout import Layout
 from ops.tensor.spec import TensorSpec
 
@@ -79,8 +79,14 @@ class CallTemplate:
 
     @property
     def dims(self) -> tuple[Dim, ...]:
-        """The dimensions in its attributes, in a fixed order."""
-        return tuple(dim for task in self.task for value in task.operator.attrs.values() for dim in dims_in(value))
+        """The dimensions in its attributes, in a fixed order, except those in bodies."""
+        values = (value for task in self.task for value in task.operator.attrs.values())
+        return tuple(dim for value in values if not _has_body(value) for dim in dims_in(value))
+
+    @property
+    def has_body(self) -> bool:
+        """True if an attribute has dimensions inside it that may depend on other graphs."""
+        return any(_has_body(value) for task in self.task for value in task.operator.attrs.values())
 
 
 @frozen(eq=False)
@@ -205,6 +211,12 @@ class Geometries:
         for value, spec in zip(call.outputs, signature.outputs, strict=True):
             values[value] = evolve(self.values[value], spec=spec, layout=Layout.dense(spec))
         return tuple(o for o in declared if not broken_rule(o, declared, call.inputs, call.outputs, values))
+
+
+def _has_body(value: object) -> bool:
+    if isinstance(value, (tuple, list)):
+        return any(map(_has_body, value))
+    return isinstance(value, Parametric)
 
 
 def _signature(template: CallTemplate, specs: tuple[TensorSpec, ...], bindings: Bindings) -> Signature:

@@ -73,7 +73,8 @@ class Pattern:
 
     `constants` has the geometries that never change, by value; `derived` are constants whose elements lengths decide.
     `keys` maps the keys of bindings to values. `readers` has the templates, by position, that choose their kernel by
-    their readers too: of each reader the positions of its instruction and of the operand.
+    their readers too: of each reader the positions of its instruction and of the operand. `with_bodies` are the
+    positions of templates with bodies of control flow.
     """
 
     lowered: Lowered
@@ -83,6 +84,7 @@ class Pattern:
     derived: Mapping[int, Derived]
     keys: Mapping[str, int]
     readers: Mapping[int, tuple[tuple[int, int], ...]]
+    with_bodies: frozenset[int]
     guards: tuple[Guard, ...]
     geometries: Geometries
 
@@ -112,10 +114,12 @@ class _Fitting:
             spec = lowered.values[value].spec.with_shape(self.bindings.shapes[lowered.values[value].name])
             values[value] = geometries.dense(spec)
         by_operands, calls = geometries.by_operands, self.calls
-        for template, dims in zip(pattern.templates, pattern.dims, strict=True):
+        for position, (template, dims) in enumerate(zip(pattern.templates, pattern.dims, strict=True)):
             operands = [values[v] if v in values else self._derived(v) for v in template.operands]
             numbers = [self._number(d) for d in dims]
-            key = (template.number, *operands, *numbers)
+            key: tuple[Hashable, ...] = (template.number, *operands, *numbers)
+            if position in pattern.with_bodies:  # planned for each choice of lengths
+                key = *key, position, self.bindings
             call = by_operands.get(key)
             if call is None:
                 call = by_operands[key] = geometries.of_call(template, operands, self.bindings)
@@ -209,6 +213,7 @@ class _Maker:
             {by_name[name]: array for name, array in derived.items() if name in by_name},
             self.keys,
             readers,
+            frozenset(position for position, t in enumerate(templates) if t.has_body),
             tuple(guard for task in self.template.tasks for guard in task.guards),
             self.geometries,
         )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import engine
 import ops
 from allocator.problem import Plan, Problem
-from engine import Executable, Graph
+from engine import Executable, Graph, Var
 from engine.check.overlaps import check_overlaps, overlap_rules
 from engine.executor import binding
 from engine.executor.relocation import Operands, movable, relocation, same_words
@@ -101,6 +101,23 @@ def test_guards_are_checked_for_lengths_that_reuse_a_plan() -> None:
     assert reused(exe)
     with pytest.raises(FeedError, match="n must be greater than 4, but n is 3"):
         exe.run({"x": np.zeros((3, 2), np.float32)})
+
+
+def test_bodies_of_loops_have_the_numbers_of_new_lengths() -> None:
+    graph = Graph("loop")
+    x = graph.input("x", ("n", 2))
+
+    def turn(_: Var, total: Var) -> Var:
+        body: Any = total.graph
+        grown: Var = total + body.constant(x.shape[0])
+        return grown
+
+    graph.output(engine.fori_loop(2, turn, graph.constant(np.ones(1, np.int64))), "y")
+    graph.output(ops.exp(x), "z")
+    exe = engine.compile(graph, optimise=0)
+    for length in (3, 4, 5, 6):
+        assert exe.run({"x": np.zeros((length, 2), np.float32)})["y"] == 1 + 2 * length
+    assert reused(exe)
 
 
 def test_equal_layers_are_bound_once_for_new_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
