@@ -62,12 +62,13 @@ class RulePass(Pass):
 
     def apply(self, edit: Edit) -> None:
         """Sweeps over the operators."""
+        passing_by = suppress(UnknownLengthError)
         for _ in range(_MOST_SWEEPS):
             before = edit.changes
             for operator_id in edit.operator_ids():
                 if edit.has_operator(operator_id):
                     edit.insert_behind(operator_id)
-                    with suppress(UnknownLengthError):
+                    with passing_by:
                         self.rule(edit, edit.operator(operator_id))
             if edit.changes == before:
                 return

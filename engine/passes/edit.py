@@ -49,6 +49,7 @@ class Edit:
         self._pinned = {self._vars[v]: v.name for v in pinned}
         self._given_specs: dict[Var, TensorSpec] = {}
         self._constants: dict[Var, Entry] = {self._vars[v]: e for v, e in graph.constants.entries.items()}
+        self._constant_arrays = Constants(self._constants)
         self._outputs = {name: self._vars[v] for name, v in graph.outputs.items()}
         self._updates = {self._vars[p]: self._vars[v] for p, v in graph.updates.items()}
         self._output_names, self._updated_parameters = _keys(self._outputs), _keys(self._updates)
@@ -111,7 +112,7 @@ class Edit:
     @property
     def constants(self) -> Mapping[Var, Array]:
         """Returns the constant arrays by var."""
-        return Constants(self._constants)
+        return self._constant_arrays
 
     @property
     def inputs(self) -> tuple[Var, ...]:
