@@ -8,16 +8,17 @@ import pytest
 from attrs import fields
 
 import engine
+import ops
 from allocator.problem import Plan
-from engine import zoo
+from engine import Graph, zoo
 from engine.cli.comparison import Comparison, RunTimes
 from engine.cli.main import main
 from engine.cli.measure.result import Measured, Mode
 from engine.cli.memory_cost import TRICKS, MemoryCost
 from engine.cli.memory_cost import table as memory_cost_table
 from engine.cli.oracle import OracleComparison
-from engine.cli.passes import PassComparison, PassCosts
-from engine.cli.placements import Placements
+from engine.cli.passes import PassComparison, PassCosts, compare_passes
+from engine.cli.placements import Placements, place
 from engine.cli.placements import table as placements_table
 from engine.cli.strategies import Entry, Skipped, StrategyComparison
 from engine.cli.strategies import table as strategies_table
@@ -26,6 +27,7 @@ from engine.cli.tradeoff import PolicyCosts, TradeOff
 from engine.stages.cache import CacheStatistics
 from engine.stages.cost_report import StageCosts, StageReport
 from tests.helpers.graphs.sample_report import sample_report
+from tests.helpers.graphs.unplanned_run import random_feeds
 
 Capture = pytest.CaptureFixture[str]
 KIB = 1024
@@ -110,6 +112,13 @@ def test_compare_passes_shows_the_costs_behind_each_pass() -> None:
     assert comparison.to_json()["rows"][1]["weights_bytes"] == 8000
 
 
+def test_compare_passes_counts_the_weights_behind_each_pass() -> None:
+    graph = zoo.squeezenet(image=32)
+    comparison = compare_passes(graph, random_feeds(graph), 3, runs=1, options={"backend": "numpy"})
+    assert comparison.rows[0].weights_bytes == sum(entry.nbytes for entry in graph.constants.entries.values())
+    assert all(row.weights_bytes >= comparison.rows[0].weights_bytes * 0.9 for row in comparison.rows)
+
+
 def test_the_table_of_placements_has_each_size_in_its_column() -> None:
     reserved = {"pytorch": 17 * KIB, "bfc_tensorflow": 19 * KIB, "bfc_onnxruntime": 23 * KIB}
     weights, apart, naive, refcount, tflite, bound, arena, least = (n * KIB for n in (5, 40, 31, 13, 12, 11, 10, 9))
@@ -131,6 +140,16 @@ def test_the_table_of_placements_has_each_size_in_its_column() -> None:
     }
     data = row.to_json()
     assert (data["weights_bytes"], data["naive_bytes"], data["tflite_bound"]) == (5 * KIB, 31 * KIB, 11 * KIB)
+
+
+def test_placements_have_the_numbers_of_the_plans() -> None:
+    graph = zoo.squeezenet(image=64)
+    row, plan = place(graph, "net", 1, repeats=1), engine.make_plan(graph, optimise=0)
+    plain = engine.make_plan(graph, strategy="greedy_by_size", overwrite=False, nest=False, optimise=0)
+    assert row.weights_bytes == sum(entry.nbytes for entry in graph.constants.entries.values())
+    assert row.naive_bytes == plan.report().naive_bytes > row.refcount_bytes == plain.report().dynamic_peak_bytes
+    assert (row.arena_bytes, row.lower_bound) == (plan.arena_bytes, plan.plan.lower_bound)
+    assert row.arena_bytes < row.tflite_bytes == plain.arena_bytes
 
 
 def test_the_table_of_memory_costs_has_each_size_in_its_column() -> None:
@@ -170,6 +189,9 @@ def test_heaps_prints_the_numbers_of_its_data(capsys: Capture) -> None:
             str(row["allocs"] + row["frees"]),
             str(row["segment_allocs"] + row["segment_frees"]),
         ]
+    dynamic = engine.make_plan(zoo.squeezenet(image=64)).trace("dynamic")
+    assert {row["peak_requested"] for row in data["heaps"]} == {dynamic.facts.peak_bytes}
+    assert all(row["allocs"] == row["frees"] > 10 for row in data["heaps"])
     assert len({row["peak_reserved"] for row in data["heaps"]}) > 2
 
 
@@ -208,6 +230,20 @@ def test_the_report_of_stages_has_each_number_in_its_place() -> None:
         "weights 11.00 KiB, prepacked 13.00 KiB, resident weights 17.00 KiB",
         "plans kept 3 of 256; 8 asked for were there, 5 were made",
     ]
+
+
+def test_the_report_of_stages_has_the_numbers_of_its_stages() -> None:
+    graph, w = Graph("staged"), np.ones((8, 8), np.float32)
+    x = graph.input("x", ("n", 8))
+    graph.output(ops.compress(x @ w, ops.greater(ops.reduce_sum(x, axes=(1,), keepdims=False), np.float32(0)), axis=0) @ w, "y")
+    exe = engine.compile(graph, optimise=0)
+    exe.run({"x": np.ones((16, 8), np.float32)})
+    report = exe.stage_report()
+    assert len(report.stages) > 1 and report.arena_bytes >= report.known_bytes
+    assert report.loss == report.arena_bytes / report.known_bytes - 1
+    shared = {id(e): e.nbytes for e in graph.constants.entries.values()}
+    assert 2 * w.nbytes <= report.weights_bytes <= sum(shared.values())
+    assert report.resident_weights_bytes == report.weights_bytes + report.prepacked_bytes
 
 
 def test_the_table_of_measurements_has_a_line_for_each_figure_of_both_modes() -> None:

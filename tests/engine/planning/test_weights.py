@@ -144,8 +144,10 @@ def test_two_names_of_one_array_count_once() -> None:
     graph, weights = Graph(), np.ones((256, 256), np.float32)
     weights.flags.writeable = False
     x = graph.input("x", (1, 256))
-    graph.output(x @ graph.constant(weights, "a") @ graph.constant(weights, "b"), "y")
-    assert check_figures(graph).plan.weights_bytes == weights.nbytes
+    same = weights[:]  # another object, of the same bytes
+    graph.output(x @ graph.constant(weights, "a") @ graph.constant(same, "b"), "y")
+    assert len({id(entry) for entry in graph.constants.entries.values()}) == 2
+    assert check_figures(graph, optimise=0).plan.weights_bytes == weights.nbytes
 
 
 def test_a_dense_copy_that_lowering_adds_is_prepacked_and_no_weight() -> None:
