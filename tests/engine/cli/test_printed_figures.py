@@ -235,7 +235,8 @@ def test_the_report_of_stages_has_each_number_in_its_place() -> None:
 def test_the_report_of_stages_has_the_numbers_of_its_stages() -> None:
     graph, w = Graph("staged"), np.ones((8, 8), np.float32)
     x = graph.input("x", ("n", 8))
-    graph.output(ops.compress(x @ w, ops.greater(ops.reduce_sum(x, axes=(1,), keepdims=False), np.float32(0)), axis=0) @ w, "y")
+    is_kept = ops.greater(ops.reduce_sum(x, axes=(1,), keepdims=False), 0.0)
+    graph.output(ops.compress(x @ w, is_kept, axis=0) @ w, "y")
     exe = engine.compile(graph, optimise=0)
     exe.run({"x": np.ones((16, 8), np.float32)})
     report = exe.stage_report()
