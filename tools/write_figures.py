@@ -13,17 +13,22 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from allocator.heaps import HEAPS, simulate
+from allocator.heaps.events import of_chunks
 from allocator.io.files import write_whole
 from allocator.progress import each
 from engine.api import make_plan
 from engine.cli.batches import at_batch, training_at_batch
 from engine.cli.main import main as arenaplan
 from engine.cli.memory_cost import FORWARD, TRAINING, TRICKS, memory_cost
+from engine.cli.options.models import light_model
 from engine.cli.options.zoo import PREFIX
 from engine.cli.placements import Placements, place
 from engine.cli.progress import add_quiet, progress_shown
 from engine.lower.costs import graph_cost
+from engine.onnx.load import load_onnx
 from engine.text.units import format_bytes
+from engine.trace.buffers import buffers_of
 from engine.zoo import NETWORKS
 from tools.benchmark_tables import markdown, replaced
 from tools.compare_plans import MODELS
@@ -34,6 +39,7 @@ SHOWN = "plan zoo:resnet50 --top 4"
 BATCHES = 1, 128
 TRICK_NETWORKS = "inception_bn", "resnet50", "vgg16", "mobilenet_v2", "densenet121", "unet", "bert_base"
 TRICK_BATCH = 32
+HEAP_NETWORKS = "resnet50", "vgg19", "densenet121", "inception_v2"
 
 
 def shown_plan() -> str:
@@ -103,10 +109,25 @@ def _trick_rows() -> Iterable[Sequence[str]]:
         yield [name, mode, str(row.operators), *sizes, f"{both / none:.1%}"]
 
 
+def heaps_table() -> str:
+    """Returns a line for each network: MiB of the arena, and what dynamic allocators would reserve for the same run."""
+    return markdown(_heap_rows())
+
+
+def _heap_rows() -> Iterable[Sequence[str]]:
+    yield ["network", "arena", *HEAPS]
+    for name in each("network", HEAP_NETWORKS):
+        plan = make_plan(load_onnx(light_model(name)))
+        events = of_chunks(buffers_of(plan, "dynamic").chunks)
+        sizes = (plan.arena_bytes, *(simulate(heap, events).peak_reserved for heap in HEAPS))
+        yield [name, *(f"{size / 2**20:.2f}" for size in sizes)]
+
+
 SECTIONS: Mapping[str, tuple[str, Callable[[], str]]] = {
     "shown plan": ("README.md", shown_plan),
     "zoo": ("docs/zoo.md", zoo_table),
     "placements": ("docs/compare_plans.md", placements_table),
+    "heaps": ("docs/heaps.md", heaps_table),
     "tricks": ("docs/memory_cost.md", tricks_table),
 }
 """The page of each section, and what makes its text."""
