@@ -95,7 +95,9 @@ def test_compare_oracle_tells_difference_and_tolerance() -> None:
     near, far = OracleComparison("ort", 2e-6, 1e-4), OracleComparison("ort", 3e-3, 1e-4)
     assert near.text() == "largest difference from ort: 2.0e-06 of the largest value, of at most 1.0e-04\n"
     assert far.text() == "largest difference from ort: 3.0e-03 of the largest value, MORE than 1.0e-04\n"
-    assert far.to_json() == {"oracle": "ort", "oracle_difference": 3e-3, "oracle_tolerance": 1e-4} | {"oracle_mismatch": ""}
+    assert far.to_json() == {"oracle": "ort", "oracle_difference": 3e-3, "oracle_tolerance": 1e-4} | {
+        "oracle_mismatch": ""
+    }
 
 
 def test_compare_passes_shows_the_costs_behind_each_pass() -> None:
