@@ -46,8 +46,8 @@ class DerivedValues:
         if not isinstance(array.source, Recipe):
             return _objects([self.dim(n) for n in array.source], next(iter(shapes)))
         operands = [self._operand(o) for o in array.source.operands]
-        known = [o for o in operands if o is not None]
-        return self._applied(array.source, known) if len(known) == len(operands) else None
+        arrays = [o for o in operands if o is not None]
+        return self._applied(array.source, arrays) if len(arrays) == len(operands) else None
 
     def _operand(self, operand: Derived | Array) -> Array | None:
         if isinstance(operand, Derived):

@@ -47,7 +47,7 @@ class Edit:
         )
         self._derived = {self._vars[v]: array for v, array in derived.items()}
         self._pinned = {self._vars[v]: v.name for v in pinned}
-        self._given_specs: dict[Var, TensorSpec] = {}
+        self._replaced_specs: dict[Var, TensorSpec] = {}
         self._constants: dict[Var, Entry] = {self._vars[v]: e for v, e in graph.constants.entries.items()}
         self._constant_arrays = Constants(self._constants)
         self._outputs = {name: self._vars[v] for name, v in graph.outputs.items()}
@@ -288,7 +288,7 @@ class Edit:
             raise PassError(f"{old.name!r} is {old.spec} and cannot be replaced by {new.spec}")
         if new.name:
             raise UnknownLengthError(f"whether {old.name!r} is as large as {new.name!r} depends on lengths")
-        self._given_specs[new] = self._given_specs.get(old, old.spec)
+        self._replaced_specs[new] = self._replaced_specs.get(old, old.spec)
 
     def _move_pin(self, old: Var, new: Var) -> None:
         """Keeps the data and the shape of a var under its name: the new var takes the name, or a view of it does."""
@@ -324,7 +324,7 @@ class Edit:
         positions = tuple(self._order[n][0] for n in self.operator_ids())
         lengths = None
         if self._lengths is not None:
-            lengths = DraftLengths(self._lengths, self._derived, self._given_specs, self._pinned, positions)
+            lengths = DraftLengths(self._lengths, self._derived, self._replaced_specs, self._pinned, positions)
         return write(
             GraphDraft(
                 self._source,

@@ -134,9 +134,9 @@ def _signer(
     """Returns a function that gives the signature of an operator with the specs that its vars have now."""
     if draft.lengths is None:
         return lambda operator, _, __: operator.signature
-    given, key = draft.lengths.specs, graph.key
+    replaced, key = draft.lengths.specs, graph.key
     rows = [
-        (key(name), given.get(v, v.spec))
+        (key(name), replaced.get(v, v.spec))
         for op, _, outputs in named
         for v, name in zip(op.outputs, outputs, strict=True)
     ]
@@ -145,7 +145,7 @@ def _signer(
 
     def signed(operator: Operator, inputs: tuple[TensorSpec, ...], names: tuple[str, ...]) -> Signature:
         pairs = zip(operator.outputs, names, strict=True)
-        outputs, before = tuple(renamed(key(n), given.get(v, v.spec)) for v, n in pairs), operator.signature
+        outputs, before = tuple(renamed(key(n), replaced.get(v, v.spec)) for v, n in pairs), operator.signature
         unchanged = zip((*inputs, *outputs), (*before.inputs, *before.outputs), strict=True)
         return before if all(a is b for a, b in unchanged) else evolve(before, inputs=inputs, outputs=outputs)
 

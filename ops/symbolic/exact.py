@@ -25,9 +25,9 @@ class UnknownLengthError(ShapeError, TypeError):
 
 @define(eq=False)
 class _Path:
-    """One path of an inference: the answers that are given first, and all answers by question."""
+    """One path of an inference: the first answers, and all answers by question."""
 
-    given: tuple[bool, ...]
+    firsts: tuple[bool, ...]
     answers: dict[Hashable, bool] = field(factory=dict)
     equal: list[Form] = field(factory=list)
     """Forms that are 0 on this path."""
@@ -37,15 +37,15 @@ class _Path:
         question = (relation, difference)
         if question not in self.answers:
             number = len(self.answers)
-            self.answers[question] = answer = number >= len(self.given) or self.given[number]
+            self.answers[question] = answer = number >= len(self.firsts) or self.firsts[number]
             if relation == "==" and answer:
                 self.equal.append(difference)
         return self.answers[question]
 
     def others(self) -> Iterator[tuple[bool, ...]]:
-        """Yields the first answers of the paths that branch off behind the given ones."""
+        """Yields the first answers of the paths that branch off behind them."""
         answers = tuple(self.answers.values())
-        for i in range(len(self.given), len(answers)):
+        for i in range(len(self.firsts), len(answers)):
             yield *answers[:i], not answers[i]
 
 
