@@ -37,16 +37,22 @@ def _cut(w: Windows, top: int, bottom: int) -> tuple[slice, Windows]:
 
 @frozen(eq=False)
 class Blocks:
-    """The blocks of a convolution: a padded float32 copy of each has at most `most` bytes, or is a single line."""
+    """The blocks of a convolution: a padded copy of each has at most `most` bytes, or is a single line.
+
+    `itemsize` is that of an element of the copy, by default float32.
+    """
 
     case: ConvCase
     most: int
+    itemsize: int = 4
 
     @property
     def line(self) -> int:
         """Returns the bytes of one line of the copy."""
         w = self.case.windows
-        return 4 * self.case.channels * math.prod(w.reach(axis, w.outputs[axis]) for axis in range(1, w.ndim))
+        return (
+            self.itemsize * self.case.channels * math.prod(w.reach(axis, w.outputs[axis]) for axis in range(1, w.ndim))
+        )
 
     @property
     def lines(self) -> int:

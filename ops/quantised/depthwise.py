@@ -66,7 +66,9 @@ def _packed_specs(signature: Signature) -> Specs:
 
 
 def _bind(call: Binding) -> Thunk:
-    args = conv_args(call, _source(call.signature), call.x.ctypes.data, x_flip=flip_of(call.x.dtype))
+    args = conv_args(
+        call, case_of(call.signature), _source(call.signature), call.x.ctypes.data, x_flip=flip_of(call.x.dtype)
+    )
     step = Step(address("ops.quantised.depthwise_code", "convolve", ()), args)
     return Native((step,), (*call.inputs, *call.outputs, *call.packed))
 

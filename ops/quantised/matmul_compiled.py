@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ops.convolution.nhwc_shapes import case_of
 from ops.native.call import Native, Step
 from ops.native.door import address
 from ops.native.records import pack_args
@@ -87,8 +88,8 @@ def _bind(call: Binding) -> Thunk:
     )
     steps = [Step(address(_MODULE, "start_sums", ()), start)]
     if source_of(conv).copied:
-        steps.append(copying(inner, source_of(conv), buffer))
-    steps.append(convolve_step(inner, buffer, raw=True))
+        steps.append(copying(inner, case_of(conv), buffer))
+    steps.append(convolve_step(inner, case_of(conv), buffer, raw=True))
     for b_zeros in (points for points in spread if points.any()):
         correct = pack_args(
             CORRECT,

@@ -72,7 +72,11 @@ class Source:
 
 def source_of(signature: Signature) -> Source:
     """Returns the inputs that suit the pixels of x."""
-    case = case_of(signature)
+    return source_for(case_of(signature), signature.x.dtype)
+
+
+def source_for(case: ConvCase, dtype: np.dtype[np.generic]) -> Source:
+    """Returns the inputs that suit the pixels of x, of which the case is a whole convolution or a block."""
     w, each = case.windows, case.channels // case.group
     if _in_lines(case):
         begin, last = w.begins[-1], w.reach(w.ndim - 1, w.outputs[-1])
@@ -80,7 +84,7 @@ def source_of(signature: Signature) -> Source:
         sizes, kernel, begins = ((*v[:-1], n) for v, n in ((w.sizes, line), (w.kernel, 1), (w.begins, 0)))
         run = w.kernel[-1] * each
         return Source(spatial(sizes, 1), spatial(kernel, 1), spatial(begins, 0), run, each, True, line)
-    copied = signature.x.dtype == _INT8 or each % QUAD > 0
+    copied = dtype == _INT8 or each % QUAD > 0
     pixel = case.group * (-(-each // QUAD) * QUAD)
     geometry = spatial(w.sizes, 1), spatial(w.kernel, 1), spatial(w.begins, 0)
     return Source(*geometry, each, pixel, copied, 0)

@@ -5,12 +5,15 @@ minus zero times the sum of w, which is part of the bias.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
+from attrs import evolve
 
 from ops.convolution.args import TABLE
+from ops.convolution.nhwc_blocks import Block, Blocks
 from ops.convolution.nhwc_shapes import case_of
+from ops.convolution.shapes import ConvCase
 from ops.native.aligned import aligned_zeros
 from ops.native.call import Native, Step
 from ops.native.door import address
@@ -19,7 +22,7 @@ from ops.native.records import pack_args
 from ops.quantised.args import CONV_ARGS, COPY_LINES, COPY_PIXELS
 from ops.quantised.conv_blocks import INT32
 from ops.quantised.nhwc_shapes import BIAS, FACTOR, RESIDUAL, W, bounds_of, dense_parameters
-from ops.quantised.nhwc_source import QUAD, Source, as_runs, flip_of, source_of, x_zero
+from ops.quantised.nhwc_source import QUAD, Source, as_runs, flip_of, source_for, source_of, x_zero
 from ops.quantised.params import SINGLE
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Specs, Thunk, unless
@@ -33,6 +36,10 @@ ROWS, PANEL = 14, 32
 _BLOCK_BYTES = 1 << 17
 """Most bytes of inputs of a block of tiles: they stay in a second-level cache while they are multiplied by one panel
 after the other. tools/bench_kernels.py --networks resnet18_int8 --operators nhwc_quantised_conv times its layers."""
+_COPY_BYTES = 1 << 16
+"""About the most bytes of a copy of lines: more are copied block by block. A smaller copy needs less workspace and
+stays in the cache until it is read, but more lines are copied twice. tools/bench_run.py --networks resnet18_int8 times
+a network with such a layer."""
 _MODULE = "ops.quantised.nhwc_code"
 
 
@@ -51,9 +58,22 @@ def _supports(signature: Signature) -> bool:
 _unsupported = unless(_supports, "weights that are not constant, or a large window, or no AVX-512 VNNI")
 
 
+def _blocks(signature: Signature) -> Iterator[Block]:
+    """Yields the blocks of a convolution whose copy of lines is large: some lines of one image each; else the whole."""
+    case, source = case_of(signature), source_of(signature)
+    if not source.line or source.copy_bytes(case.batch) <= _COPY_BYTES:
+        yield Block(slice(None), slice(None), slice(None), case)
+        return
+    for image in range(case.batch):
+        for block in Blocks(evolve(case, batch=1), _COPY_BYTES, signature.x.dtype.itemsize):
+            yield evolve(block, images=slice(image, image + 1))
+
+
 def copy_spec(signature: Signature) -> TensorSpec:
-    """Returns the spec of the copy of x, empty if none is needed."""
-    return TensorSpec((source_of(signature).copy_bytes(signature.x.shape[0]),), np.dtype("uint8"))
+    """Returns the spec of the copy of x, or of its largest block; empty if none is needed."""
+    cases = (block.case for block in _blocks(signature))
+    most = max(source_for(case, signature.x.dtype).copy_bytes(case.batch) for case in cases)
+    return TensorSpec((most,), np.dtype("uint8"))
 
 
 def _workspace(signature: Signature) -> int:
@@ -109,23 +129,32 @@ def by_panel(values: Array) -> Array:
 
 
 def _bind(call: Binding) -> Thunk:
-    source = source_of(call.signature)
     (buffer,) = carve(call.workspace, copy_spec(call.signature))
-    steps = [copying(call, source, buffer)] if source.copied else []
-    steps.append(convolve_step(call, buffer))
+    steps = [step for block in _blocks(call.signature) for step in _block_steps(call, block, buffer)]
     return Native(tuple(steps), (*call.inputs, *call.outputs, *call.packed, call.workspace))
 
 
-def convolve_step(call: Binding, copy: Array, *, raw: bool = False) -> Step:
+def _block_steps(call: Binding, block: Block, buffer: Array) -> Iterator[Step]:
+    """Yields the copy of a block, if one is needed, and its convolution."""
+    x, *rest = call.inputs
+    added = (a[block.images, block.outputs] for a in rest[RESIDUAL - 1 :])
+    inputs = x[block.images, block.inputs], *rest[: RESIDUAL - 1], *added
+    part = evolve(call, inputs=inputs, outputs=(call.y[block.images, block.outputs],))
+    if source_for(block.case, x.dtype).copied:
+        yield copying(part, block.case, buffer)
+    yield convolve_step(part, block.case, buffer)
+
+
+def convolve_step(call: Binding, case: ConvCase, copy: Array, *, raw: bool = False) -> Step:
     """Returns the convolution of x, or of its copy if one is needed; `raw` writes the sums as they are."""
-    source = source_of(call.signature)
+    source = source_for(case, call.x.dtype)
     first = (copy if source.copied else call.x).ctypes.data
-    return Step(address(_MODULE, "convolve", ()), conv_args(call, source, first, raw=raw))
+    return Step(address(_MODULE, "convolve", ()), conv_args(call, case, source, first, raw=raw))
 
 
-def copying(call: Binding, source: Source, copy: Array) -> Step:
+def copying(call: Binding, case: ConvCase, copy: Array) -> Step:
     """Returns the step that copies x."""
-    case, x, flip = case_of(call.signature), call.x, flip_of(call.x.dtype)
+    x, source, flip = call.x, source_for(case, call.x.dtype), flip_of(call.x.dtype)
     if source.line:
         lines = pack_args(
             COPY_LINES,
@@ -155,9 +184,11 @@ def copying(call: Binding, source: Source, copy: Array) -> Step:
     return Step(address(_MODULE, "copy_pixels", ()), pixels)
 
 
-def conv_args(call: Binding, source: Source, first: int, *, raw: bool = False, x_flip: int = 0) -> Array:
+def conv_args(
+    call: Binding, case: ConvCase, source: Source, first: int, *, raw: bool = False, x_flip: int = 0
+) -> Array:
     """Returns the arguments for windows over the values that begin at the address `first`."""
-    case, hop, attrs = case_of(call.signature), source.hop(call.x), call.attrs
+    hop, attrs = source.hop(call.x), call.attrs
     w, depth, (low, high) = case.windows, source.depth, bounds_of(call.attrs)
     panels, starts, factors, zeros = (a.ctypes.data for a in call.packed)
     added = call.inputs[RESIDUAL] if len(call.inputs) > RESIDUAL else None

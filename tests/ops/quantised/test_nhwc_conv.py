@@ -8,6 +8,7 @@ from attrs import frozen
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ops.quantised import nhwc_tiled
 from ops.quantised.conv import CONV_INTEGER, QLINEAR_CONV
 from ops.quantised.depthwise import DEPTHWISE
 from ops.quantised.nhwc_conv import NHWC_QUANTISED_CONV
@@ -135,6 +136,25 @@ def check(case: Case) -> None:
 @given(cases())
 def test_nhwc_quantised_conv_kernels_equal_integer_sums(case: Case) -> None:
     check(case)
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases(), st.integers(1, 300))
+def test_quantised_convolutions_whose_lines_are_copied_in_blocks_equal_integer_sums(case: Case, most: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nhwc_tiled, "_COPY_BYTES", most)
+        check(case)
+
+
+def test_blocks_of_copied_lines_bound_the_workspace_of_a_quantised_convolution() -> None:
+    def workspace(size: int) -> int:
+        rng = np.random.default_rng(0)
+        x, w = full_range(rng, (2, size, size, 3), "uint8"), full_range(rng, (8, 3, 7, 7), "int8")
+        case = case_of(rng, x, w, {"strides": (2, 2), "pads": (3, 3, 3, 3)}, "uint8", False)
+        return TILED.workspace(case.signature)
+
+    assert workspace(64) < 2 * 70 * 70 * 3
+    assert max(workspace(224), workspace(448)) < 70_000
 
 
 @settings(max_examples=30, deadline=None)

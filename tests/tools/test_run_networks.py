@@ -1,0 +1,44 @@
+"""The networks that runs are timed on: the default equals onnxruntime, in an arena no larger than its planned block."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.api import compile_graph
+from engine.cli.oracle import TOLERANCE, compare_with_oracle, onnxruntime_runner
+from tools import run_networks
+from tools.onnxruntime_arena import onnxruntime_activations
+from tools.run_networks import NETWORKS, loaded, network_file
+
+QUICK = ("crnn", "detector")
+EACH = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in NETWORKS]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(run_networks, "FOLDER", tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_the_default_of_a_timed_network_equals_onnxruntime_in_no_larger_arena(name: str, folder: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    path = network_file(name)
+    assert path.parent == folder
+    graph, feeds = loaded(path)
+    executable = compile_graph(graph, threads=1)
+    ours = executable.run(feeds)
+    comparison = compare_with_oracle(ours, onnxruntime_runner(path, feeds, 1)(), "onnxruntime", TOLERANCE)
+    assert comparison.outputs_agree, comparison.text()
+    assert all(np.isfinite(array).all() and array.std() > 0 for array in ours.values())
+    assert executable.arena_bytes <= onnxruntime_activations(path).planned
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_detector_selects_some_boxes_and_drops_others() -> None:
+    graph, feeds = loaded(network_file("detector"))
+    assert graph.is_symbolic  # sizes that data decide
+    outputs = compile_graph(graph).run(feeds)
+    assert 10 < len(outputs["boxes"]) == len(outputs["scores"]) == len(outputs["classes"]) < 2535
+    assert outputs["scores"].min() > 0.8
