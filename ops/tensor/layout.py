@@ -82,8 +82,13 @@ class Layout:
         """Returns into how many runs of neighbouring bytes the elements fall, in C order."""
         if 0 in self.shape:
             return 0
-        *outer, (length, stride) = _dense_runs(self) or [(1, self.itemsize)]
-        return math.prod(n for n, _ in outer) * (1 if stride == self.itemsize else length)
+        count, outer, back = 1, math.prod(self.shape), 0
+        for length, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
+            outer //= length
+            if stride - back != self.itemsize:  # a step along this axis goes back to the start of all inner ones
+                count += (length - 1) * outer
+            back += (length - 1) * stride
+        return count
 
     def starting_at(self, byte: int) -> "Layout":
         """Returns the layout moved so that `byte` is the lowest one that an element touches."""

@@ -156,6 +156,11 @@ def test_heads_split_off_a_transposed_matrix_need_no_copy_but_merging_them_does(
     assert heads.reshape((12 * 128, 32)) is None
 
 
+def test_a_step_to_the_next_row_may_go_on_with_a_run() -> None:
+    """Elements lie at the bytes 3, 1, 2 and 0: the second row begins behind the end of the first one."""
+    assert Layout(3, (2, 2), (-1, -2), 1).runs == 3
+
+
 @given(views())
 def test_runs_of_bytes_are_counted_in_the_order_of_elements(drawn: tuple[Array, Array, Layout]) -> None:
     """A run ends where the next element does not begin behind the last one."""
