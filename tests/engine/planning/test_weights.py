@@ -71,16 +71,16 @@ def _constants(exe: Executable) -> Iterator[Array]:
 def check_figures(graph: Graph, runs: int = 0, **options: Any) -> Executable:
     """Checks that the plan tells the bytes that are in memory when the graph is bound, and after a run."""
     plan = engine.make_plan(graph, **options)
-    told = plan.weights_bytes, plan.prepacked_bytes, plan.resident_weights_bytes
+    planned = plan.weights_bytes, plan.prepacked_bytes, plan.resident_weights_bytes
     exe = engine.compile(graph, **options)
     for _ in range(1 + runs):
         gc.collect()
-        assert told[1] == exe.prepacked_bytes == _sum(_packed_arrays(exe))
-        assert told[2] == _sum(chain(_packed_arrays(exe), _constants(exe)))
+        assert planned[1] == exe.prepacked_bytes == _sum(_packed_arrays(exe))
+        assert planned[2] == _sum(chain(_packed_arrays(exe), _constants(exe)))
         exe.run(random_feeds(graph)) if runs else None
     report, facts = plan.report(), plan.trace().facts
     for figures in (report, facts, exe.trace("dynamic").facts):
-        assert (figures.weights_bytes, figures.prepacked_bytes, figures.resident_weights_bytes) == told
+        assert (figures.weights_bytes, figures.prepacked_bytes, figures.resident_weights_bytes) == planned
     return exe
 
 

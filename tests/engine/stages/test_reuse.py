@@ -52,14 +52,14 @@ def reused(exe: Executable) -> bool:
 
 def test_new_lengths_give_the_bits_of_a_graph_with_numbers_and_its_arena() -> None:
     graph = encoder(SMALL)
-    exe, made = engine.compile(graph, optimise=0), []
+    exe, reuses = engine.compile(graph, optimise=0), []
     for pair in LENGTHS:
         fed = feeds_of(graph, lengths(*pair), 0)
         numbered = engine.compile(engine.bind(graph, lengths(*pair)), optimise=0)
         assert_same(exe.run(fed), numbered.run(fed))
-        made.append(reused(exe))
+        reuses.append(reused(exe))
         assert exe.plan.arena_bytes == exe.stages[0].arena_bytes == numbered.arena_bytes
-    assert made[0] is False and sum(made) >= len(LENGTHS) - 3
+    assert reuses[0] is False and sum(reuses) >= len(LENGTHS) - 3
 
 
 def test_lengths_below_their_greatest_give_the_bits_of_stages_that_are_planned() -> None:
@@ -277,8 +277,8 @@ def test_addresses_are_searched_for_where_no_order_is_good_and_the_new_order_is_
     (orders,) = restacking(plan)
     size, kept = plan.problem.size, orders.orders[0]
     orders.orders = [evolve(kept, arena_bytes=kept.arena_bytes - 64)]
-    found = orders.offsets(size, lambda _: plan.plan)
-    assert (found == plan.plan.offset).all() and len(orders.orders) == 2
+    offsets = orders.offsets(size, lambda _: plan.plan)
+    assert (offsets == plan.plan.offset).all() and len(orders.orders) == 2
     assert (orders.offsets(size, never) + size).max() <= plan.arena_bytes
 
 
