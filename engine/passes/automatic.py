@@ -2,22 +2,33 @@
 
 With the option `optimise="auto"`, a group of passes that makes the arena larger is left out. Lower bounds say where
 that can be: where the arena after all passes is no larger than the lower bound without passes, nothing else is planned.
+
+Which groups are left out decides last bits. So it is decided for the plain plan, and holds for all ways to run the same
+graph: watched for poison, at once, within a budget, by another strategy.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
+from types import MappingProxyType
+from typing import Any
 
 from attrs import evolve, frozen
 
 from allocator.problem import NO_CAPACITY
 from allocator.progress import Activity
 from engine.graph.graph import Graph
+from engine.lower.backends import backends_of
 from engine.passes.pipeline import CHOICES, FAST, GROUPS, applied_passes
-from engine.planning.options import AUTO, Options
+from engine.planning.options import AUTO, DEFAULTS, Options
 from engine.planning.placed import Optimisation, PlacedPlan
 from engine.planning.planner import least_bytes, lower_graph, plan_graph
+from ops.schema.backends import ONEDNN
 
+_PLAIN: Mapping[str, Any] = MappingProxyType(
+    {name: getattr(DEFAULTS, name) for name in ("strategy", "seed", "nodes", "padding", "parallel", "caller_buffers")}
+)
+"""Options of the plain plan: those that change where chunks lie, and not which calls there are."""
 LEAST_SHARE = 50
 """Passes that make runs fast may make the arena larger by 1/50 of what it is without passes: memory is traded for time.
 """
@@ -50,16 +61,25 @@ def optimised(graph: Graph, options: Options, left_out: Sequence[str] = ()) -> O
 def plan_optimised(graph: Graph, options: Options, budget: int = NO_CAPACITY) -> PlacedPlan:
     """Returns the plan of a graph after the passes of the option `optimise`; the plan says what they did.
 
-    Where the level is for the planner to choose, the arena is no larger than without passes, but for what little groups
-    cost that make runs fast. `budget` is that of `plan_graph`.
+    Where the level is for the planner to choose, the arena of the plain plan is no larger than without passes, but for
+    what little groups cost that make runs fast. `budget` is that of `plan_graph`.
     """
-
-    search = _Search(graph, options, budget)
-    trial = search.trial()
-    is_choice = options.optimise == AUTO and trial.prepared.graph is not graph
-    if is_choice and trial.plan.arena_bytes > search.bound(graph):
+    prepared = optimised(graph, options)
+    if options.optimise != AUTO or prepared.graph is graph:
+        return evolve(plan_graph(prepared.graph, options, budget), optimisation=prepared.done)
+    search = _Search(graph, _plain(options))
+    trial = search.planned(prepared)
+    if trial.plan.arena_bytes > search.bound(graph):
         trial = search.no_larger(trial)
-    return evolve(trial.plan, optimisation=trial.prepared.done)
+    is_plain = search.options == options and budget == NO_CAPACITY
+    plan = trial.plan if is_plain else plan_graph(trial.prepared.graph, options, budget)
+    return evolve(plan, optimisation=trial.prepared.done)
+
+
+def _plain(options: Options) -> Options:
+    """Returns the options of the plain plan. Only kernels of a library want workspace by the number of threads."""
+    threads = 1 if ONEDNN in backends_of(options.backend) else options.threads
+    return evolve(options, threads=threads, **_PLAIN)
 
 
 @frozen(eq=False)
@@ -76,13 +96,9 @@ class _Search:
 
     graph: Graph
     options: Options
-    budget: int
-
-    def trial(self, left_out: Sequence[str] = ()) -> _Trial:
-        return self.planned(optimised(self.graph, self.options, left_out))
 
     def planned(self, prepared: Optimised) -> _Trial:
-        return _Trial(prepared, plan_graph(prepared.graph, self.options, self.budget))
+        return _Trial(prepared, plan_graph(prepared.graph, self.options))
 
     def bound(self, graph: Graph) -> int:
         return least_bytes(lower_graph(graph, self.options), self.options)
@@ -92,13 +108,13 @@ class _Search:
 
         Groups of FAST are left out last, and stay where what remains is little.
         """
-        plain = plan_graph(self.graph, self.options, self.budget).arena_bytes
+        plain = plan_graph(self.graph, self.options).arena_bytes
         best = self._without(whole, plain, [group for group in CHOICES if group not in FAST])
         if (best.plan.arena_bytes - plain) * LEAST_SHARE > plain:
             best = self._without(best, plain, CHOICES)
         excess = best.plan.arena_bytes - plain
         if excess * LEAST_SHARE > plain:
-            return self.trial(CHOICES)
+            return self.planned(optimised(self.graph, self.options, CHOICES))
         (done,) = best.prepared.done
         return evolve(best, prepared=evolve(best.prepared, done=(evolve(done, cost=max(excess, 0)),)))
 

@@ -56,8 +56,8 @@ def _normalization(edit: Edit, operator: Operator) -> Affine | None:
     x, *parameters = operator.inputs
     if any(v not in edit.constants for v in parameters):
         return None
-    scale, bias, mean, variance = (edit.constants[v].astype(np.float64) for v in parameters)
     with np.errstate(all="ignore"):
+        scale, bias, mean, variance = (edit.constants[v].astype(np.float64) for v in parameters)
         factor = scale / np.sqrt(variance + operator.attrs["epsilon"])
         return Affine(x, factor, bias - mean * factor)
 
@@ -88,4 +88,5 @@ def by_channel(array: Array, to: TensorSpec, axis: int) -> Array | None:
     shape = (1,) * (to.ndim - array.ndim) + array.shape
     if any(n != 1 and i != axis % to.ndim for i, n in enumerate(shape)):
         return None
-    return np.broadcast_to(array.reshape(-1), (to.shape[axis],)).astype(np.float64)
+    with np.errstate(invalid="ignore"):  # a signalling NaN among weights
+        return np.broadcast_to(array.reshape(-1), (to.shape[axis],)).astype(np.float64)

@@ -113,6 +113,7 @@ def _may_change(edit: Edit, producer: Operator, function: Affine) -> bool:
     return producer.schema is not MATMUL or (weights.spec.ndim > 1 and plain)
 
 
+@np.errstate(invalid="ignore")  # a signalling NaN among weights
 def _bias(edit: Edit, producer: Operator) -> Array | None:
     """Returns the bias of each channel, in float64; None where a channel has several."""
     y, schema = producer.outputs[0].spec, producer.schema

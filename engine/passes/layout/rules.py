@@ -107,12 +107,15 @@ def _global(function: Callable[..., Var]) -> Rule:
 
 
 def _batch_norm(edit: Edit, operator: Operator, spatial: int) -> NhwcForm | None:
-    """Returns the form nhwc(x) * factor + shift of a batch normalization with constants."""
+    """Returns the form nhwc(x) * factor + shift of a batch normalization with constants, where both are finite."""
     x = operator.inputs[0]
     function = affine(edit, operator, 1) if is_image(x, spatial) and x.dtype in _WIDE else None
     if function is None:
         return None
-    factor, shift = (array.astype(x.dtype) for array in (function.factor, function.shift))
+    with np.errstate(over="ignore"):
+        factor, shift = (array.astype(x.dtype) for array in (function.factor, function.shift))
+    if not (np.isfinite(factor).all() and np.isfinite(shift).all()):
+        return None
     return NhwcForm((0,), lambda inputs: (inputs[0] * edit.constant(factor) + edit.constant(shift),))
 
 

@@ -78,7 +78,9 @@ def test_the_report_names_the_back_ends_that_compute() -> None:
     assert "computed by numpy (" in plain.text()
     fast = engine.make_plan(_network(), optimise=0).report()
     assert sum(s.work for s in fast.backends) == pytest.approx(1.0)
-    assert fast.to_json()["kernels"][0].keys() == {"operator", "kind", "backend", "kernel", "workspace_bytes"}
+    assert fast.to_json()["kernels"][0].keys() == {
+        *("operator", "kind", "backend", "kernel", "workspace_bytes", "parts"),
+    }
 
 
 @pytest.mark.parametrize("mode", ["static", "dynamic"])

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -21,7 +22,7 @@ from ops.tensor.spec import Array
 from tests.helpers.cli.cli_checks import Capture, data
 from tests.helpers.graphs.growing_networks import audio_encoder, quantised_encoder, random_convolutions
 from tests.helpers.graphs.staged_graphs import staged_graph
-from tests.helpers.graphs.unplanned_run import random_feeds
+from tests.helpers.graphs.unplanned_run import assert_same, random_feeds
 from tests.helpers.onnx.small_models import model, node, value
 
 SMALL = "zoo:resnet18?image=32"
@@ -183,13 +184,25 @@ def test_random_networks_need_no_more_than_without_passes(seed: int) -> None:
 def test_nothing_else_is_planned_where_the_arena_does_not_grow(monkeypatch: pytest.MonkeyPatch) -> None:
     planned: list[Graph] = []
 
-    def plan_once(graph: Graph, options: Options, budget: int) -> PlacedPlan:
+    def plan_once(graph: Graph, options: Options) -> PlacedPlan:
         planned.append(graph)
-        return plan_graph(graph, options, budget)
+        return plan_graph(graph, options)
 
     monkeypatch.setattr(automatic, "plan_graph", plan_once)
     engine.make_plan(small_network())
     assert len(planned) == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"debug": "poison"}, {"parallel": "exact"}, {"padding": 4096}, {"strategy": "naive"}, {"budget": "1 GiB"}],
+)
+def test_every_way_to_run_leaves_out_the_same_passes_and_gives_the_same_bits(options: dict[str, Any]) -> None:
+    graph = audio_encoder()
+    feeds, plain = random_feeds(graph), engine.compile(graph)
+    other = engine.compile(graph, **options)
+    assert other.plan.optimisation[0].left_out == plain.plan.optimisation[0].left_out == ("channels last",)
+    assert_same(other.run(feeds), plain.run(feeds))
 
 
 def test_a_saved_plan_without_some_passes_is_followed() -> None:

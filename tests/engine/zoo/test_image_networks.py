@@ -115,9 +115,8 @@ def test_planned_runs_are_those_without_a_plan_and_numbers_stay_sane(name: str, 
     graph = IMAGE_NETWORKS[name](batch, image, seed=3)
     feeds = random_feeds(graph, seed=1)
     plain, y = run_unplanned(graph, feeds), run_modes(graph, feeds)["y"]
-    assert_same(
-        engine.compile(graph, prepack=False).run(feeds), plain
-    )  # kernels of packed weights add in another order
+    # passes, and kernels of packed weights, add in another order
+    assert_same(engine.compile(graph, prepack=False, optimise=0).run(feeds), plain)
     assert np.abs(y - plain["y"]).max() <= 1e-4 * np.abs(y).max()
     assert y.shape == (batch, 1000)
     assert 0.1 < y.std() < 20 and abs(y.mean()) < y.std()

@@ -104,6 +104,27 @@ def test_channels_last_keeps_the_names_of_the_user() -> None:
     assert names <= set(CHANNELS_LAST(graph).vars)
 
 
+@pytest.mark.parametrize(("scale", "variance", "is_finite"), [(1.0, 1e-6, True), (1e21, 1e-36, False)])
+def test_a_batch_normalization_turns_where_its_factors_are_finite_in_float32(
+    scale: float, variance: float, is_finite: bool
+) -> None:
+    """The second factor is 1e39, which float32 does not have."""
+    graph, rng = Graph("normalised"), np.random.default_rng(0)
+    x = graph.input("x", (1, 8, 9, 9))
+    for _ in range(2):
+        x = ops.conv2d(x, rng.standard_normal((8, 8, 3, 3)).astype(np.float32), pads=1)
+        ones = np.ones(8, np.float32)
+        x = ops.batch_norm(
+            ops.relu(x), ones * np.float32(scale), ones, 0 * ones, ones * np.float32(variance), epsilon=0.0
+        )
+    graph.output(x, "y")
+    after = CHANNELS_LAST(graph)
+    assert ("batch_norm" in schema_names(after)) is not is_finite
+    if is_finite:
+        feeds = random_feeds(graph)
+        check_near(run_unplanned(after, feeds), run_unplanned(graph, feeds))
+
+
 def test_channels_last_leaves_float16_alone() -> None:
     graph = Graph("half")
     w = _weights(8, 8, 3, 3).astype(np.float16)
