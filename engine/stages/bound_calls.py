@@ -5,6 +5,7 @@ same words, and so did all calls that are equal to it, with their own weights.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from itertools import combinations
 
 import numpy as np
 from attrs import define, evolve, field, frozen
@@ -48,20 +49,21 @@ class Placement:
 class CallOperands:
     """The operands of each call as columns of a placement. `arena` has those of them that lie in the arena.
 
-    `written` and `read` are pairs of operands of a call that lie there; `ends` has the end of each call in both.
+    `one` and `other` are the pairs of operands of each call, wherever they lie: words that point into an operand count
+    from the first one at that address. `ends` has the end of each call in `arena` and in the pairs.
     """
 
     columns: tuple[Array, ...]
     arena: Array
-    written: Array
-    read: Array
+    one: Array
+    other: Array
     ends: tuple[tuple[int, int], ...]
 
     def circumstances(self, placement: Placement) -> Iterator[bytes]:
         """Yields what a kernel may ask of the addresses of each call: how they are aligned, and which are equal."""
         first = placement.first
         aligned = (first[self.arena] % CACHE_LINE).astype(np.uint8).tobytes()
-        equal = (first[self.written] == first[self.read]).tobytes()
+        equal = (first[self.one] == first[self.other]).tobytes()
         at, pair = 0, 0
         for end, last in self.ends:
             yield aligned[at:end] + equal[pair:last]
@@ -78,7 +80,7 @@ def call_operands(lowered: Lowered, packed: Packed) -> CallOperands:
         extra = range(count, count := count + len(packed.arrays[call.tick]))
         columns.append(np.array([*read, *written, *extra], np.int64))
         arena += [v for v in read + written if in_arena[v]]
-        pairs += [(w, r) for w in written for r in read if in_arena[w] and in_arena[r]]
+        pairs += combinations((*read, *written, *extra), 2)
         ends.append((len(arena), len(pairs)))
     one, other = (np.array([pair[i] for pair in pairs], np.int64) for i in (0, 1))
     return CallOperands(tuple(columns), np.array(arena, np.int64), one, other, tuple(ends))

@@ -289,6 +289,8 @@ def _attribute(value: Any) -> Hashable:
         return tuple((name, _attribute(value[name])) for name in sorted(value))
     if isinstance(value, (tuple, list)):
         return tuple(map(_attribute, value))
-    if value is None or isinstance(value, (bool, int, float, str, np.dtype)):
+    if isinstance(value, float):
+        return float, value.hex()  # 0.0 and -0.0 are equal, and give other bits
+    if value is None or isinstance(value, (bool, int, str, np.dtype)):
         return type(value), value
     return "object", id(value)

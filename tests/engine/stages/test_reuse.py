@@ -284,3 +284,36 @@ def test_addresses_are_searched_for_where_no_order_is_good_and_the_new_order_is_
 
 def never(_: Problem) -> Plan:
     raise AssertionError("a search")
+
+
+TWO_LENGTHS = (
+    *({"n": 3, "m": 5}, {"n": 4, "m": 7}, {"n": 7, "m": 4}, {"n": 6, "m": 6}, {"n": 5, "m": 3}, {"n": 4, "m": 4}),
+)
+
+
+def check_two_lengths(graph: Graph, **options: Any) -> None:
+    """Checks that new lengths, some of which the other name had before, give the bits of graphs with numbers."""
+    exe = engine.compile(graph, optimise=0, **options)
+    for both in TWO_LENGTHS:
+        feeds = feeds_of(graph, both, 0)
+        assert_same(exe.run(feeds), engine.compile(engine.bind(graph, both), optimise=0).run(feeds))
+    assert reused(exe)
+
+
+@pytest.mark.parametrize("ranges", [{}, {"n": (1, 9), "m": (1, 9)}])
+@pytest.mark.parametrize("join", ["matmul", "concat"])
+def test_calls_that_read_one_value_twice_share_no_words_with_others(ranges: dict[str, Any], join: str) -> None:
+    graph = Graph("twice")
+    x, y, z = (ops.exp(graph.input(name, (length, 4))) for name, length in (("x", "n"), ("y", "m"), ("z", "m")))
+    for name, one, other in (("a", x, x), ("b", y, z)):
+        view = ops.transpose(other, (1, 0))
+        turned = ops.transpose(one, (1, 0))
+        graph.output(ops.matmul(one, view) if join == "matmul" else ops.concat([turned, view], axis=0), name)
+    check_two_lengths(graph, length_ranges=ranges)
+
+
+def test_calls_whose_attributes_differ_by_the_sign_of_zero_are_different() -> None:
+    graph, identity = Graph("signs"), np.eye(4, dtype=np.float32)
+    for name, length, alpha in (("x", "n", 0.0), ("y", "m", -0.0)):
+        graph.output(ops.gemm(graph.input(name, (length, 4)), identity, alpha=alpha), f"{name} times {alpha}")
+    check_two_lengths(graph)
