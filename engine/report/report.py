@@ -36,8 +36,9 @@ class Report:
 
     `naive_bytes`: every tensor that is no view has bytes of its own. `dynamic_peak_bytes`: reference counting without
     overwrites and without fragmentation. `weights_bytes`: constants of the graph; `prepacked_bytes`: copies that
-    kernels make of them; `resident_weights_bytes`: what of both stays in memory. None lies in the arena.
-    `workspace_bytes`: the largest workspace; `arena_without_workspace`: the arena if kernels needed none.
+    kernels make of them; `resident_weights_bytes`: what stays in memory of both and of their sources.
+    None lies in the arena. `workspace_bytes`: the largest workspace; `arena_without_workspace`: the arena if kernels
+    needed none.
     `lower_bound`: no arena is smaller for these calls in this order, with the views and overwrites that were taken;
     it may be unattainable. `gap` is arena / lower bound - 1: with 0 the arena is proved to be the smallest (status
     "optimal"), else it is "feasible". `strategy` made the plan. `flops`: operations of one run, as the schemas
@@ -231,7 +232,7 @@ def _totals(report: Report) -> list[str]:
         ("naive", report.naive_bytes, "every tensor except views has bytes of its own"),
         ("weights", report.weights_bytes, "of the model, outside of the arena"),
         ("prepacked", report.prepacked_bytes, "copies of weights that kernels make when they are bound"),
-        ("resident weights", report.resident_weights_bytes, "what of both stays in memory"),
+        ("resident weights", report.resident_weights_bytes, "what stays in memory of both and of their sources"),
         (
             "largest workspace",
             report.workspace_bytes,

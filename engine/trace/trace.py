@@ -69,8 +69,8 @@ class RunInfo:
     `footprint_bytes` the maximum size of the memory. Where operators may run at once, which `policy` made safe, another
     run may have more live bytes: `possible_peak_bytes` at most. `lower_bound`, `strategy`, `status` and `alignment` are
     the plan's. `weights_bytes` are those of the model, `prepacked_bytes` copies that kernels make of weights, and
-    `resident_weights_bytes` what of both stays in memory; none lies in the arena. `clock` describes
-    `Event.seconds`: there are none (""), "estimated" from costs, or "measured".
+    `resident_weights_bytes` what stays in memory of both and of their sources; none lies in the arena.
+    `clock` describes `Event.seconds`: there are none (""), "estimated" from costs, or "measured".
     """
 
     model: str

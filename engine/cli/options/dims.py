@@ -70,7 +70,7 @@ def check_known(graph: Graph, model: Path) -> None:
         shown = ", ".join(map(repr, decided[:3])) + (" ..." if len(decided) > 3 else "")
         raise EngineError(
             f"{model} has sizes that its own data decide ({shown}), so there is no one plan of it; "
-            f"compare it without --parallel and --measure"
+            f"compare it without --parallel, --measure and --passes"
         )
 
 

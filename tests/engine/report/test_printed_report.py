@@ -15,7 +15,7 @@ sample: 11 operators, 13.7 million operations a run
   naive                      24000 B    23.44 KiB   every tensor except views has bytes of its own
   weights                  3145728 B     3.00 MiB   of the model, outside of the arena
   prepacked                2621440 B     2.50 MiB   copies of weights that kernels make when they are bound
-  resident weights         3670016 B     3.50 MiB   what of both stays in memory
+  resident weights         3670016 B     3.50 MiB   what stays in memory of both and of their sources
   largest workspace           1536 B     1.50 KiB   without workspaces the arena is 5.00 KiB
   alignment loss                48 B         48 B   at the peak, alignment 32
   fragmentation                 96 B         96 B   other bytes that are idle at the peak
