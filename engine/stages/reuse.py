@@ -288,10 +288,8 @@ def plan_reuse(
     """
     plan, lowered, options = model.stage.plan, model.stage.plan.lowered, terms.options
     like = (planner.pattern,) if isinstance(planner, LengthRangePlanner) else ()
-    pattern, in_arena = (
-        make_pattern(template, lowered, options, like),
-        np.array([v.id in plan.ids for v in lowered.values]),
-    )
+    pattern = make_pattern(template, lowered, options, like)
+    in_arena = np.array([v.id in plan.ids for v in lowered.values])
     addresses = _addresses(plan, options, planner, in_arena)
     if not pattern or not addresses:
         return ()
