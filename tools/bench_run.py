@@ -4,8 +4,8 @@
 
 What is measured is the default of `engine.compile`, unless --optimise or --backend ask for something else.
 Both engines take turns in small groups of runs, so that both see the same clock and the same neighbours. The first run
-of a group is not counted: it finds the other's weights in the caches. onnxruntime's threads wait for work in a loop for
-some milliseconds after a run; in front of each group the process sleeps longer than that, so that they sleep too.
+of a group is not counted: it finds the other's weights in the caches. Threads of onnxruntime and of BLAS wait for work
+in a loop for up to a tenth of a second after a run: each group begins when no thread of the process is busy.
 Outputs are compared before anything is timed. Nothing is bound to processors.
 """
 
@@ -35,8 +35,10 @@ from tools.run_networks import NETWORKS, loaded, network_file
 DEFAULT = "default"
 """In place of a back-end or a level: the option is left out."""
 BACKENDS = (DEFAULT, "numba", "onednn", "numpy", "auto")
-GROUP, PAUSE = 4, 0.03
-"""Counted runs of one engine in a row, and seconds of sleep in front of them."""
+GROUP = 4
+"""Counted runs of one engine in a row."""
+_PAUSE, _LONGEST_PAUSE = 0.01, 1.0
+"""Seconds in which no thread may be busy before a group begins, and seconds after which it begins anyhow."""
 TOLERANCE = 1e-3
 """The largest difference between outputs that is accepted, over their largest value."""
 
@@ -105,10 +107,18 @@ def in_groups(runs: int, *functions: Callable[[], object]) -> list[list[float]]:
     times: list[list[float]] = [[] for _ in functions]
     while len(times[0]) < runs:
         for function, samples in zip(functions, times, strict=True):
-            time.sleep(PAUSE)
+            _wait_until_idle()
             function()
             samples.extend(seconds(function) for _ in range(GROUP))
     return times
+
+
+def _wait_until_idle() -> None:
+    end, busy = time.perf_counter() + _LONGEST_PAUSE, 1.0
+    while busy > _PAUSE / 10 and time.perf_counter() < end:
+        before = time.process_time()
+        time.sleep(_PAUSE)
+        busy = time.process_time() - before
 
 
 def _times(times: Sequence[float]) -> Mapping[str, float]:

@@ -12,7 +12,7 @@ group_bytes: bytes from the inputs of a group to those of the next. hops: bytes 
 along the three dimensions. outputs: images, and outputs along the three dimensions.
 """
 TILED_CONV = record(
-    "x zeros panels bias added added_pitch y y_pitch groups channels depth: int64",
+    "x zeros panels bias added added_pitch y y_hops[4] line groups channels depth: int64",
     WINDOWS,
     "activation: int64",
     "low high slope: float64",
@@ -21,10 +21,12 @@ TILED_CONV = record(
 """Convolution by tiles of float32.
 
 x, zeros, panels, bias, y: addresses; zeros is a run of zeros, which taps in the padding read. added: the address of a
-tensor to add, or 0. channels: outputs of a group. depth: floats of a run. activation, low, high, slope: what a tile
-does to its last sums; idle: the activation NONE of sums that are continued. tile_rows: most pixels of a tile.
-table_rows: addresses of one run of a tile in the table. panel: outputs of a panel. block_tiles: tiles that are
-multiplied by a panel before the next panel. chunk_runs: runs of a panel at a time.
+tensor to add, or 0. y_hops: bytes from an image of y to the next, and along the three dimensions. line: pixels of y in
+a row at the last of these hops, which a tile does not leave: a line of y, or all of y. channels: outputs of a group.
+depth: floats of a run. activation, low, high, slope: what a tile does to its last sums; idle: the activation NONE of
+sums that are continued. tile_rows: most pixels of a tile. table_rows: addresses of one run of a tile in the table.
+panel: outputs of a panel. block_tiles: tiles that are multiplied by a panel before the next panel. chunk_runs: runs of
+a panel at a time.
 """
 PAD = record("x hops[5] sizes[3] channels y images padded[3] begins[3]: int64")
 """Copy of x into a dense, channels-last tensor with a margin of zeros.

@@ -1,6 +1,7 @@
 """Transposed convolution of channels-last tensors (ONNX ConvTranspose-22).
 
-The kernel of numpy multiplies a block of pixels by all taps at once, and adds the products of each tap to y.
+The kernel of numpy multiplies a block of pixels by all taps at once, and adds the products of each tap to y. The
+compiled one is in `phases`.
 """
 
 import math
@@ -16,8 +17,9 @@ from ops.common.windows import tap_range
 from ops.convolution.gemm import COLUMN_BYTES
 from ops.convolution.nhwc_gemm import in_groups
 from ops.convolution.onednn_transpose import NHWC_DECONVOLUTION
+from ops.convolution.phases import PHASES
 from ops.convolution.transpose_gemm import TRANSPOSE_ATTRIBUTES, infer_transpose, transpose_cost
-from ops.convolution.transpose_shapes import TransposeCase, transpose_case
+from ops.convolution.transpose_shapes import TransposeCase, nhwc_case_of
 from ops.schema.schema import (
     Attrs,
     Binding,
@@ -47,11 +49,6 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
     return (channels_last(y),)
 
 
-def case_of(signature: Signature) -> TransposeCase:
-    """Returns the numbers of an inferred signature."""
-    return transpose_case(channels_first(signature.x), signature.inputs[1], signature.attrs)
-
-
 def _shape(case: TransposeCase) -> Shape:
     """Returns the shape of the weights as matrices: group, channels of it, taps, outputs of it."""
     return case.group, case.channels // case.group, case.taps, case.out_channels // case.group
@@ -66,12 +63,12 @@ def _spread(w: Array, case: TransposeCase) -> Array:
 def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
     if 1 not in constants:
         return ()
-    return (np.array(_spread(np.ascontiguousarray(constants[1]), case_of(signature)), order="C"),)
+    return (np.array(_spread(np.ascontiguousarray(constants[1]), nhwc_case_of(signature)), order="C"),)
 
 
 def _packed_specs(signature: Signature) -> Specs:
     weights = signature.inputs[1]
-    return (weights.with_shape(_shape(case_of(signature))),) if 1 in signature.constants else ()
+    return (weights.with_shape(_shape(nhwc_case_of(signature))),) if 1 in signature.constants else ()
 
 
 def _boxes(case: TransposeCase, itemsize: int) -> list[Box]:
@@ -81,7 +78,7 @@ def _boxes(case: TransposeCase, itemsize: int) -> list[Box]:
 
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     """Returns the specs of the products of a box, and of the weights where they are not packed."""
-    case, dtype = case_of(signature), signature.x.dtype
+    case, dtype = nhwc_case_of(signature), signature.x.dtype
     pixels = max((math.prod(b.shape) for b in _boxes(case, dtype.itemsize)), default=0)
     weights = 0 if 1 in signature.constants else signature.inputs[1].size
     return tuple(TensorSpec((n,), dtype) for n in (pixels * case.taps * case.out_channels, weights))
@@ -115,7 +112,7 @@ def _image(call: Binding, case: TransposeCase, number: int, weights: Array, buff
 
 
 def _bind(call: Binding) -> Thunk:
-    case = case_of(call.signature)
+    case = nhwc_case_of(call.signature)
     buffer, loose = carve(call.workspace, *_temporaries(call.signature))
     steps: list[Thunk] = []
     if call.packed:
@@ -146,7 +143,7 @@ NHWC_CONV_TRANSPOSE = OpSchema(
     name="nhwc_conv_transpose",
     summary="Each element of x (N, spatial..., C) adds its multiple of w (C, O / group, kernel...) to y.",
     infer=_infer,
-    kernels=(TAPS, NHWC_DECONVOLUTION),
+    kernels=(PHASES, TAPS, NHWC_DECONVOLUTION),
     arity=(2, 3),
     attributes=TRANSPOSE_ATTRIBUTES,
     cost=transpose_cost,

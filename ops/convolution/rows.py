@@ -40,9 +40,11 @@ def _scratch_spec(signature: Signature, most: int) -> TensorSpec:
     return TensorSpec(Blocks(case_of(signature), most).padded, signature.x.dtype)
 
 
-def _unsupported(signature: Signature) -> str:
+def _unsupported(signature: Signature, shape: TileShape) -> str:
     case = case_of(signature)
     w = case.windows
+    if tiles := unsupported_tiles(signature, case.taps, shape):
+        return tiles
     if case.group != 1 or not 0 < case.channels <= _MOST_CHANNELS:
         return "groups, or many channels"
     if w.kernel[-1] == 1 or w.dilations[-1] != 1:
@@ -107,7 +109,7 @@ def by_rows(shape: Callable[[], TileShape], most: int = MOST_BYTES) -> Kernel:
         pack=pack_panels(shape),
         packed_specs=packed_panels(shape),
         unread_after_pack=first_weights,
-        unsupported=lambda signature: unsupported_tiles(signature, shape()) or _unsupported(signature),
+        unsupported=lambda signature: _unsupported(signature, shape()),
         writes=dense_pixels,
         backend=NUMBA,
     )

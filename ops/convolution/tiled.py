@@ -10,6 +10,7 @@ import numpy as np
 from attrs import frozen
 
 from ops.common.epilogue import CLIP as CLIPPED
+from ops.common.epilogue import FINISH_ATTRIBUTES
 from ops.common.epilogue import LEAK as LEAKING
 from ops.common.windows import Windows
 from ops.convolution.args import TABLE, TILED_CONV
@@ -22,7 +23,8 @@ from ops.native.emit import tile_shapes
 from ops.native.emit.tile_shapes import TileShape, tile_shape
 from ops.native.records import pack_args
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Binding, Kernel, Signature, Specs, Thunk, first_weights
+from ops.schema.schema import Attrs, Binding, Kernel, Signature, Specs, Thunk, first_weights
+from ops.tensor.layout import Layout
 from ops.tensor.spec import Array, Shape, TensorSpec
 from ops.windows.args import spatial
 from ops.windows.pixels import dense_pixels, pitch
@@ -83,6 +85,18 @@ def source(x: Array, case: ConvCase) -> Source:
     return Source(x, hops, case.channels // case.group, case.windows)
 
 
+def _lines(y: Array) -> tuple[Shape, int]:
+    """Returns the bytes from an image of y to the next and along three dimensions, and the pixels at the last of these.
+
+    These are all pixels where the lines of y follow each other as its pixels do.
+    """
+    *lengths, _ = y.shape
+    images, *hops, _ = y.strides
+    if dense_pixels(Layout.of(y)):
+        return (0, 0, 0, y.itemsize * pitch(y)), max(math.prod(lengths), 1)
+    return (images, *spatial(tuple(hops), 0)), max(lengths[-1], 1)
+
+
 def _blocking(inputs: Source, shape: TileShape) -> dict[str, int]:
     """Returns the sizes of tiles, blocks and chunks."""
     step = inputs.hops[3] * inputs.windows.strides[-1]
@@ -99,10 +113,18 @@ def _blocking(inputs: Source, shape: TileShape) -> dict[str, int]:
     }
 
 
+def _finish(attrs: Attrs) -> dict[str, float]:
+    """Returns the activation in numbers; none for operators that have no attributes for it."""
+    finish = {a.name: attrs.get(a.name, a.default) for a in FINISH_ATTRIBUTES}
+    kind = _ACTIVATIONS.get(finish.pop("activation"), tile_shapes.NONE)
+    return {"activation": kind} | {name: float(number) for name, number in finish.items()}
+
+
 def convolve(call: Binding, case: ConvCase, inputs: Source, shape: TileShape) -> Step:
     """Returns the step that writes y."""
     panels, zeros = call.packed[:2]
-    (bias, added), attrs, w = operands(call), call.attrs, inputs.windows
+    (bias, added), w = operands(call), inputs.windows
+    hops, line = _lines(call.y)
     args = pack_args(
         TILED_CONV,
         x=inputs.array.ctypes.data,
@@ -112,7 +134,8 @@ def convolve(call: Binding, case: ConvCase, inputs: Source, shape: TileShape) ->
         added=0 if added is None else added.ctypes.data,
         added_pitch=0 if added is None else 4 * pitch(added),
         y=call.y.ctypes.data,
-        y_pitch=4 * pitch(call.y),
+        y_hops=hops,
+        line=line,
         groups=case.group,
         channels=case.out_channels // case.group,
         depth=inputs.depth,
@@ -124,22 +147,25 @@ def convolve(call: Binding, case: ConvCase, inputs: Source, shape: TileShape) ->
         strides=spatial(w.strides, 1),
         dilations=spatial(w.dilations, 1),
         begins=spatial(w.begins, 0),
-        activation=_ACTIVATIONS.get(attrs["activation"], tile_shapes.NONE),
-        low=float(attrs["low"]),
-        high=float(attrs["high"]),
-        slope=float(attrs["slope"]),
         idle=tile_shapes.NONE,
+        **_finish(call.attrs),
         **_blocking(inputs, shape),
     )
     return Step(address("ops.convolution.tiled_code", shape.name), args)
 
 
+def zeros_of(case: ConvCase) -> TensorSpec:
+    """Returns the spec of the zeros that stand for taps in the padding, and for a missing bias."""
+    return TensorSpec((max(case.channels // case.group, case.out_channels),), _FLOAT)
+
+
 def pack_panels(shape: Callable[[], TileShape]) -> Callable[[Signature, Mapping[int, Array]], tuple[Array, ...]]:
-    """Returns the function that packs panels, and zeros for taps in the padding and for a missing bias."""
+    """Returns the function that packs panels, and zeros."""
 
     def pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
-        zeros = aligned_zeros(packed_panels(shape)(signature)[1].shape, _FLOAT)
-        return panels(case_of(signature), np.ascontiguousarray(constants[1]), shape().channels), zeros
+        case = case_of(signature)
+        zeros = aligned_zeros(zeros_of(case).shape, _FLOAT)
+        return panels(case, np.ascontiguousarray(constants[1]), shape().channels), zeros
 
     return pack
 
@@ -149,21 +175,20 @@ def packed_panels(shape: Callable[[], TileShape]) -> Callable[[Signature], Specs
 
     def packed_specs(signature: Signature) -> Specs:
         case = case_of(signature)
-        shapes = panels_shape(case, shape().channels), (max(case.channels // case.group, case.out_channels),)
-        return tuple(TensorSpec(s, _FLOAT) for s in shapes)
+        return TensorSpec(panels_shape(case, shape().channels), _FLOAT), zeros_of(case)
 
     return packed_specs
 
 
-def unsupported_tiles(signature: Signature, shape: TileShape) -> str:
-    """Returns why tiles of the shape do not compute it; nothing where they do."""
+def unsupported_tiles(signature: Signature, taps: int, shape: TileShape) -> str:
+    """Returns why tiles of the shape do not compute windows of so many taps; nothing where they do."""
     if signature.x.dtype != _FLOAT:
         return "not float32"
     if 1 not in signature.constants:
         return "weights that are not constant"
     if signature.x.ndim > 5:
         return "more than three spatial dimensions"
-    return "" if case_of(signature).taps * shape.rows <= TABLE else "windows of too many taps"
+    return "" if taps * shape.rows <= TABLE else "windows of too many taps"
 
 
 def tiled(shape: Callable[[], TileShape]) -> Kernel:
@@ -182,7 +207,7 @@ def tiled(shape: Callable[[], TileShape]) -> Kernel:
         pack=pack_panels(shape),
         packed_specs=packed_panels(shape),
         unread_after_pack=first_weights,
-        unsupported=lambda signature: unsupported_tiles(signature, shape()),
+        unsupported=lambda signature: unsupported_tiles(signature, case_of(signature).taps, shape()),
         writes=dense_pixels,
         backend=NUMBA,
     )

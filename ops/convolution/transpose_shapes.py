@@ -5,9 +5,10 @@ import math
 from attrs import frozen
 
 from ops.common.windows import Windows, filled
-from ops.schema.schema import Attrs
+from ops.schema.schema import Attrs, Signature
 from ops.tensor.errors import AttributeValueError, ShapeError
 from ops.tensor.spec import Shape, TensorSpec
+from ops.windows.pixels import channels_first
 
 
 @frozen(eq=False)
@@ -35,6 +36,11 @@ def transpose_case(x: TensorSpec, w: TensorSpec, attrs: Attrs) -> TransposeCase:
     if attrs["kernel_shape"] and attrs["kernel_shape"] != kernel:
         raise AttributeValueError(f"kernel_shape {attrs['kernel_shape']} differs from that of the weights, {kernel}")
     return TransposeCase(x.shape[1], w.shape[1] * group, group, _windows(x.shape[2:], kernel, attrs))
+
+
+def nhwc_case_of(signature: Signature) -> TransposeCase:
+    """Returns the numbers of an inferred signature whose x has its channels last."""
+    return transpose_case(channels_first(signature.x), signature.inputs[1], signature.attrs)
 
 
 def _windows(pixels: Shape, kernel: Shape, attrs: Attrs) -> Windows:
