@@ -20,7 +20,7 @@ from engine.executor.binding import kernel_state
 from engine.system.threads import limit_threads
 from ops.registry import find
 from ops.schema.schema import Binding, Thunk
-from ops.tensor.spec import Array, spec_of
+from ops.tensor.spec import Array, new_arrays, spec_of
 
 Case = tuple[str, list[Array], dict[str, Any], Callable[..., Any]]
 _ATEN = torch.ops.aten
@@ -32,8 +32,8 @@ def bind(name: str, arrays: list[Array], attrs: dict[str, Any]) -> Thunk:
     schema = find(name)
     signature = schema.sign([spec_of(a) for a in arrays], attrs)
     kernel = schema.kernel(signature)
-    outputs = tuple(np.empty(s.shape, s.dtype) for s in signature.outputs)
-    return kernel.bind(Binding(signature, tuple(arrays), outputs, np.empty(kernel.workspace(signature), np.uint8)))
+    outputs, temporaries = new_arrays(signature.outputs), new_arrays(kernel.temporaries(signature))
+    return kernel.bind(Binding(signature, tuple(arrays), outputs, temporaries))
 
 
 def slopes() -> list[Case]:

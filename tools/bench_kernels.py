@@ -23,10 +23,12 @@ from allocator.progress import each
 from engine.cli.progress import add_quiet, progress_shown
 from engine.passes.pipeline import optimise
 from engine.planning.options import LEVELS
+from engine.system.arrays import aligned_empty
 from engine.system.threads import limit_threads
 from ops.registry import find
 from ops.schema.schema import Binding, Kernel, OpSchema, Signature, Thunk
-from ops.tensor.spec import Array, TensorSpec
+from ops.schema.workspace import STEP, carve
+from ops.tensor.spec import Array, TensorSpec, new_arrays
 from tools.benchmark_tables import markdown
 from tools.run_networks import NETWORKS, loaded, network_file
 
@@ -80,11 +82,10 @@ def _values(spec: TensorSpec, seed: int) -> Array:
 def bind(kernel: Kernel, signature: Signature) -> Thunk:
     """Binds the kernel to new arrays, with its constants packed."""
     inputs = tuple(_values(s, i) for i, s in enumerate(signature.inputs))
-    outputs = tuple(np.empty(s.shape, s.dtype) for s in signature.outputs)
-    room = np.empty(kernel.workspace(signature) + 64, np.uint8)
-    workspace = room[-room.ctypes.data % 64 :][: kernel.workspace(signature)]
+    outputs = new_arrays(signature.outputs)
+    temporaries = carve(aligned_empty(kernel.workspace(signature), STEP), *kernel.temporaries(signature))
     packed = kernel.pack(signature, {i: inputs[i] for i in signature.constants})
-    return kernel.bind(Binding(signature, inputs, outputs, workspace, packed))
+    return kernel.bind(Binding(signature, inputs, outputs, temporaries, packed))
 
 
 def least(thunk: Thunk) -> float:

@@ -17,6 +17,7 @@ from engine.system.arrays import view_array
 from engine.text.errors import KernelError
 from ops.schema.body import Body, bodies
 from ops.schema.schema import Binding, Thunk
+from ops.schema.workspace import carve
 from ops.tensor.errors import SchemaError
 from ops.tensor.spec import BFLOAT16, FLOATS, Array, TensorSpec, spec_of
 
@@ -136,11 +137,12 @@ def place_array(plan: PlacedPlan, value: int, arena: Array, callers: Mapping[int
 def bind_call(call: Call, packed: Packed, array: Callable[[int], Array]) -> Thunk:
     """Returns the thunk of a call. Raises KernelError naming the operator."""
     workspace = array(call.workspace[0]) if call.workspace else NO_BYTES
+    temporaries = carve(workspace, *call.kernel.temporaries(call.signature))
     dropped = unread_inputs(call)
     inputs = tuple(_nothing(s) if i in dropped else array(v) for i, (s, v) in enumerate(_operands(call)))
     outputs = tuple(map(array, call.outputs))
     try:
-        return call.kernel.bind(Binding(call.signature, inputs, outputs, workspace, packed.arrays[call.tick]))
+        return call.kernel.bind(Binding(call.signature, inputs, outputs, temporaries, packed.arrays[call.tick]))
     except Exception as error:
         raise kernel_error(call, error) from error
 

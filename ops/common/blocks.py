@@ -11,8 +11,7 @@ import numpy as np
 from attrs import frozen
 
 from ops.common.thunks import in_turn
-from ops.schema.schema import Attrs, Binding, Kernel, Signature, Thunk
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.schema import Attrs, Binding, Kernel, Signature, Specs, Thunk
 from ops.tensor.limits import constant
 from ops.tensor.spec import BOOL, HALVES, Array, Shape, TensorSpec
 
@@ -70,7 +69,7 @@ Passes = Callable[[Block], tuple[Thunk, ...]]
 
 @frozen(eq=False)
 class _Scratch:
-    """The workspace of one block: widened inputs (float16 only), temporaries, masks."""
+    """The temporaries of one block: widened inputs (float16 only), temporaries, masks."""
 
     signature: Signature
     temporaries: int
@@ -96,7 +95,7 @@ class _Scratch:
 
     @property
     def specs(self) -> tuple[TensorSpec, ...]:
-        """Returns the specs of the arrays that are carved out of the workspace."""
+        """Returns the specs of these arrays."""
         column, mask = (TensorSpec((self.size,), d) for d in (self.dtype, BOOL))
         return (column,) * (self.wide + self.temporaries) + (mask,) * self.masks
 
@@ -112,20 +111,19 @@ def blocked(
     def bind(call: Binding) -> Thunk:
         return in_turn(*_bind(passes, _Scratch(call.signature, temporaries, masks, widen), call))
 
-    def workspace(signature: Signature) -> int:
-        return dense_bytes(*_Scratch(signature, temporaries, masks, widen).specs)
+    def specs(signature: Signature) -> Specs:
+        return _Scratch(signature, temporaries, masks, widen).specs
 
-    return Kernel(name, bind, workspace, **more)
+    return Kernel(name, bind, specs, **more)
 
 
 def _bind(passes: Passes, scratch: _Scratch, call: Binding) -> tuple[Thunk, ...]:
-    carved = carve(call.workspace, *scratch.specs)
     inputs, y = aligned(call.inputs, call.y)
     wide, cut = scratch.wide, scratch.wide + scratch.temporaries
     steps: list[Thunk] = []
     for index in blocks(y.shape, scratch.size):
         here = y[index]
-        fitted = tuple(r[: here.size].reshape(here.shape) for r in carved)
+        fitted = tuple(r[: here.size].reshape(here.shape) for r in call.temporaries)
         operands = tuple(a[index] if a.ndim else a for a in inputs)
         block = Block(operands, here, fitted[wide:cut], fitted[cut:], call.attrs)
         steps += _widened(passes, block, fitted[:wide]) if wide else passes(block)

@@ -1,6 +1,6 @@
 """Indices of gather and scatter: checked, counted from the front, and made flat positions in a dense tensor.
 
-Everything happens in arrays of int64 that the caller has carved out of a workspace.
+Everything happens in arrays of int64, which are temporaries of the caller.
 """
 
 import math
@@ -10,8 +10,7 @@ import numpy as np
 from attrs import frozen
 
 from ops.common.thunks import in_turn, nothing
-from ops.schema.schema import Signature, Thunk
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.schema import Signature, Specs, Thunk
 from ops.tensor.errors import DtypeError, OpError, ShapeError
 from ops.tensor.spec import Array, Shape, TensorSpec
 
@@ -84,20 +83,15 @@ class PositionScratch:
     term: Array
     ends: Array
 
-    @classmethod
-    def carve(cls, workspace: Array, shape: Shape) -> "PositionScratch":
-        """Returns the scratch in the first `position_bytes(shape)` bytes of a workspace."""
-        return cls(*carve(workspace, TensorSpec(shape, INT64), TensorSpec(shape, INT64), ENDS))
+
+def position_specs(shape: Shape) -> Specs:
+    """Returns the specs of the scratch for positions of this shape."""
+    return TensorSpec(shape, INT64), TensorSpec(shape, INT64), ENDS
 
 
-def position_bytes(shape: Shape) -> int:
-    """Returns the bytes of workspace of the scratch for positions of this shape."""
-    return dense_bytes(TensorSpec(shape, INT64), TensorSpec(shape, INT64), ENDS)
-
-
-def row_bytes(signature: Signature) -> int:
-    """Returns the bytes of workspace of the scratch for `rows`; input 1 has the tuples of indices."""
-    return position_bytes(signature.inputs[1].shape[:-1])
+def row_specs(signature: Signature) -> Specs:
+    """Returns the specs of the scratch for `rows`; input 1 has the tuples of indices."""
+    return position_specs(signature.inputs[1].shape[:-1])
 
 
 def along_axis(indices: Array, shape: Shape, axis: int, scratch: PositionScratch) -> Thunk:

@@ -1,6 +1,6 @@
 """One of two bodies, as a condition says (ONNX If); they share the bytes that only one of them needs."""
 
-from ops.schema.body import Body, body_attribute, check_operands, scratch_bytes
+from ops.schema.body import Body, body_attribute, check_operands, workspace_of
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, all_contiguous
 from ops.tensor.errors import ArityError, DtypeError, ShapeError
 from ops.tensor.spec import BOOL, TensorSpec
@@ -29,13 +29,13 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
     return tuple(then.outputs)
 
 
-def _workspace(signature: Signature) -> int:
-    return scratch_bytes((), *_bodies(signature.attrs))
+def _temporaries(signature: Signature) -> Specs:
+    return (workspace_of(*_bodies(signature.attrs)),)
 
 
 def _bind(call: Binding) -> Thunk:
-    condition, *captured = call.inputs
-    then, other = (b.bind(tuple(captured), call.outputs, call.workspace) for b in _bodies(call.attrs))
+    (condition, *captured), (inside,) = call.inputs, call.temporaries
+    then, other = (b.bind(tuple(captured), call.outputs, inside) for b in _bodies(call.attrs))
 
     def run() -> None:
         if condition.item():
@@ -55,7 +55,7 @@ IF = OpSchema(
     name="if",
     summary="What `then_body` makes of the operands behind `cond` if that is true, what `else_body` makes if not.",
     infer=_infer,
-    kernels=(Kernel("bodies", _bind, _workspace, contiguous=all_contiguous),),
+    kernels=(Kernel("bodies", _bind, _temporaries, contiguous=all_contiguous),),
     arity=(1, 2**31),
     attributes=(body_attribute("then_body"), body_attribute("else_body")),
     cost=_cost,

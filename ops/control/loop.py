@@ -16,7 +16,7 @@ from attrs import frozen
 from ops.control.branch import check_condition
 from ops.control.loop_buffers import UNKNOWN, Carried, Turns, bind_turns, needs_swap, swaps_first
 from ops.schema.attributes import Attribute, flag, integer, optional
-from ops.schema.body import Body, body_attribute, carve_scratch, check_operands, scratch_bytes
+from ops.schema.body import Body, body_attribute, check_operands, workspace_of
 from ops.schema.schema import (
     Attrs,
     Binding,
@@ -119,9 +119,9 @@ def _check_rows(form: _Form) -> None:
         raise ShapeError(f"{form.turns} turns make more than {form.most} rows")
 
 
-def _workspace(signature: Signature) -> int:
+def _temporaries(signature: Signature) -> Specs:
     form = _form(signature.attrs)
-    return scratch_bytes(form.temporaries(), form.body)
+    return *form.temporaries(), workspace_of(form.body)
 
 
 def _overwrites(signature: Signature) -> tuple[Overwrite, ...]:
@@ -165,7 +165,7 @@ class _Run:
 
 def _bind(call: Binding) -> Thunk:
     form, attrs = _form(call.attrs), call.attrs
-    (number, decision, *others), inside = carve_scratch(call.workspace, form.temporaries())
+    number, decision, *others, inside = call.temporaries
     slots, swap = others[: len(form.rows)], others[len(form.rows) :]
     captured = call.inputs[form.ahead + form.carried :]
     trips = np.asarray(sys.maxsize if attrs["trips"] is None else attrs["trips"])
@@ -208,7 +208,7 @@ LOOP = OpSchema(
     name="loop",
     summary="Runs `body` `trips` times or until it says stop; `carried` values go round, further outputs become rows.",
     infer=_infer,
-    kernels=(Kernel("bodies", _bind, _workspace, contiguous=all_contiguous),),
+    kernels=(Kernel("bodies", _bind, _temporaries, contiguous=all_contiguous),),
     arity=(0, 2**31),
     attributes=(
         body_attribute("body"),

@@ -12,7 +12,7 @@ from attrs import frozen
 
 from ops.control.loop_buffers import Carried, Turns, bind_turns, needs_swap, swaps_first
 from ops.schema.attributes import Attribute, integer, integers
-from ops.schema.body import Body, body_attribute, carve_scratch, check_operands, scratch_bytes
+from ops.schema.body import Body, body_attribute, check_operands, workspace_of
 from ops.schema.schema import (
     Attrs,
     Binding,
@@ -112,9 +112,9 @@ def _of(signature: Signature) -> _Form:
     return _form(signature.inputs, signature.attrs)
 
 
-def _workspace(signature: Signature) -> int:
+def _temporaries(signature: Signature) -> Specs:
     form = _of(signature)
-    return scratch_bytes(form.temporaries(), form.body)
+    return *form.temporaries(), workspace_of(form.body)
 
 
 def _contiguous(signature: Signature) -> tuple[int, ...]:
@@ -162,7 +162,7 @@ class _Run:
 
 def _bind(call: Binding) -> Thunk:
     form = _of(call.signature)
-    temporaries, inside = carve_scratch(call.workspace, form.temporaries())
+    *temporaries, inside = call.temporaries
     reads, behind = temporaries[: len(form.inputs)], len(form.inputs) + len(form.outputs)
     writes, swap = temporaries[len(form.inputs) : behind], temporaries[behind:]
     captured = call.inputs[form.captured :]
@@ -170,7 +170,7 @@ def _bind(call: Binding) -> Thunk:
     def bind(before: tuple[Array, ...], after: tuple[Array, ...]) -> Thunk:
         return form.body.bind((*before, *reads, *captured), (*after, *writes), inside)
 
-    turns = bind_turns(form.turns, Carried(call.inputs[: form.states], call.outputs[: form.states], swap), bind)
+    turns = bind_turns(form.turns, Carried(call.inputs[: form.states], call.outputs[: form.states], tuple(swap)), bind)
     taken = (way.rows(a) for way, a in zip(form.inputs, call.inputs[form.states : form.captured], strict=True))
     put = (way.rows(a) for way, a in zip(form.outputs, call.outputs[form.states :], strict=True))
     return _Run(form.turns, turns, tuple(zip(reads, taken, strict=True)), tuple(zip(writes, put, strict=True)))
@@ -187,7 +187,7 @@ SCAN = OpSchema(
     name="scan",
     summary="Runs `body` once for each row of `scan_inputs` tensors; `states` go round, further outputs become rows.",
     infer=_infer,
-    kernels=(Kernel("bodies", _bind, _workspace, contiguous=_contiguous),),
+    kernels=(Kernel("bodies", _bind, _temporaries, contiguous=_contiguous),),
     arity=(1, 2**31),
     attributes=(
         body_attribute("body"),

@@ -12,7 +12,6 @@ from ops.native.call import Native, native_call
 from ops.native.door import CONTRACT, address
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, contiguous_at, unless
-from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.spec import Array, TensorSpec, compute_dtype
 
 UNBOUNDED = (-math.inf, math.inf)
@@ -31,17 +30,12 @@ _not_depthwise = unless(
 )
 
 
-def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
+def depthwise_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     """Returns the specs of one channel with its padding, and of sums of some of its rows."""
     w = case_of(signature).windows
     reach = planar(tuple(w.reach(a, n) for a, n in enumerate(w.outputs)), 1)
     rows = max(1, min(planar(w.outputs, 1)[0], _SUMS // reach[1])) if planar(w.strides, 1)[0] == 1 else 1
     return signature.x.with_shape(reach), signature.x.with_shape((rows, reach[1]))
-
-
-def depthwise_workspace(signature: Signature) -> int:
-    """Returns the bytes of scratch arrays."""
-    return dense_bytes(*_temporaries(signature))
 
 
 def bind_depthwise(call: Binding, limits: tuple[float, float] = UNBOUNDED) -> Thunk:
@@ -52,7 +46,7 @@ def bind_depthwise(call: Binding, limits: tuple[float, float] = UNBOUNDED) -> Th
     y = call.y.reshape((case.batch, case.out_channels, *planar(w.outputs, 1)))
     weights = call.inputs[1].reshape((case.out_channels, case.taps))
     bias = call.inputs[2] if len(call.inputs) > 2 else np.zeros(case.out_channels, x.dtype)
-    scratch = carve(call.workspace, *_temporaries(call.signature))
+    scratch = call.temporaries
 
     def bind(x: Array, y: Array) -> Thunk:
         return planes_call("convolve", (x, weights, bias, y), scratch, w, limits=limits)
@@ -96,7 +90,7 @@ def planes_call(
 DEPTHWISE = Kernel(
     "depthwise",
     bind_depthwise,
-    depthwise_workspace,
+    depthwise_temporaries,
     contiguous=contiguous_at(1, 2),
     reads=dense_images,
     unsupported=_not_depthwise,

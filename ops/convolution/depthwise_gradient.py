@@ -11,7 +11,6 @@ from ops.native.call import Native
 from ops.native.door import CONTRACT
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, all_contiguous, unless
-from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.spec import Array, Shape, TensorSpec, compute_dtype
 
 _REASON = "not one group for each channel, or more than two spatial dimensions, or float16"
@@ -41,7 +40,7 @@ def depthwise_kernel(
     return Kernel(
         "depthwise",
         lambda call: bind(call, form(call.signature)[2]),
-        lambda signature: dense_bytes(*_scratch_specs(signature.x, form(signature)[2])),
+        lambda signature: _scratch_specs(signature.x, form(signature)[2]),
         contiguous=all_contiguous,
         unsupported=unless(supports, _REASON),
         backend=NUMBA,
@@ -67,6 +66,4 @@ def bind_depthwise_weights(call: Binding, w: Windows) -> Thunk:
 
 def _gradient(name: str, call: Binding, w: Windows, arrays: tuple[Array, Array, Array, Array]) -> Native:
     """Returns the call for x, weights, bias (any array if it is not read) and y, or their gradients."""
-    return planes_call(
-        name, arrays, carve(call.workspace, *_scratch_specs(call.signature.x, w)), w, fastmath=_ANY_ORDER
-    )
+    return planes_call(name, arrays, call.temporaries, w, fastmath=_ANY_ORDER)

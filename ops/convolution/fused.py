@@ -15,7 +15,7 @@ from ops.common.epilogue import FINISH_ATTRIBUTES, RESIDUAL, finish, hold, limit
 from ops.common.thunks import in_turn
 from ops.common.tiling import conv_stripes
 from ops.common.windows import CONV_ATTRIBUTES
-from ops.convolution.depthwise import bind_depthwise, depthwise_workspace, supports_depthwise
+from ops.convolution.depthwise import bind_depthwise, depthwise_temporaries, supports_depthwise
 from ops.convolution.gemm import COLUMNS, POINTWISE, columns, gather, matrix, spans
 from ops.convolution.packed import PACKED, bind_packed
 from ops.convolution.shapes import ConvCase, case_of, conv_cost, infer_conv
@@ -33,7 +33,7 @@ from ops.schema.schema import (
     overwrites_from,
     unless,
 )
-from ops.schema.workspace import bytes_of, carve, prefix
+from ops.schema.workspace import prefix
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.spec import Array, TensorSpec
 
@@ -63,7 +63,7 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
 
 def _bind(call: Binding) -> Thunk:
     case = case_of(call.signature)
-    scratch = carve(call.workspace, *_temporaries(call.signature))
+    scratch = call.temporaries
     steps: list[Thunk] = []
     for number in range(case.batch):
         steps += _image(call, case, number, scratch)
@@ -120,7 +120,7 @@ def _bind_depthwise(call: Binding) -> Thunk:
 FUSED_PACKED = Kernel(
     "packed",
     _bind_packed,
-    PACKED.workspace,
+    PACKED.temporaries,
     contiguous=PACKED.contiguous,
     reads=PACKED.reads,
     pack=PACKED.pack,
@@ -134,14 +134,14 @@ FUSED_PACKED = Kernel(
 FUSED_DEPTHWISE = Kernel(
     "depthwise",
     _bind_depthwise,
-    depthwise_workspace,
+    depthwise_temporaries,
     contiguous=all_contiguous,
     unsupported=_not_depthwise,
     writes=dense_images,
     backend=NUMBA,
 )
 FUSED_POINTWISE, FUSED_COLUMNS = (_clipped_afterwards(kernel) for kernel in (POINTWISE, COLUMNS))
-FUSED_BLOCKS = Kernel("blocks", _bind, bytes_of(_temporaries), contiguous=contiguous_from(1))
+FUSED_BLOCKS = Kernel("blocks", _bind, _temporaries, contiguous=contiguous_from(1))
 """Any fused convolution, block by block. Sums go through a scratch array, which separate operators do not need."""
 FUSED_CONV = OpSchema(
     name="fused_conv",

@@ -17,7 +17,7 @@ from ops.common.thunks import in_turn
 from ops.common.windows import Windows, window_view
 from ops.convolution.shapes import ConvCase, case_of
 from ops.schema.schema import Binding, Kernel, Signature, Specs, Thunk, contiguous_at, unless
-from ops.schema.workspace import bytes_of, carve, prefix
+from ops.schema.workspace import prefix
 from ops.tensor.spec import Array, Shape, TensorSpec, compute_dtype
 
 COLUMN_BYTES = 1 << 20
@@ -118,7 +118,7 @@ def _operands(call: Binding, scratch: tuple[Array, ...], case: ConvCase) -> tupl
 
 def _bind(call: Binding) -> Thunk:
     case, w = case_of(call.signature), case_of(call.signature).windows
-    column, pixels, product, *rest = carve(call.workspace, *_temporaries(call.signature))
+    column, pixels, product, *rest = call.temporaries
     steps, weights, bias = _operands(call, tuple(rest), case)
     for image, y in zip(call.x, call.y, strict=True):
         rows = y.reshape(matrix(case, case.pixels))
@@ -177,7 +177,7 @@ POINTWISE = Kernel(
 COLUMNS = Kernel(
     "columns",
     _bind,
-    bytes_of(_temporaries),
+    _temporaries,
     contiguous=contiguous_at(1, 2),
     pack=_pack,
     packed_specs=_packed_specs,

@@ -12,7 +12,7 @@ from ops.common.thunks import in_turn
 from ops.convolution.gemm import gather, matrix, spans
 from ops.convolution.shapes import ConvCase, case_of
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, contiguous_at, unless
-from ops.schema.workspace import bytes_of, carve, prefix
+from ops.schema.workspace import prefix
 from ops.tensor.spec import Array, TensorSpec, compute_dtype
 
 COLUMN_BYTES = 2 << 20
@@ -72,12 +72,12 @@ def _group(call: Binding, case: ConvCase, images: range, scratch: tuple[Array, .
 
 
 def _bind(call: Binding) -> Thunk:
-    case, scratch = case_of(call.signature), carve(call.workspace, *_temporaries(call.signature))
+    case, scratch = case_of(call.signature), call.temporaries
     steps: list[Thunk] = []
     for a, b in pieces(case.batch, _images(case, call.x.dtype.itemsize)):
         steps += _group(call, case, range(a, b), scratch)
     return in_turn(*steps)
 
 
-IMAGES = Kernel("images", _bind, bytes_of(_temporaries), contiguous=contiguous_at(1, 2), unsupported=_unsupported)
+IMAGES = Kernel("images", _bind, _temporaries, contiguous=contiguous_at(1, 2), unsupported=_unsupported)
 """Several images of at most 64 pixels."""

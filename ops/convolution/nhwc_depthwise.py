@@ -14,7 +14,7 @@ from ops.convolution.nhwc_gemm import finish_sums, in_groups, inside, padded_par
 from ops.convolution.nhwc_shapes import as_filters, case_of, dense_operands, operands, padded_size
 from ops.convolution.shapes import ConvCase
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless
-from ops.schema.workspace import bytes_of, carve, prefix
+from ops.schema.workspace import prefix
 from ops.tensor.spec import Array, TensorSpec
 from ops.windows.pixels import dense_pixels
 
@@ -54,7 +54,7 @@ def _box(call: Binding, case: ConvCase, number: int, box: Box, scratch: tuple[Ar
 
 
 def _bind(call: Binding) -> Thunk:
-    case, scratch = case_of(call.signature), carve(call.workspace, *_temporaries(call.signature))
+    case, scratch = case_of(call.signature), call.temporaries
     steps: list[Thunk] = []
     for number in range(case.batch):
         for box in _boxes(case, call.x.itemsize):
@@ -73,7 +73,7 @@ _not_depthwise = unless(_is_depthwise, "not one group for each channel")
 DEPTHWISE = Kernel(
     "depthwise",
     _bind,
-    bytes_of(_temporaries),
+    _temporaries,
     contiguous=dense_operands,
     unsupported=_not_depthwise,
     writes=dense_pixels,

@@ -28,7 +28,7 @@ from ops.convolution.nhwc_shapes import (
 )
 from ops.convolution.shapes import ConvCase
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, first_weights, unless
-from ops.schema.workspace import bytes_of, carve, prefix
+from ops.schema.workspace import prefix
 from ops.tensor.spec import Array, TensorSpec
 from ops.windows.pixels import dense_pixels, rows
 
@@ -118,7 +118,7 @@ def inside(box: Box) -> tuple[slice, ...]:
 
 def _bind(call: Binding) -> Thunk:
     case = case_of(call.signature)
-    column, pixels, buffer, spread = carve(call.workspace, *_temporaries(call.signature))
+    column, pixels, buffer, spread = call.temporaries
     steps, weights = _as_matrices(call, case, spread)
     flat, residual = rows(call.y), operands(call)[1]
     for number, image in enumerate(call.x):
@@ -158,7 +158,7 @@ def _pointwise_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
 
 def _bind_pointwise(call: Binding) -> Thunk:
     case = case_of(call.signature)
-    buffer, spread = carve(call.workspace, *_pointwise_temporaries(call.signature))
+    buffer, spread = call.temporaries
     steps, weights = _as_matrices(call, case, spread)
     x, y, residual = rows(call.x), rows(call.y), operands(call)[1]
     rest = None if residual is None else rows(residual)
@@ -178,7 +178,7 @@ _not_pointwise = unless(_is_pointwise, "windows of several pixels, or with gaps"
 POINTWISE = Kernel(
     "pointwise",
     _bind_pointwise,
-    bytes_of(_pointwise_temporaries),
+    _pointwise_temporaries,
     contiguous=dense_operands,
     reads=dense_pixels,
     pack=pack_filters,
@@ -191,7 +191,7 @@ POINTWISE = Kernel(
 COLUMNS = Kernel(
     "columns",
     _bind,
-    bytes_of(_temporaries),
+    _temporaries,
     contiguous=dense_operands,
     pack=pack_filters,
     packed_specs=packed_filters,

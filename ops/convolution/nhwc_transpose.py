@@ -31,7 +31,7 @@ from ops.schema.schema import (
     contiguous_from,
     first_weights,
 )
-from ops.schema.workspace import bytes_of, carve, prefix
+from ops.schema.workspace import prefix
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.spec import Array, Shape, TensorSpec
 from ops.windows.pixels import channels_first, channels_last, dense_pixels, rows
@@ -113,7 +113,7 @@ def _image(call: Binding, case: TransposeCase, number: int, weights: Array, buff
 
 def _bind(call: Binding) -> Thunk:
     case = nhwc_case_of(call.signature)
-    buffer, loose = carve(call.workspace, *_temporaries(call.signature))
+    buffer, loose = call.temporaries
     steps: list[Thunk] = []
     if call.packed:
         weights = call.packed[0]
@@ -130,7 +130,7 @@ def _bind(call: Binding) -> Thunk:
 TAPS = Kernel(
     "taps",
     _bind,
-    bytes_of(_temporaries),
+    _temporaries,
     contiguous=contiguous_from(1),
     reads=dense_pixels,
     pack=_pack,

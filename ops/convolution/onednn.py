@@ -18,6 +18,7 @@ from ops.onednn.nan_safe import call, loses_nan, packing
 from ops.onednn.primitives import Operand, Primitive, reordered
 from ops.schema.backends import ONEDNN
 from ops.schema.schema import Binding, Kernel, Signature, Specs, Thunk, all_contiguous, first_weights
+from ops.schema.workspace import bytes_spec
 from ops.tensor.spec import Array, Shape
 
 _FLOAT = np.dtype("float32")
@@ -129,8 +130,8 @@ def _is_thin(signature: Signature) -> bool:
     return pixels <= _FEW_PIXELS or (pixels <= _SOME_PIXELS and case.channels >= _MANY_CHANNELS)
 
 
-def _workspace(signature: Signature) -> int:
-    return max(p.scratchpad for p in _primitives(signature))
+def _temporaries(signature: Signature) -> Specs:
+    return (bytes_spec(max(p.scratchpad for p in _primitives(signature))),)
 
 
 def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
@@ -157,13 +158,13 @@ def _bind(call_: Binding) -> Thunk:
     ]
     if len(inputs) > BIAS:
         operands.append(Operand(c.BIAS, dense(inputs[BIAS].shape).descriptor(at), inputs[BIAS]))
-    return call(case, operands, call_.workspace, signature.threads, inputs[RESIDUAL:])
+    return call(case, operands, call_.temporaries[0], signature.threads, inputs[RESIDUAL:])
 
 
 CONVOLUTION = Kernel(
     "onednn",
     _bind,
-    _workspace,
+    _temporaries,
     contiguous=all_contiguous,
     pack=_pack,
     packed_specs=_packed_specs,

@@ -19,7 +19,6 @@ from ops.onednn.nan_safe import call, packing
 from ops.onednn.primitives import Operand, primitives, reordered
 from ops.schema.backends import ONEDNN
 from ops.schema.schema import Binding, Kernel, Signature, Specs, Thunk, all_contiguous, first_weights
-from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.layout import address_of
 from ops.tensor.spec import Array, Shape, TensorSpec
 from ops.windows.pixels import channels_first
@@ -89,10 +88,6 @@ class _Layout:
         scratchpad = TensorSpec((primitive.scratchpad,), np.dtype(np.uint8))
         return (scratchpad,) if self.last else (scratchpad, *self.pair(signature))
 
-    def workspace(self, signature: Signature) -> int:
-        """Returns the bytes of all these."""
-        return dense_bytes(*self.copies(signature))
-
     def pack(self, signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
         """Returns the weights in the library's layout."""
         if 1 not in constants:
@@ -111,7 +106,7 @@ class _Layout:
         """Returns the primitive, then the bias; copies surround them where channels are not last."""
         case, threads = self.deconvolution(call_.signature), call_.signature.threads
         (primitive,) = packing(case, threads)
-        scratchpad, *copies = carve(call_.workspace, *self.copies(call_.signature))
+        scratchpad, *copies = call_.temporaries
         x, y = copies or (call_.x, call_.y)
         operands = [
             Operand(c.SOURCE, case.x.descriptor(primitive.at), x),
@@ -129,7 +124,7 @@ class _Layout:
         return Kernel(
             "onednn",
             self.bind,
-            self.workspace,
+            self.copies,
             contiguous=all_contiguous,
             pack=self.pack,
             packed_specs=self.packed_specs,

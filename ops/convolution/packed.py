@@ -16,7 +16,6 @@ from ops.convolution.packed_tiles import CHANNELS, PIXELS
 from ops.convolution.shapes import ConvCase, case_of, planar, planar_geometry
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Specs, Thunk, contiguous_from, first_weights, unless
-from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.layout import CACHE_LINE
 from ops.tensor.spec import Array, Shape, TensorSpec
 
@@ -64,8 +63,8 @@ def _scratch_spec(signature: Signature) -> TensorSpec:
     return TensorSpec((longest, _depth(case), PIXELS), _FLOAT)
 
 
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(_scratch_spec(signature))
+def _temporaries(signature: Signature) -> Specs:
+    return (_scratch_spec(signature),)
 
 
 def _aligned(shape: Shape) -> Array:
@@ -119,7 +118,7 @@ def bind_packed(call: Binding, limits: tuple[float, ...] = ()) -> Thunk:
     x = call.x.reshape((case.batch, case.channels, *inner))
     y = call.y.reshape((case.batch, case.out_channels, *outer))
     bias = call.inputs[2] if len(call.inputs) > 2 else np.zeros(case.out_channels, _FLOAT)
-    (buffer,) = carve(call.workspace, _scratch_spec(call.signature))
+    (buffer,) = call.temporaries
     adds = len(call.inputs) > 3
     function, geometry = convolve(len(limits), adds=adds), planar_geometry(case.windows)
 
@@ -132,7 +131,7 @@ def bind_packed(call: Binding, limits: tuple[float, ...] = ()) -> Thunk:
 PACKED = Kernel(
     "packed",
     bind_packed,
-    _workspace,
+    _temporaries,
     contiguous=contiguous_from(2),
     reads=dense_images,
     pack=_pack,

@@ -25,7 +25,6 @@ from ops.native.emit.tile_shapes import TileShape, tile_shape
 from ops.native.records import pack_args
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, any_strides, contiguous_at, first_weights
-from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.spec import Array, TensorSpec
 from ops.windows.args import spatial
 from ops.windows.pixels import dense_pixels
@@ -96,14 +95,14 @@ def by_rows(shape: Callable[[], TileShape], most: int = MOST_BYTES) -> Kernel:
     """Returns the kernel by tiles of a shape; it copies at most `most` bytes at a time, or one line of outputs."""
 
     def bind(call: Binding) -> Thunk:
-        (buffer,) = carve(call.workspace, _scratch_spec(call.signature, most))
+        (buffer,) = call.temporaries
         steps = tuple(_steps(call, Blocks(case_of(call.signature), most), buffer, shape()))
         return Native(steps, (*call.inputs, *call.outputs, *call.packed, buffer))
 
     return Kernel(
         "rows",
         bind,
-        lambda signature: dense_bytes(_scratch_spec(signature, most)),
+        lambda signature: (_scratch_spec(signature, most),),
         contiguous=contiguous_at(1, 2),
         reads=any_strides,
         pack=pack_panels(shape),

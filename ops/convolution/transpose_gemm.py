@@ -31,7 +31,6 @@ from ops.schema.schema import (
     contiguous_from,
     unless,
 )
-from ops.schema.workspace import bytes_of, carve
 from ops.tensor.spec import Array, TensorSpec, compute_dtype
 
 Index = tuple[Any, ...]
@@ -124,7 +123,7 @@ def _images(call: Binding, case: TransposeCase, cut: Sequence[Box], scratch: Seq
 
 def _bind(call: Binding) -> Thunk:
     case = _case(call.signature)
-    *scratch, buffer = carve(call.workspace, *_temporaries(call.signature))
+    *scratch, buffer = call.temporaries
     weights, cut = call.inputs[1], _blocks(call.signature, case)
     steps: list[Thunk] = [] if cut else [_begin(call, call.y, case)]
     if call.packed:
@@ -186,7 +185,7 @@ POINTWISE = Kernel(
 COLUMNS = Kernel(
     "columns",
     _bind,
-    bytes_of(_temporaries),
+    _temporaries,
     contiguous=contiguous_from(1),
     reads=dense_images,
     pack=_pack,

@@ -19,7 +19,7 @@ from ops.convolution.depthwise_gradient import bind_depthwise_weights, depthwise
 from ops.convolution.gemm import gather, spans
 from ops.convolution.shapes import ConvCase, check_operands
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, Signature, Specs, Thunk
-from ops.schema.workspace import carve, dense_bytes, prefix
+from ops.schema.workspace import prefix
 from ops.tensor.errors import AttributeValueError, ShapeError
 from ops.tensor.spec import Array, TensorSpec, compute_dtype
 
@@ -104,8 +104,8 @@ def _flat(case: ConvCase, box: Box) -> slice:
     return slice(start, start + math.prod(box.shape[1:]))
 
 
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(*_Blocks.of(signature).temporaries(signature))
+def _temporaries(signature: Signature) -> Specs:
+    return _Blocks.of(signature).temporaries(signature)
 
 
 def _columns(call: Binding, case: ConvCase, box: Box, scratch: tuple[Array, ...]) -> tuple[list[Thunk], Array]:
@@ -148,7 +148,7 @@ def _products(grads: Array, column: Array, sums: Array, buffer: Array, cut: list
 def _bind(call: Binding) -> Thunk:
     blocks = _Blocks.of(call.signature)
     case = blocks.case
-    buffer, padded, beside, product, total = carve(call.workspace, *blocks.temporaries(call.signature))
+    buffer, padded, beside, product, total = call.temporaries
     shape = (case.group, case.out_channels // case.group, case.channels // case.group * case.taps)
     sums = (total if total.size else call.y).reshape(shape)
     steps: list[Thunk] = [] if blocks.boxes else [partial(sums.fill, 0)]
@@ -165,7 +165,7 @@ def _bind(call: Binding) -> Thunk:
     return in_turn(*steps)
 
 
-WEIGHT_COLUMNS = Kernel("columns", _bind, _workspace, reads=dense_images)
+WEIGHT_COLUMNS = Kernel("columns", _bind, _temporaries, reads=dense_images)
 """Any convolution."""
 
 

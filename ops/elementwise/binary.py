@@ -87,7 +87,7 @@ DIV = OpSchema(
     broadcast(NUMBERS),
     (
         opcode("div"),
-        Kernel("truncate", _TRUNCATE.bind, _TRUNCATE.workspace, unsupported=_not_signed),
+        Kernel("truncate", _TRUNCATE.bind, _TRUNCATE.temporaries, unsupported=_not_signed),
         Kernel("floor", _FLOOR_DIVIDE.bind, unsupported=_not_unsigned),
         Kernel("numpy", _TRUE_DIVIDE.bind, unsupported=_not_float),
     ),

@@ -12,7 +12,6 @@ from ops.common.thunks import in_turn
 from ops.schema.attributes import Attribute, element_type
 from ops.schema.backward import Backward, Terms
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk, unless
-from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.layout import Layout
 from ops.tensor.spec import BOOL, Array, TensorSpec
 from ops.vector.bytecode import Script
@@ -42,8 +41,8 @@ def _stage(signature: Signature) -> TensorSpec:
     return signature.x.with_shape((size,))
 
 
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(_stage(signature)) if _overwrites(signature) else 0
+def _temporaries(signature: Signature) -> Specs:
+    return (_stage(signature),) if _overwrites(signature) else ()
 
 
 def _cast(call: Binding) -> Thunk:
@@ -56,7 +55,7 @@ def _cast_in_place(call: Binding) -> Thunk:
     """Casts block by block through a stage; numpy would copy the whole input first."""
     x, y = call.x.reshape(-1), call.y.reshape(-1)
     steps: list[Thunk] = []
-    (stage,) = carve(call.workspace, _stage(call.signature))
+    (stage,) = call.temporaries
     for index in blocks(x.shape, max(1, stage.size)):
         source, staged = x[index], stage[: x[index].size]
         steps += (partial(np.copyto, staged, source), partial(np.copyto, y[index], staged, casting="unsafe"))
@@ -85,7 +84,7 @@ def _gradient(b: Backward) -> Terms:
 CAST = OpSchema(
     "cast",
     _infer,
-    (vector_kernel(_encode, unsupported=_not_grows), Kernel("numpy", _cast, _workspace)),
+    (vector_kernel(_encode, unsupported=_not_grows), Kernel("numpy", _cast, _temporaries)),
     attributes=(Attribute("to", element_type),),
     views=_views,
     overwrites=_overwrites,

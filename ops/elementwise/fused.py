@@ -37,7 +37,7 @@ from ops.schema.schema import (
     no_packing,
     unless,
 )
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.workspace import bytes_spec, carve
 from ops.tensor.spec import Array, Shape, TensorSpec, spec_of
 from ops.vector.bytecode import Script, fits
 from ops.vector.kernel import NoOpcodeError, encoder_of, run
@@ -119,16 +119,15 @@ class _Loop:
         return evolve(signed, inputs=tuple(operands), outputs=(signed.y.with_shape(shape),))
 
     @cached_property
-    def carved(self) -> tuple[TensorSpec, ...]:
-        """Returns the specs of the buffers, and of one workspace that the steps use in turn."""
-        byte = np.dtype("uint8")
-        most = max(map(self._workspace, range(len(self.program))))
+    def temporaries(self) -> tuple[TensorSpec, ...]:
+        """Returns the specs of the buffers, and of the bytes that the steps use in turn."""
+        most = max(map(self._scratch_bytes, range(len(self.program))))
         own = (0 if buffer == self.at_output else width for buffer, width in enumerate(self.widths))
         sizes = (*(width * self.size for width in own), most)
-        return tuple(TensorSpec((n,), byte) for n in sizes)
+        return tuple(map(bytes_spec, sizes))
 
-    def _workspace(self, number: int) -> int:
-        """Returns the bytes of workspace that a step needs for its largest block."""
+    def _scratch_bytes(self, number: int) -> int:
+        """Returns the bytes of temporaries that a step needs for its largest block."""
         y = self.signature.y
         operands = [
             s.with_shape((self.size,) if s.shape == y.shape else () if s.size == 1 else (self.size,))
@@ -169,7 +168,7 @@ def _bind(call: Binding) -> Thunk:
 
 def _steps(call: Binding, loop: _Loop) -> Iterator[Thunk]:
     """Returns all steps of one block, then of the next."""
-    *places, scratch = carve(call.workspace, *loop.carved)
+    *places, scratch = call.temporaries
     packed = _unpack(call.packed, len(loop.program))
     inputs, y = aligned(call.inputs, call.y)
     for index in blocks(y.shape, loop.size):
@@ -180,8 +179,9 @@ def _steps(call: Binding, loop: _Loop) -> Iterator[Thunk]:
             inside = number == len(loop.buffers) or loop.buffers[number] == loop.at_output
             out = here if inside else _fitted(places[loop.buffers[number]], loop.signed[number], here)
             signature = loop.of_block(number, tuple(map(spec_of, operands)), here.shape)
+            temporaries = carve(scratch, *kernel.temporaries(signature))
             values.append(out)
-            yield kernel.bind(Binding(signature, operands, (out,), scratch, packed[number]))
+            yield kernel.bind(Binding(signature, operands, (out,), temporaries, packed[number]))
 
 
 def _fitted(buffer: Array, signature: Signature, like: Array) -> Array:
@@ -220,15 +220,15 @@ def _bind_vector(call: Binding) -> Thunk:
     return run(script, call.inputs, call.y)
 
 
-def _vector_workspace(signature: Signature) -> int:
-    """Returns numpy's workspace where packed data (the exponent of a power) decide whether a step is an instruction."""
+def _vector_temporaries(signature: Signature) -> Specs:
+    """Returns numpy's temporaries where packed data (the exponent of a power) decide whether it is an instruction."""
     loop = _Loop(signature)
     unsure = any(k.pack is not no_packing and s.constants for k, s in zip(loop.kernels, loop.signed, strict=True))
-    return _workspace(signature) if unsure else 0
+    return loop.temporaries if unsure else ()
 
 
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(*_Loop(signature).carved)
+def _temporaries(signature: Signature) -> Specs:
+    return _Loop(signature).temporaries
 
 
 def _overwrites(signature: Signature) -> tuple[Overwrite, ...]:
@@ -251,14 +251,14 @@ FUSED_ELEMENTWISE = OpSchema(
         Kernel(
             "vector",
             _bind_vector,
-            _vector_workspace,
+            _vector_temporaries,
             pack=_pack,
             packed_specs=_packed_specs,
             unsupported=_not_vector,
             writes=any_strides,
             backend=NUMBA,
         ),
-        Kernel("blocks", _bind, _workspace, pack=_pack, packed_specs=_packed_specs),
+        Kernel("blocks", _bind, _temporaries, pack=_pack, packed_specs=_packed_specs),
     ),
     arity=(0, 2**31 - 1),
     attributes=(Attribute("program", read_program), Attribute("apart", flag, False)),

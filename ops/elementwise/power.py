@@ -14,7 +14,6 @@ from ops.common.elementwise import require_dtype
 from ops.common.thunks import in_turn
 from ops.schema.backward import Backward, Tensor, Terms
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_from, unless
-from ops.schema.workspace import bytes_of, carve
 from ops.tensor.limits import constant
 from ops.tensor.spec import BOOL, FLOATS, INTEGERS, NUMBERS, SIGNED, Array, TensorSpec, broadcast_shapes
 from ops.vector.bytecode import Script
@@ -94,7 +93,7 @@ def _mixed(call: Binding) -> Thunk:
     """Returns the call that computes in the base's integers, or in float64 where a float takes part, block by block."""
     specs = _buffers(call.signature)
     steps: list[Thunk] = []
-    scratch = carve(call.workspace, *specs)
+    scratch = call.temporaries
     base, exponent = (np.broadcast_to(a, call.y.shape) for a in call.inputs)
     passes = _whole_power if _is_whole(call.signature) else _float_power
     for index in blocks(call.y.shape, specs[0].size):
@@ -182,7 +181,7 @@ POW = OpSchema(
             _encode, otherwise=_direct, unsupported=_not_known, pack=_keep_exponent, packed_specs=_exponent_specs
         ),
         Kernel("numpy", _direct, pack=_keep_exponent, packed_specs=_exponent_specs, unsupported=_not_direct),
-        Kernel("blocks", _mixed, bytes_of(_buffers)),
+        Kernel("blocks", _mixed, _buffers),
     ),
     (2, 2),
     overwrites=overwrites_from(0),

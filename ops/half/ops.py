@@ -31,7 +31,7 @@ from ops.schema.schema import (
     any_strides,
     unless,
 )
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.workspace import bytes_spec, carve, dense_bytes
 from ops.tensor.errors import AttributeValueError, DtypeError, OpError, SchemaError
 from ops.tensor.layout import Layout
 from ops.tensor.spec import BFLOAT16, FLOATS, HALVES, Array, TensorSpec
@@ -112,10 +112,9 @@ def _cut(spec: TensorSpec, index: tuple[slice, ...]) -> TensorSpec:
 
 
 def _scratch_specs(part: Part) -> tuple[TensorSpec, ...]:
-    """Returns the specs of scratch arrays, for each input that is not constant, the output and the kernel."""
+    """Returns the specs of scratch arrays: for each input that is not constant, for the output and for the kernel."""
     changing = tuple(s for i, s in enumerate(part.signature.inputs) if i not in part.signature.constants)
-    workspace = TensorSpec((part.kernel.workspace(part.signature),), np.dtype("uint8"))
-    return (*changing, part.signature.y, workspace)
+    return *changing, part.signature.y, *part.kernel.temporaries(part.signature)
 
 
 Copy = Callable[[Array, Array], Thunk]
@@ -127,17 +126,19 @@ def _bind(backends: Sequence[str], copy: Copy, call: Binding) -> Thunk:
 
 def _steps(part: Part, copy: Copy, call: Binding) -> list[Thunk]:
     """Returns the steps of one stripe: convert, compute, round."""
-    *scratch, y, workspace = carve(call.workspace, *_scratch_specs(part))
+    scratch = carve(call.temporaries[0], *_scratch_specs(part))
     constants, packed = _constants(part, call.packed)
+    changing = len(part.signature.inputs) - len(constants)
+    narrow, y, temporaries = iter(scratch[:changing]), scratch[changing], scratch[changing + 1 :]
     steps: list[Thunk] = []
     inputs: list[Array] = []
     for position, index in enumerate(part.stripe.inputs):
         if position in constants:
             inputs.append(_readable(part, position, constants[position][_places(index)]))
         else:
-            inputs.append(scratch.pop(0))
+            inputs.append(next(narrow))
             steps.append(copy(call.inputs[position][_places(index)], inputs[-1]))
-    steps.append(part.kernel.bind(Binding(part.signature, tuple(inputs), (y,), workspace, packed)))
+    steps.append(part.kernel.bind(Binding(part.signature, tuple(inputs), (y,), temporaries, packed)))
     steps.append(copy(y, call.y[_places(part.stripe.output)]))
     return steps
 
@@ -166,8 +167,10 @@ def _readable(part: Part, position: int, array: Array) -> Array:
     return array if reads else np.array(array, order="C")
 
 
-def _workspace(backends: Sequence[str], signature: Signature) -> int:
-    return max((dense_bytes(*_scratch_specs(part)) for part in _parts(signature, backends)), default=0)
+def _temporaries(backends: Sequence[str], signature: Signature) -> Specs:
+    """Returns the spec of bytes that are enough for each part: the parts use them in turn."""
+    needed = (dense_bytes(*_scratch_specs(part)) for part in _parts(signature, backends))
+    return (bytes_spec(max(needed, default=0)),)
 
 
 def _pack(backends: Sequence[str], signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
@@ -201,7 +204,7 @@ def _kernel(backend: str, backends: Sequence[str], copy: Copy) -> Kernel:
     return Kernel(
         backend,
         partial(_bind, backends, copy),
-        partial(_workspace, backends),
+        partial(_temporaries, backends),
         pack=partial(_pack, backends),
         packed_specs=partial(_packed_specs, backends),
         unread_after_pack=_all_constants,

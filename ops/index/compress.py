@@ -19,7 +19,6 @@ from ops.index.nonzero import count_nonzero
 from ops.schema.attributes import Attribute, integer, optional
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, all_contiguous
-from ops.schema.workspace import bytes_of, carve
 from ops.symbolic.guesses import numbers_to
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.spec import BOOL, Shape, TensorSpec, normalize_axis
@@ -45,7 +44,7 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, TensorSpec]:
 
 
 def _compress(call: Binding) -> Thunk:
-    at, total = carve(call.workspace, *_temporaries(call.signature))
+    at, total = call.temporaries
     marks = call.inputs[1].view(np.uint8)
     shape, axis = _source(call.signature.x, call.attrs)
     return in_turn(
@@ -61,7 +60,7 @@ def _specs(signature: Signature) -> tuple[TensorSpec, ...]:
 
 
 def _compress_positions(call: Binding) -> Thunk:
-    total, *temporaries = carve(call.workspace, *_specs(call.signature))
+    total, *temporaries = call.temporaries
     at, (shape, axis) = temporaries[-1][:-1], _source(call.signature.x, call.attrs)
     return in_turn(
         partial(total.fill, 0),
@@ -76,8 +75,8 @@ COMPRESS = OpSchema(
     summary="Slices of x along `axis` (elements, where none is given) whose condition is true; `count` says how many.",
     infer=_infer,
     kernels=(
-        Kernel("numba", _compress, bytes_of(_temporaries), all_contiguous, backend=NUMBA),
-        Kernel("positions", _compress_positions, bytes_of(_specs), all_contiguous),
+        Kernel("numba", _compress, _temporaries, all_contiguous, backend=NUMBA),
+        Kernel("positions", _compress_positions, _specs, all_contiguous),
     ),
     arity=(2, 2),
     attributes=(Attribute("count", integer), Attribute("axis", optional(integer), None)),

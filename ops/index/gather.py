@@ -15,9 +15,9 @@ from ops.common.indices import (
     along_axis,
     check_elements,
     check_index_dtype,
-    position_bytes,
+    position_specs,
     range_check,
-    row_bytes,
+    row_specs,
     rows,
 )
 from ops.common.thunks import in_turn
@@ -26,7 +26,6 @@ from ops.index.gather_scatter_compiled import ELEMENTS_NATIVE, GATHER_NATIVE, ND
 from ops.schema.attributes import Attribute, integer
 from ops.schema.backward import Backward, Terms
 from ops.schema.schema import Attrs, Binding, GradientRule, Kernel, OpSchema, Signature, Specs, Thunk, contiguous_at
-from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.errors import ShapeError
 from ops.tensor.spec import Array, normalize_axis
 
@@ -40,13 +39,13 @@ def _gather_infer(inputs: Specs, attrs: Attrs) -> Specs:
     return (x.with_shape(x.shape[:axis] + indices.shape + x.shape[axis + 1 :]),)
 
 
-def _gather_workspace(signature: Signature) -> int:
-    return dense_bytes(signature.inputs[1].with_dtype(INT64), ENDS)
+def _temporaries(signature: Signature) -> Specs:
+    return signature.inputs[1].with_dtype(INT64), ENDS
 
 
 def _gather(call: Binding) -> Thunk:
     axis = normalize_axis(call.attrs["axis"], call.x.ndim)
-    flat, ends = carve(call.workspace, call.signature.inputs[1].with_dtype(INT64), ENDS)
+    flat, ends = call.temporaries
     return in_turn(
         partial(np.copyto, flat, call.inputs[1]),
         range_check(flat, call.x.shape[axis], ends),
@@ -61,13 +60,13 @@ def _elements_infer(inputs: Specs, attrs: Attrs) -> Specs:
     return (x.with_shape(indices.shape),)
 
 
-def _elements_workspace(signature: Signature) -> int:
-    return position_bytes(signature.y.shape)
+def _elements_temporaries(signature: Signature) -> Specs:
+    return position_specs(signature.y.shape)
 
 
 def _gather_elements(call: Binding) -> Thunk:
     axis = normalize_axis(call.attrs["axis"], call.x.ndim)
-    scratch = PositionScratch.carve(call.workspace, call.y.shape)
+    scratch = PositionScratch(*call.temporaries)
     return in_turn(
         along_axis(call.inputs[1], call.x.shape, axis, scratch),
         partial(np.take, call.x.reshape(-1), scratch.flat, out=call.y, mode="clip"),
@@ -88,7 +87,7 @@ def _nd_infer(inputs: Specs, attrs: Attrs) -> Specs:
 
 def _gather_nd(call: Binding) -> Thunk:
     indices, batch = call.inputs[1], call.attrs["batch_dims"]
-    scratch = PositionScratch.carve(call.workspace, indices.shape[:-1])
+    scratch = PositionScratch(*call.temporaries)
     named = batch + indices.shape[-1]
     width = math.prod(call.x.shape[named:])
     data = call.x.reshape(math.prod(call.x.shape[:named]), width)
@@ -114,7 +113,7 @@ GATHER = _gathers(
     name="gather",
     summary="Slices of x along `axis`, picked by indices; their shape replaces that axis.",
     infer=_gather_infer,
-    kernels=(GATHER_NATIVE, Kernel("numpy", _gather, _gather_workspace, contiguous_at(0))),
+    kernels=(GATHER_NATIVE, Kernel("numpy", _gather, _temporaries, contiguous_at(0))),
     gradient=_gradient_by(GATHER_GRADIENT),
     attributes=(_AXIS,),
 )
@@ -122,7 +121,7 @@ GATHER_ELEMENTS = _gathers(
     name="gather_elements",
     summary="y[i, j] = x[indices[i, j], j] for axis 0, and likewise for others.",
     infer=_elements_infer,
-    kernels=(ELEMENTS_NATIVE, Kernel("numpy", _gather_elements, _elements_workspace, contiguous_at(0))),
+    kernels=(ELEMENTS_NATIVE, Kernel("numpy", _gather_elements, _elements_temporaries, contiguous_at(0))),
     gradient=_gradient_by(GATHER_ELEMENTS_GRADIENT),
     attributes=(_AXIS,),
 )
@@ -130,7 +129,7 @@ GATHER_ND = _gathers(
     name="gather_nd",
     summary="y[b, i] = x[b, indices[b, i, 0], indices[b, i, 1], ...], where b are `batch_dims` leading dimensions.",
     infer=_nd_infer,
-    kernels=(ND_NATIVE, Kernel("numpy", _gather_nd, row_bytes, contiguous_at(0))),
+    kernels=(ND_NATIVE, Kernel("numpy", _gather_nd, row_specs, contiguous_at(0))),
     gradient=_gradient_by(GATHER_ND_GRADIENT),
     attributes=(Attribute("batch_dims", integer, 0),),
 )

@@ -18,8 +18,8 @@ from ops.common.indices import (
     along_axis,
     check_index_dtype,
     from_front,
-    position_bytes,
-    row_bytes,
+    position_specs,
+    row_specs,
     rows,
 )
 from ops.common.thunks import in_turn
@@ -27,7 +27,6 @@ from ops.index import jit_scatter
 from ops.schema.attributes import Attribute, integer, integers
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, contiguous_at
-from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.errors import ShapeError
 from ops.tensor.spec import FLOATS, Array, Shape, TensorSpec, normalize_axis
 
@@ -105,15 +104,13 @@ def _sums(call: Binding, adder: Adder, wide: tuple[Array, ...], places: Array, v
     return in_turn(partial(np.copyto, dy, call.x), *steps, partial(np.copyto, call.y, y, casting="unsafe"))
 
 
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(signature.inputs[1].with_dtype(INT64), ENDS, *_wide(signature))
+def _temporaries(signature: Signature) -> Specs:
+    return signature.inputs[1].with_dtype(INT64), ENDS, *_wide(signature)
 
 
 def _gather_gradient(adder: Adder, call: Binding) -> Thunk:
     shape, axis = call.y.shape, normalize_axis(call.attrs["axis"], call.y.ndim)
-    places, ends, *wide = carve(
-        call.workspace, call.signature.inputs[1].with_dtype(INT64), ENDS, *_wide(call.signature)
-    )
+    places, ends, *wide = call.temporaries
     view = (math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
     return in_turn(
         partial(np.copyto, places, call.inputs[1]),
@@ -122,33 +119,35 @@ def _gather_gradient(adder: Adder, call: Binding) -> Thunk:
     )
 
 
-def _elements_workspace(signature: Signature) -> int:
-    return position_bytes(signature.x.shape) + dense_bytes(*_wide(signature))
+def _elements_temporaries(signature: Signature) -> Specs:
+    return *position_specs(signature.x.shape), *_wide(signature)
 
 
 def _gather_elements_gradient(adder: Adder, call: Binding) -> Thunk:
-    axis, scratch = normalize_axis(call.attrs["axis"], call.y.ndim), PositionScratch.carve(call.workspace, call.x.shape)
-    wide = carve(call.workspace[position_bytes(call.x.shape) :], *_wide(call.signature))
+    axis, scratch = normalize_axis(call.attrs["axis"], call.y.ndim), PositionScratch(*call.temporaries[:3])
     places = along_axis(call.inputs[1], call.y.shape, axis, scratch)
-    return in_turn(places, _sums(call, adder, wide, scratch.flat, (1, call.y.size, 1)))
+    return in_turn(places, _sums(call, adder, call.temporaries[3:], scratch.flat, (1, call.y.size, 1)))
 
 
-def _nd_workspace(signature: Signature) -> int:
-    return row_bytes(signature) + dense_bytes(*_wide(signature))
+def _nd_temporaries(signature: Signature) -> Specs:
+    return *row_specs(signature), *_wide(signature)
 
 
 def _gather_nd_gradient(adder: Adder, call: Binding) -> Thunk:
     indices, batch, shape = call.inputs[1], call.attrs["batch_dims"], call.y.shape
-    named, tuples = batch + indices.shape[-1], indices.shape[:-1]
-    scratch = PositionScratch.carve(call.workspace, tuples)
-    wide = carve(call.workspace[position_bytes(tuples) :], *_wide(call.signature))
+    named = batch + indices.shape[-1]
+    scratch = PositionScratch(*call.temporaries[:3])
     view = (1, math.prod(shape[:named]), math.prod(shape[named:]))
-    return in_turn(rows(indices, shape[:named], batch, scratch), _sums(call, adder, wide, scratch.flat, view))
+    return in_turn(
+        rows(indices, shape[:named], batch, scratch), _sums(call, adder, call.temporaries[3:], scratch.flat, view)
+    )
 
 
-def _kernels(bind: Callable[[Adder, Binding], Thunk], workspace: Callable[[Signature], int]) -> tuple[Kernel, Kernel]:
-    compiled = Kernel("numba", partial(bind, jit_scatter.add_rows), workspace, contiguous_at(0), backend=NUMBA)
-    return compiled, Kernel("add.at", partial(bind, _add_at), workspace, contiguous_at(0))
+def _kernels(
+    bind: Callable[[Adder, Binding], Thunk], temporaries: Callable[[Signature], Specs]
+) -> tuple[Kernel, Kernel]:
+    compiled = Kernel("numba", partial(bind, jit_scatter.add_rows), temporaries, contiguous_at(0), backend=NUMBA)
+    return compiled, Kernel("add.at", partial(bind, _add_at), temporaries, contiguous_at(0))
 
 
 def _cost(signature: Signature) -> Cost:
@@ -160,21 +159,21 @@ GATHER_GRADIENT = _gradient_operator(
     name="gather_gradient",
     summary="Zeros of `shape`, to whose slices along `axis` those of dy are added that were picked there by indices.",
     infer=_infer,
-    kernels=_kernels(_gather_gradient, _workspace),
+    kernels=_kernels(_gather_gradient, _temporaries),
     attributes=(Attribute("shape", integers), Attribute("axis", integer, 0)),
 )
 GATHER_ELEMENTS_GRADIENT = _gradient_operator(
     name="gather_elements_gradient",
     summary="Zeros of `shape`, to whose elements those of dy are added that were picked there along `axis`.",
     infer=_infer_elements,
-    kernels=_kernels(_gather_elements_gradient, _elements_workspace),
+    kernels=_kernels(_gather_elements_gradient, _elements_temporaries),
     attributes=(Attribute("shape", integers), Attribute("axis", integer, 0)),
 )
 GATHER_ND_GRADIENT = _gradient_operator(
     name="gather_nd_gradient",
     summary="Zeros of `shape`, to whose slices those of dy are added that tuples of indices picked there.",
     infer=_infer_nd,
-    kernels=_kernels(_gather_nd_gradient, _nd_workspace),
+    kernels=_kernels(_gather_nd_gradient, _nd_temporaries),
     attributes=(Attribute("shape", integers), Attribute("batch_dims", integer, 0)),
 )
 OPS = (GATHER_GRADIENT, GATHER_ELEMENTS_GRADIENT, GATHER_ND_GRADIENT)

@@ -13,12 +13,11 @@ from ops.common.counts import SCALAR
 from ops.common.indices import INT64
 from ops.common.lengths import length
 from ops.index import jit_suppress
-from ops.index.suppression import Suppression, suppression_bytes
+from ops.index.suppression import Suppression, suppression_specs
 from ops.movement.slicing import slice as slice_axes
 from ops.schema.attributes import Attribute, flag, integer, number, optional
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, all_contiguous
-from ops.schema.workspace import bytes_of, carve
 from ops.symbolic.guesses import numbers_to
 from ops.tensor.errors import CountError, DataError, DtypeError, ShapeError
 from ops.tensor.spec import TensorSpec
@@ -78,7 +77,7 @@ def _reader(call: Binding, position: int) -> Callable[[], Any]:
 
 def _non_max_suppression(call: Binding) -> Thunk:
     boxes, scores, (y, number_of_rows) = call.x, call.inputs[1], call.outputs
-    *rooms, order = carve(call.workspace, *_temporaries(call.signature))
+    *rooms, order = call.temporaries
     limit, overlap, least = (_reader(call, position) for position in range(len(_OPTIONS)))
     suppress, corners = jit_suppress.suppress(), tuple(rooms)
 
@@ -95,13 +94,13 @@ def _non_max_suppression(call: Binding) -> Thunk:
     return run
 
 
-def _suppression_workspace(signature: Signature) -> int:
-    return suppression_bytes(signature.x.shape[1])
+def _suppression_specs(signature: Signature) -> Specs:
+    return suppression_specs(signature.x.shape[1])
 
 
 def _suppress(call: Binding) -> Thunk:
     boxes, scores, (y, number_of_rows) = call.x, call.inputs[1], call.outputs
-    chooser = Suppression(boxes.shape[1], call.workspace)
+    chooser = Suppression(boxes.shape[1], call.temporaries)
     limit, overlap, least = (_reader(call, position) for position in range(len(_OPTIONS)))
 
     def run() -> None:
@@ -135,8 +134,8 @@ NON_MAX_SUPPRESSION = OpSchema(
     " above `score_threshold`; these three may be inputs behind boxes and scores. `most` bounds the rows.",
     infer=_infer,
     kernels=(
-        Kernel("numba", _non_max_suppression, bytes_of(_temporaries), all_contiguous, backend=NUMBA),
-        Kernel("sort", _suppress, _suppression_workspace, all_contiguous),
+        Kernel("numba", _non_max_suppression, _temporaries, all_contiguous, backend=NUMBA),
+        Kernel("sort", _suppress, _suppression_specs, all_contiguous),
     ),
     arity=(2, 5),
     attributes=(

@@ -21,7 +21,6 @@ from ops.index.marks import mark_specs, position_steps
 from ops.schema.attributes import Attribute, integer
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
-from ops.schema.workspace import bytes_of, carve, dense_bytes
 from ops.symbolic.guesses import numbers_to
 from ops.tensor.spec import BOOL, Array, TensorSpec
 
@@ -53,12 +52,12 @@ def _count_infer(_: Specs, __: Attrs) -> Specs:
     return (SCALAR,)
 
 
-def _count_workspace(signature: Signature) -> int:
-    return dense_bytes(_room(signature))
+def _count_temporaries(signature: Signature) -> Specs:
+    return (_room(signature),)
 
 
 def _count_nonzero(call: Binding) -> Thunk:
-    (room,) = carve(call.workspace, _room(call.signature))
+    (room,) = call.temporaries
     steps = [(load, partial(np.count_nonzero, mask)) for _, mask, load in _pieces(call.x, room)]
     y = call.y
 
@@ -77,12 +76,12 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
     return (TensorSpec((max(x.ndim, 1), check_count(attrs["count"], x.size)), INT64),)
 
 
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(_room(signature), FOUND)
+def _temporaries(signature: Signature) -> Specs:
+    return _room(signature), FOUND
 
 
 def _nonzero(call: Binding) -> Thunk:
-    room, total = carve(call.workspace, _room(call.signature), FOUND)
+    room, total = call.temporaries
     x, places = call.x.reshape(call.x.shape or (1,)), jit_places.places()
     shape = np.array(x.shape, INT64)
     steps: list[Thunk] = [partial(total.fill, 0)]
@@ -96,7 +95,7 @@ def _specs(signature: Signature) -> tuple[TensorSpec, ...]:
 
 
 def _nonzero_positions(call: Binding) -> Thunk:
-    room, total, *temporaries = carve(call.workspace, *_specs(call.signature))
+    room, total, *temporaries = call.temporaries
     flat, y = temporaries[-1][:-1], call.y
     steps: list[Thunk] = [partial(total.fill, 0)]
     for box, mask, load in _pieces(call.x.reshape(call.x.shape or (1,)), room):
@@ -113,7 +112,7 @@ COUNT_NONZERO = OpSchema(
     name="count_nonzero",
     summary="How many elements are not zero, as an int64 scalar: NaN counts, -0.0 does not.",
     infer=_count_infer,
-    kernels=(Kernel("numpy", _count_nonzero, _count_workspace),),
+    kernels=(Kernel("numpy", _count_nonzero, _count_temporaries),),
     cost=flops_per_input_element(1),
 )
 NONZERO = OpSchema(
@@ -121,8 +120,8 @@ NONZERO = OpSchema(
     summary="A column of int64 coordinates for each element that is not zero, in C order; `count` says how many.",
     infer=_infer,
     kernels=(
-        Kernel("numba", _nonzero, _workspace, backend=NUMBA),
-        Kernel("positions", _nonzero_positions, bytes_of(_specs)),
+        Kernel("numba", _nonzero, _temporaries, backend=NUMBA),
+        Kernel("positions", _nonzero_positions, _specs),
     ),
     attributes=(Attribute("count", integer),),
     cost=flops_per_input_element(1),

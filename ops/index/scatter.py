@@ -13,8 +13,8 @@ from ops.common.indices import (
     along_axis,
     check_elements,
     check_index_dtype,
-    position_bytes,
-    row_bytes,
+    position_specs,
+    row_specs,
     rows,
 )
 from ops.common.thunks import copier, in_turn
@@ -59,8 +59,8 @@ def _nd_infer(inputs: Specs, attrs: Attrs) -> Specs:
     return (data,)
 
 
-def _elements_workspace(signature: Signature) -> int:
-    return position_bytes(signature.inputs[1].shape)
+def _elements_temporaries(signature: Signature) -> Specs:
+    return position_specs(signature.inputs[1].shape)
 
 
 def _write(y: Array, flat: Array, updates: Array, reduction: str) -> Thunk:
@@ -71,7 +71,7 @@ def _write(y: Array, flat: Array, updates: Array, reduction: str) -> Thunk:
 
 def _scatter_elements(call: Binding) -> Thunk:
     data, indices, updates = call.inputs
-    axis, scratch = normalize_axis(call.attrs["axis"], data.ndim), PositionScratch.carve(call.workspace, indices.shape)
+    axis, scratch = normalize_axis(call.attrs["axis"], data.ndim), PositionScratch(*call.temporaries)
     return in_turn(
         along_axis(indices, data.shape, axis, scratch),
         copier(data, call.y),
@@ -81,7 +81,7 @@ def _scatter_elements(call: Binding) -> Thunk:
 
 def _scatter_nd(call: Binding) -> Thunk:
     data, indices, updates = call.inputs
-    scratch, named = PositionScratch.carve(call.workspace, indices.shape[:-1]), indices.shape[-1]
+    scratch, named = PositionScratch(*call.temporaries), indices.shape[-1]
     width = math.prod(data.shape[named:])
     y = call.y.reshape(math.prod(data.shape[:named]), width)
     return in_turn(
@@ -122,7 +122,7 @@ SCATTER_ELEMENTS = OpSchema(
     name="scatter_elements",
     summary="A copy of data where y[indices[i, j], j] = updates[i, j] for axis 0, and likewise for others.",
     infer=_elements_infer,
-    kernels=(SCATTER_ELEMENTS_NATIVE, Kernel("numpy", _scatter_elements, _elements_workspace, contiguous_at(2))),
+    kernels=(SCATTER_ELEMENTS_NATIVE, Kernel("numpy", _scatter_elements, _elements_temporaries, contiguous_at(2))),
     arity=(3, 3),
     attributes=(Attribute("axis", integer, 0), _REDUCTION),
     gradient=_elements_gradient,
@@ -132,7 +132,7 @@ SCATTER_ND = OpSchema(
     name="scatter_nd",
     summary="A copy of data where y[indices[i, 0], indices[i, 1], ...] = updates[i].",
     infer=_nd_infer,
-    kernels=(SCATTER_ND_NATIVE, Kernel("numpy", _scatter_nd, row_bytes, contiguous_at(2))),
+    kernels=(SCATTER_ND_NATIVE, Kernel("numpy", _scatter_nd, row_specs, contiguous_at(2))),
     arity=(3, 3),
     attributes=(_REDUCTION,),
     gradient=_nd_gradient,

@@ -4,7 +4,7 @@ Each slice becomes a row of bytes that are compared like the slice: its elements
 behind them its place. So no two rows are equal, and of equal slices the first one comes first.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,6 @@ from attrs import frozen
 
 from ops.common.indices import INT64
 from ops.schema.schema import Thunk
-from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.spec import BOOL, FLOATS, Array, TensorSpec
 
 _PLACE_BYTES = 8
@@ -52,17 +51,14 @@ class Order:
             TensorSpec(shape if is_float else none, BOOL),
         )
 
-    @property
-    def nbytes(self) -> int:
-        """Returns the bytes of the temporaries."""
-        return dense_bytes(*self.specs)
-
-    def sort(self, x: Array, workspace: Array, *, descending: bool = False) -> tuple[list[Thunk], Array, Array]:
+    def sort(
+        self, x: Array, temporaries: Sequence[Array], *, descending: bool = False
+    ) -> tuple[list[Thunk], Array, Array]:
         """Returns steps that sort the slices of x (rows, slices, width); their keys; and their places, in order.
 
         NaN is above all numbers, all NaN are equal, and -0.0 equals 0.0.
         """
-        keys, places, bits, signs, is_nan = carve(workspace, *self.specs)
+        keys, places, bits, signs, is_nan = temporaries
         key_places = keys[..., self.key_bytes :].view(_BIG_PLACE)[..., 0]
         steps = [*_key_steps(x, bits, signs, is_nan)]
         if descending:

@@ -3,11 +3,13 @@
 The order of sums and products is that of `ops.index.jit_suppress`, so that equal thresholds decide alike.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ops.common.indices import INT64
 from ops.index.sorting import Order
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.schema import Specs
 from ops.tensor.spec import BOOL, Array, TensorSpec
 
 _SINGLE = np.dtype("float32")
@@ -18,29 +20,24 @@ def _order(boxes: int) -> Order:
     return Order(1, boxes, 1, _SINGLE)
 
 
-def _specs(boxes: int) -> tuple[TensorSpec, ...]:
+def suppression_specs(boxes: int) -> Specs:
     """Returns the specs of the temporaries for so many boxes of an image.
 
-    They are corners and areas, the same in order, three numbers and three masks a box, and the boxes chosen.
+    They are corners and areas, the same in order, three numbers and three masks a box, the boxes chosen, and what the
+    sort needs.
     """
-    corners = TensorSpec((5, boxes), _SINGLE)
-    return corners, corners, corners.with_shape((3, boxes)), TensorSpec((3, boxes), BOOL), TensorSpec((boxes,), INT64)
-
-
-def suppression_bytes(boxes: int) -> int:
-    """Returns the workspace in bytes for so many boxes of an image."""
-    return dense_bytes(*_specs(boxes)) + _order(boxes).nbytes
+    corners, masks, chosen = TensorSpec((5, boxes), _SINGLE), TensorSpec((3, boxes), BOOL), TensorSpec((boxes,), INT64)
+    return corners, corners, corners.with_shape((3, boxes)), masks, chosen, *_order(boxes).specs
 
 
 class Suppression:
-    """Chooses boxes of one image, with temporaries in a workspace."""
+    """Chooses boxes of one image, in temporaries of `suppression_specs`."""
 
-    def __init__(self, boxes: int, workspace: Array) -> None:
-        self._corners, self._sorted, self._numbers, self._marks, self._chosen = carve(workspace, *_specs(boxes))
+    def __init__(self, boxes: int, temporaries: Sequence[Array]) -> None:
+        self._corners, self._sorted, self._numbers, self._marks, self._chosen, *scratch = temporaries
         self._scores = self._numbers[0]
         order = _order(boxes)
-        rest = workspace[dense_bytes(*_specs(boxes)) :]
-        self._steps, _, places = order.sort(self._scores.reshape(1, -1, 1), rest, descending=True)
+        self._steps, _, places = order.sort(self._scores.reshape(1, -1, 1), scratch, descending=True)
         self._places = places[0]
 
     def set_boxes(self, boxes: Array, is_centre: bool) -> None:

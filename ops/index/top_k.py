@@ -21,10 +21,9 @@ from ops.schema.attributes import Attribute, flag, integer
 from ops.schema.backends import NUMBA
 from ops.schema.backward import Backward, Terms
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
-from ops.schema.workspace import bytes_of, carve, dense_bytes
 from ops.symbolic.guesses import numbers_to
 from ops.tensor.errors import DtypeError, ShapeError
-from ops.tensor.spec import NUMBERS, TensorSpec, normalize_axis
+from ops.tensor.spec import NUMBERS, TensorSpec, normalize_axis, spec_of
 
 _HALF, _SINGLE = np.dtype("float16"), np.dtype("float32")
 
@@ -55,7 +54,7 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, TensorSpec, TensorSp
 def _top_k(call: Binding) -> Thunk:
     if call.y.size == 0:
         return nothing
-    tables = carve(call.workspace, *_temporaries(call.signature))
+    tables = call.temporaries
     data, values, places = (t.reshape(prod(t.shape[:-1]), t.shape[-1]) for t in tables)
     x, best, at = (np.moveaxis(a, call.attrs["axis"], -1) for a in (call.x, *call.outputs))
     return in_turn(
@@ -67,30 +66,24 @@ def _top_k(call: Binding) -> Thunk:
 
 
 def _sorted_specs(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Returns the specs of all elements, of the places of the chosen ones, and of the chosen ones."""
+    """Returns the specs of all elements, of the places of the chosen ones, of the chosen ones, and of the sort."""
     data, values, _ = _temporaries(signature)
     data = data.with_dtype(signature.x.dtype)
-    return data, values.with_dtype(INT64), values.with_dtype(signature.x.dtype)
+    return data, values.with_dtype(INT64), values.with_dtype(signature.x.dtype), *_order(data).specs
 
 
 def _order(data: TensorSpec) -> Order:
     return Order(prod(data.shape[:-1]), data.shape[-1], 1, data.dtype)
 
 
-def _sorted_workspace(signature: Signature) -> int:
-    specs = _sorted_specs(signature)
-    return dense_bytes(*specs) + _order(specs[0]).nbytes
-
-
 def _top_k_sorted(call: Binding) -> Thunk:
     if call.y.size == 0:
         return nothing
-    specs = _sorted_specs(call.signature)
-    data, positions, values = carve(call.workspace, *specs)
-    order, k = _order(specs[0]), call.attrs["k"]
+    data, positions, values, *scratch = call.temporaries
+    order, k = _order(spec_of(data)), call.attrs["k"]
     x, best, at = (np.moveaxis(a, call.attrs["axis"], -1) for a in (call.x, *call.outputs))
     table = data.reshape(order.rows, order.slices, 1)
-    steps, _, places = order.sort(table, call.workspace[dense_bytes(*specs) :], descending=call.attrs["largest"])
+    steps, _, places = order.sort(table, scratch, descending=call.attrs["largest"])
     chosen, firsts = places[:, :k], (np.arange(order.rows) * order.slices).reshape(-1, 1)
     return in_turn(
         partial(np.copyto, data, x),
@@ -114,8 +107,8 @@ TOP_K = OpSchema(
     summary="The `k` greatest (or least) elements along `axis`, best first, and their int64 indices.",
     infer=_infer,
     kernels=(
-        Kernel("numba", _top_k, bytes_of(_temporaries), backend=NUMBA),
-        Kernel("sort", _top_k_sorted, _sorted_workspace),
+        Kernel("numba", _top_k, _temporaries, backend=NUMBA),
+        Kernel("sort", _top_k_sorted, _sorted_specs),
     ),
     attributes=(
         Attribute("k", integer),

@@ -24,7 +24,6 @@ from ops.movement.slicing import slice as slice_axes
 from ops.schema.attributes import Attribute, flag, integer, optional
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, contiguous_at
-from ops.schema.workspace import bytes_of, carve, dense_bytes
 from ops.symbolic.guesses import numbers_to
 from ops.tensor.spec import BOOL, Array, Shape, TensorSpec, normalize_axis
 
@@ -52,7 +51,7 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, TensorSpec, TensorSp
 
 def _unique(call: Binding) -> Thunk:
     x, (values, first, inverse, counts, number) = call.x, call.outputs
-    order, spare, wide = carve(call.workspace, *_temporaries(call.signature))
+    order, spare, wide = call.temporaries
     shape, widened = _table(call.signature.x, call.attrs), wide.dtype != x.dtype
     source, target = x.reshape(shape), values.reshape(shape)
     keys: Array = wide.reshape(shape) if widened else source.view(np.uint8) if x.dtype == BOOL else source
@@ -76,21 +75,19 @@ def _order(signature: Signature) -> Order:
 
 
 def _sorted_specs(signature: Signature) -> tuple[TensorSpec, ...]:
-    """Returns the specs of x as (slices, elements), of four arrays of numbers of slices and one more, and of marks."""
+    """Returns the specs of x as (slices, elements), of marks, of four arrays of numbers of slices and one more, and of
+    the sort.
+    """
     order = _order(signature)
     numbers = TensorSpec((order.slices + 1,), INT64)
-    return TensorSpec((1, order.slices, order.width), order.dtype), *(numbers,) * 4, TensorSpec((order.slices,), BOOL)
-
-
-def _sorted_workspace(signature: Signature) -> int:
-    return dense_bytes(*_sorted_specs(signature)) + _order(signature).nbytes
+    slices, marks = TensorSpec((1, order.slices, order.width), order.dtype), TensorSpec((order.slices,), BOOL)
+    return slices, marks, *(numbers,) * 4, *order.specs
 
 
 def _unique_sorted(call: Binding) -> Thunk:
-    specs = _sorted_specs(call.signature)
-    slices, *rooms, marks = carve(call.workspace, *specs)
-    order = _order(call.signature)
-    sorting, keys, places = order.sort(slices, call.workspace[dense_bytes(*specs) :])
+    slices, marks, *scratch = call.temporaries
+    rooms, scratch = scratch[:4], scratch[4:]
+    sorting, keys, places = _order(call.signature).sort(slices, scratch)
     outer, n, inner = _table(call.signature.x, call.attrs)
     source, target = call.x.reshape((outer, n, inner)), call.y.reshape((outer, n, inner))
     load = partial(np.copyto, slices.reshape((n, outer, inner)), source.swapaxes(0, 1))
@@ -125,8 +122,8 @@ UNIQUE = OpSchema(
     " slice, how often each occurs; zeros behind the last of them, and how many there are.",
     infer=_infer,
     kernels=(
-        Kernel("numba", _unique, bytes_of(_temporaries), contiguous_at(0), backend=NUMBA),
-        Kernel("sort", _unique_sorted, _sorted_workspace, contiguous_at(0)),
+        Kernel("numba", _unique, _temporaries, contiguous_at(0), backend=NUMBA),
+        Kernel("sort", _unique_sorted, _sorted_specs, contiguous_at(0)),
     ),
     attributes=(Attribute("axis", optional(integer), None), Attribute("sorted", flag, True)),
     cost=_cost,

@@ -15,7 +15,6 @@ from ops.common.lengths import length
 from ops.common.thunks import in_turn
 from ops.schema.attributes import Attribute, integer
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
-from ops.schema.workspace import bytes_of, carve
 from ops.tensor.errors import ArityError, DataError, DtypeError, ShapeError
 from ops.tensor.limits import constant
 from ops.tensor.spec import BFLOAT16, FLOATS, NUMBERS, Array, TensorSpec
@@ -87,7 +86,7 @@ def _ramp(y: Array) -> Iterator[Thunk]:
 
 
 def _arange(call: Binding) -> Thunk:
-    ramp, buffer, start, delta = carve(call.workspace, *_temporaries(call.signature))
+    ramp, buffer, start, delta = call.temporaries
     steps: list[Thunk] = [
         lambda: check_found(number_of_steps(*call.inputs), call.y.size),
         partial(np.copyto, start, call.inputs[0].reshape(()), casting="unsafe"),
@@ -116,7 +115,7 @@ ARANGE = OpSchema(
     name="arange",
     summary="start + i * delta, rounded once, up to before limit; `count` says how many.",
     infer=_infer,
-    kernels=(Kernel("numpy", _arange, bytes_of(_temporaries)),),
+    kernels=(Kernel("numpy", _arange, _temporaries),),
     arity=(3, 3),
     attributes=(Attribute("count", integer),),
 )

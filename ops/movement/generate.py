@@ -12,7 +12,6 @@ from ops.common.thunks import copier, in_turn
 from ops.schema.attributes import Attribute, element_type, flag, integer, optional
 from ops.schema.backward import Backward, Tensor, Terms
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first, zero_gradient
-from ops.schema.workspace import bytes_of, carve
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.spec import BOOL, FLOATS, NUMBERS, Array, Shape, TensorSpec, normalize_axis
 
@@ -80,7 +79,7 @@ def _positions(shape: Shape, axis: int, flat: Array, term: Array) -> Thunk:
 def _one_hot(call: Binding) -> Thunk:
     indices, values = call.inputs
     y, axis = call.y, _one_hot_axis(call.attrs, call.signature.x)
-    flat, term, mask, written = carve(call.workspace, *_one_hot_temporaries(call.signature))
+    flat, term, mask, written = call.temporaries
     depth, zero = (np.asarray(n, INT64) for n in (call.attrs["depth"], 0))
     last = np.asarray(max(call.attrs["depth"] - 1, 0), INT64)
     fill = partial(np.copyto, y, values[0:1].reshape(()))
@@ -119,7 +118,7 @@ def _hardmax_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
 
 def _hardmax(call: Binding) -> Thunk:
     axis = normalize_axis(call.attrs["axis"], call.x.ndim)
-    last, flat, term = carve(call.workspace, *_hardmax_temporaries(call.signature))
+    last, flat, term = call.temporaries
     ones = np.ones((), call.y.dtype)
     return in_turn(
         partial(np.copyto, last, np.moveaxis(call.x, axis, -1)),
@@ -165,7 +164,7 @@ ONE_HOT = OpSchema(
     name="one_hot",
     summary="values[1] where a new `axis` of length `depth` equals the index, else values[0].",
     infer=_one_hot_infer,
-    kernels=(Kernel("numpy", _one_hot, bytes_of(_one_hot_temporaries)),),
+    kernels=(Kernel("numpy", _one_hot, _one_hot_temporaries),),
     gradient=_one_hot_gradient,
     arity=(2, 2),
     attributes=(Attribute("depth", integer), Attribute("axis", integer, -1)),
@@ -174,7 +173,7 @@ HARDMAX = OpSchema(
     name="hardmax",
     summary="One at the first greatest element along `axis`, else zero.",
     infer=_hardmax_infer,
-    kernels=(Kernel("numpy", _hardmax, bytes_of(_hardmax_temporaries)),),
+    kernels=(Kernel("numpy", _hardmax, _hardmax_temporaries),),
     gradient=zero_gradient,
     attributes=(Attribute("axis", integer, -1),),
 )

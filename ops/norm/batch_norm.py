@@ -31,7 +31,6 @@ from ops.schema.schema import (
     overwrites_first,
     unless,
 )
-from ops.schema.workspace import bytes_of, carve
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.layout import Layout
 from ops.tensor.limits import constant
@@ -126,7 +125,7 @@ def _prepare(call: Binding) -> tuple[list[Thunk], Array, Array, Array]:
 
     There are no steps where factors and shifts are packed.
     """
-    *scratch, wide = carve(call.workspace, *_temporaries(call.signature))
+    *scratch, wide = call.temporaries
     steps = [] if call.packed else list(_fold(call.inputs[1:], call.attrs["epsilon"], scratch))
     factor, shift = call.packed or scratch[:2]
     return steps, factor, shift, wide
@@ -220,7 +219,7 @@ VECTOR = Kernel(
 FUSED = Kernel(
     "fused",
     _bind_fused,
-    bytes_of(_temporaries),
+    _temporaries,
     reads=_images_or_row,
     pack=_pack,
     packed_specs=_packed_specs,
@@ -232,7 +231,7 @@ FUSED = Kernel(
 PASSES = Kernel(
     "passes",
     _bind_plain,
-    bytes_of(_temporaries),
+    _temporaries,
     reads=_images_or_row,
     pack=_pack,
     packed_specs=_packed_specs,
@@ -240,7 +239,7 @@ PASSES = Kernel(
     writes=dense_images,
 )
 """float32 and float64: two passes over a piece at a time."""
-PIECES = Kernel("pieces", _bind, bytes_of(_temporaries), pack=_pack, packed_specs=_packed_specs, unsupported=_not_half)
+PIECES = Kernel("pieces", _bind, _temporaries, pack=_pack, packed_specs=_packed_specs, unsupported=_not_half)
 """float16: a piece at a time in float32."""
 BATCH_NORM = OpSchema(
     name="batch_norm",

@@ -45,7 +45,6 @@ from ops.schema.schema import (
     overwrites_either,
     overwrites_first,
 )
-from ops.schema.workspace import bytes_of, carve
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.layout import Layout
 from ops.tensor.limits import constant
@@ -106,7 +105,7 @@ def _factor(variance: Array, epsilon: float, factor: Array) -> Iterator[Thunk]:
 
 def _bind(call: Binding) -> Thunk:
     (_, scale, bias), (y, mean, variance) = call.inputs, call.outputs
-    factor, shift = carve(call.workspace, *_channel_temporaries(2, call.signature))
+    factor, shift = call.temporaries
     x = flat_channels(call.x)
     return in_turn(
         channel_moments(x, mean, variance),
@@ -120,7 +119,7 @@ def _bind(call: Binding) -> Thunk:
 
 def _bind_passes(call: Binding) -> Thunk:
     (_, scale, bias), (_, mean, variance) = call.inputs, call.outputs
-    factor, shift, *sums, total = carve(call.workspace, *_passes_temporaries(call.signature))
+    factor, shift, *sums, total = call.temporaries
     x, y = flat_channels(call.x), flat_channels(call.y)
     piece, rows, wide = sums
     return in_turn(
@@ -140,7 +139,7 @@ def _passes_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
 
 def _bind_sums(call: Binding) -> Thunk:
     dy, x, mean, variance = call.inputs
-    (factor,) = carve(call.workspace, *_channel_temporaries(1, call.signature))
+    (factor,) = call.temporaries
     products, sums = call.outputs
     return in_turn(
         *_factor(variance, call.attrs["epsilon"], factor),
@@ -151,7 +150,7 @@ def _bind_sums(call: Binding) -> Thunk:
 def _bind_sums_passes(call: Binding) -> Thunk:
     dy, x, mean, variance = call.inputs
     products, result = call.outputs
-    factor, piece, rows, wide, total = carve(call.workspace, *_sums_temporaries(call.signature))
+    factor, piece, rows, wide, total = call.temporaries
     sums = piece, rows, wide
     return in_turn(
         *_factor(variance, call.attrs["epsilon"], factor),
@@ -172,7 +171,7 @@ def _bind_data(call: Binding) -> Thunk:
     dx = f * scale * (dy - sum(dy) / n - (x - mean) * f * sum(dy * (x - mean) * f) / n).
     """
     dy, x, _, mean, *_ = call.inputs
-    scratch = carve(call.workspace, *_channel_temporaries(3, call.signature))
+    scratch = call.temporaries
     of_x, of_dy, middle = scratch
     data = flat_channels(x), flat_channels(dy), flat_channels(call.y)
     return in_turn(*_data_factors(call, scratch), combine(data, (mean, of_x), (middle, of_dy)))
@@ -193,7 +192,7 @@ def _data_factors(call: Binding, scratch: tuple[Array, ...]) -> Iterator[Thunk]:
 
 def _bind_data_passes(call: Binding) -> Thunk:
     dy, x, _, mean, *_ = call.inputs
-    *scratch, piece = carve(call.workspace, *_data_temporaries(call.signature))
+    *scratch, piece = call.temporaries
     of_x, of_dy, middle = scratch
     data = flat_channels(x), flat_channels(dy), flat_channels(call.y)
     return in_turn(*_data_factors(call, tuple(scratch)), *combine_steps(data, (mean, of_x), (middle, of_dy), piece))
@@ -241,8 +240,8 @@ BATCH_NORM_TRAINING = OpSchema(
     summary="(x - mean) / sqrt(var + epsilon) * scale + bias; mean and variance of each channel of x are outputs too.",
     infer=_infer,
     kernels=(
-        _kernel("fused", _bind, bytes_of(partial(_channel_temporaries, 2)), writes=_images_or_row, backend=NUMBA),
-        _kernel("passes", _bind_passes, bytes_of(_passes_temporaries), writes=_images_or_row),
+        _kernel("fused", _bind, partial(_channel_temporaries, 2), writes=_images_or_row, backend=NUMBA),
+        _kernel("passes", _bind_passes, _passes_temporaries, writes=_images_or_row),
     ),
     arity=(3, 3),
     attributes=(_EPSILON,),
@@ -255,8 +254,8 @@ CHANNEL_SUMS = OpSchema(
     summary="Of dy, x, mean, variance: sums over each channel of dy * (x - mean) / sqrt(var + epsilon), and of dy.",
     infer=_infer_sums,
     kernels=(
-        _kernel("fused", _bind_sums, bytes_of(partial(_channel_temporaries, 1)), backend=NUMBA),
-        _kernel("passes", _bind_sums_passes, bytes_of(_sums_temporaries)),
+        _kernel("fused", _bind_sums, partial(_channel_temporaries, 1), backend=NUMBA),
+        _kernel("passes", _bind_sums_passes, _sums_temporaries),
     ),
     arity=(4, 4),
     attributes=(_EPSILON,),
@@ -267,8 +266,8 @@ BATCH_NORM_DATA_GRADIENT = OpSchema(
     summary="The gradient of batch_norm_training by x, of dy, x, scale, mean, variance and both channel_sums.",
     infer=_infer_data,
     kernels=(
-        _kernel("fused", _bind_data, bytes_of(partial(_channel_temporaries, 3)), writes=_images_or_row, backend=NUMBA),
-        _kernel("passes", _bind_data_passes, bytes_of(_data_temporaries), writes=_images_or_row),
+        _kernel("fused", _bind_data, partial(_channel_temporaries, 3), writes=_images_or_row, backend=NUMBA),
+        _kernel("passes", _bind_data_passes, _data_temporaries, writes=_images_or_row),
     ),
     arity=(7, 7),
     attributes=(_EPSILON,),

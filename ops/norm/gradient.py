@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ops.common.costs import flops_per_input_element
-from ops.norm.gradient_rows import bind_data, bind_scale, data_workspace, scale_workspace
+from ops.norm.gradient_rows import bind_data, bind_scale, data_temporaries, scale_temporaries
 from ops.schema.attributes import Attribute, flag, integer, number
 from ops.schema.backward import Backward, Tensor, Terms
 from ops.schema.schema import Attrs, Kernel, OpSchema, Specs, all_contiguous, overwrites_either
@@ -83,7 +83,7 @@ NORM_DATA_GRADIENT = OpSchema(
     name="norm_data_gradient",
     summary="The gradient of a normalization of rows (layer, RMS, instance, group) by x, of dy, x and the scale.",
     infer=_infer_data,
-    kernels=(Kernel("rows", bind_data, data_workspace, contiguous=all_contiguous),),
+    kernels=(Kernel("rows", bind_data, data_temporaries, contiguous=all_contiguous),),
     arity=(3, 3),
     attributes=_ATTRIBUTES,
     overwrites=overwrites_either,
@@ -93,7 +93,7 @@ NORM_SCALE_GRADIENT = OpSchema(
     name="norm_scale_gradient",
     summary="The gradient of a normalization of rows (layer, RMS, instance, group) by its scale, of dy and x.",
     infer=_infer_scale,
-    kernels=(Kernel("rows", bind_scale, scale_workspace, contiguous=all_contiguous),),
+    kernels=(Kernel("rows", bind_scale, scale_temporaries, contiguous=all_contiguous),),
     arity=(2, 2),
     attributes=_ATTRIBUTES,
     cost=flops_per_input_element(14),

@@ -15,8 +15,7 @@ from attrs import frozen
 
 from ops.common.boxes import CACHE_BYTES, pieces
 from ops.common.thunks import in_turn
-from ops.schema.schema import Binding, Signature, Thunk
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.schema import Binding, Signature, Specs, Thunk
 from ops.tensor.limits import constant
 from ops.tensor.spec import Array, Shape, TensorSpec, compute_dtype, normalize_axis
 
@@ -67,17 +66,17 @@ def temporaries(case: RowCase) -> tuple[TensorSpec, ...]:
     return buffer, buffer, column, column, column
 
 
-def data_workspace(signature: Signature) -> int:
-    """Returns the bytes of workspace for the gradient of x."""
+def data_temporaries(signature: Signature) -> Specs:
+    """Returns the specs of the temporaries for the gradient of x."""
     case = RowCase.of(signature)
     scale = TensorSpec(signature.inputs[2].shape if case.dtype != signature.x.dtype else (0,), case.dtype)
-    return dense_bytes(*temporaries(case), scale)
+    return *temporaries(case), scale
 
 
-def scale_workspace(signature: Signature) -> int:
-    """Returns the bytes of workspace for the gradient of the scale."""
+def scale_temporaries(signature: Signature) -> Specs:
+    """Returns the specs of the temporaries for the gradient of the scale."""
     case = RowCase.of(signature)
-    return dense_bytes(*temporaries(case), *_sums(case, signature))
+    return *temporaries(case), *_sums(case, signature)
 
 
 def _sums(case: RowCase, signature: Signature) -> tuple[TensorSpec, TensorSpec]:
@@ -140,8 +139,7 @@ def _data_piece(
 def bind_data(call: Binding) -> Thunk:
     """Returns the thunk that writes dx, given dy, x and scale; dx may lie over dy or x."""
     case, scale = RowCase.of(call.signature), call.inputs[2]
-    wide = TensorSpec(scale.shape if case.dtype != call.x.dtype else (0,), case.dtype)
-    *scratch, buffer = carve(call.workspace, *temporaries(case), wide)
+    *scratch, buffer = call.temporaries
     dy, x, dx = (v.reshape(case.shape) for v in (*call.inputs[:2], call.y))
     steps: list[Thunk] = []
     if buffer.size:
@@ -171,7 +169,7 @@ def _sum_piece(case: RowCase, rows: Array, part: Array, total: Array, first: int
 def bind_scale(call: Binding) -> Thunk:
     """Returns the thunk that writes the gradient of the scale, given dy and x."""
     case = RowCase.of(call.signature)
-    *scratch, part, sums = carve(call.workspace, *temporaries(case), *_sums(case, call.signature))
+    *scratch, part, sums = call.temporaries
     dy, x = (v.reshape(case.shape) for v in call.inputs)
     total = (sums if sums.size else call.y).reshape(-1)
     steps: list[Thunk] = [partial(total.fill, 0)]

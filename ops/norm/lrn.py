@@ -24,7 +24,6 @@ from ops.schema.schema import (
     contiguous_at,
     overwrites_first,
 )
-from ops.schema.workspace import bytes_of, carve
 from ops.tensor.errors import AttributeValueError, DtypeError
 from ops.tensor.limits import constant
 from ops.tensor.spec import FLOATS, Array, TensorSpec, compute_dtype
@@ -79,7 +78,7 @@ def _piece(call: Binding, x: Array, y: Array, scratch: tuple[Array, ...]) -> Ite
 
 
 def _bind(call: Binding) -> Thunk:
-    scratch = carve(call.workspace, *_temporaries(call.signature))
+    scratch = call.temporaries
     pixels = math.prod(call.x.shape[2:])
     flat = (*call.x.shape[:2], pixels)
     steps: list[Thunk] = []
@@ -98,7 +97,7 @@ LRN = OpSchema(
     name="lrn",
     summary="x / (bias + alpha / size * sum of x ** 2 over `size` channels around) ** beta; x (N, C, spatial...).",
     infer=_infer,
-    kernels=(Kernel("pieces", _bind, bytes_of(_temporaries), contiguous=contiguous_at(0)),),
+    kernels=(Kernel("pieces", _bind, _temporaries, contiguous=contiguous_at(0)),),
     attributes=LRN_ATTRIBUTES,
     overwrites=overwrites_first,
     cost=lrn_cost,

@@ -28,7 +28,6 @@ from ops.schema.schema import (
     all_contiguous,
     overwrites_either,
 )
-from ops.schema.workspace import bytes_of, carve
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.limits import constant
 from ops.tensor.spec import FLOATS, Array, TensorSpec, compute_dtype
@@ -108,7 +107,7 @@ def _piece(call: Binding, arrays: tuple[Array, ...], scratch: tuple[Array, ...])
 
 
 def _bind(call: Binding) -> Thunk:
-    scratch = carve(call.workspace, *_temporaries(call.signature))
+    scratch = call.temporaries
     pixels = math.prod(call.x.shape[2:])
     dy, x, dx = (v.reshape((*call.x.shape[:2], pixels)) for v in (*call.inputs, call.y))
     steps: list[Thunk] = []
@@ -131,7 +130,7 @@ LRN_GRADIENT = OpSchema(
     name="lrn_gradient",
     summary="The gradient of local response normalization by x, of dy and x.",
     infer=_infer,
-    kernels=(Kernel("pieces", _bind, bytes_of(_temporaries), contiguous=all_contiguous),),
+    kernels=(Kernel("pieces", _bind, _temporaries, contiguous=all_contiguous),),
     arity=(2, 2),
     attributes=LRN_ATTRIBUTES,
     overwrites=overwrites_either,

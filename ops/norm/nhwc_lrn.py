@@ -11,7 +11,6 @@ from ops.norm.lrn import lrn_cost, normalise
 from ops.norm.lrn_compiled import LRN_NATIVE
 from ops.norm.lrn_gradient import LRN_ATTRIBUTES
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
-from ops.schema.workspace import bytes_of, carve
 from ops.tensor.errors import AttributeValueError, DtypeError
 from ops.tensor.spec import FLOATS, TensorSpec
 from ops.windows.pixels import dense_pixels, rows
@@ -40,7 +39,7 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
 
 
 def _bind(call: Binding) -> Thunk:
-    squares, sums = carve(call.workspace, *_temporaries(call.signature))
+    squares, sums = call.temporaries
     x, y = rows(call.x), rows(call.y)
     steps: list[Thunk] = []
     for a, b in pieces(len(x), _most(call.signature)):
@@ -48,7 +47,7 @@ def _bind(call: Binding) -> Thunk:
     return in_turn(*steps)
 
 
-LRN_PIECES = Kernel("pieces", _bind, bytes_of(_temporaries), reads=dense_pixels, writes=dense_pixels)
+LRN_PIECES = Kernel("pieces", _bind, _temporaries, reads=dense_pixels, writes=dense_pixels)
 NHWC_LRN = OpSchema(
     name="nhwc_lrn",
     summary="x / (bias + alpha / size * sum of x ** 2 over `size` channels around) ** beta; x (N, spatial..., C).",

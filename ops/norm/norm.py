@@ -14,7 +14,7 @@ from ops.common.windows import require_spatial
 from ops.norm import onednn
 from ops.norm.compiled import channel_kernel, row_kernel
 from ops.norm.gradient import channel_norm_gradient, row_norm_gradient
-from ops.norm.rows import RowNorm, bind_row_norm, row_norm_workspace
+from ops.norm.rows import RowNorm, bind_row_norm, row_norm_temporaries
 from ops.schema.attributes import Attribute, flag, integer, number
 from ops.schema.schema import (
     Attrs,
@@ -122,10 +122,10 @@ def _kernel(norm: Callable[[Signature], RowNorm]) -> Kernel:
     def bind(call: Binding) -> Thunk:
         return bind_row_norm(norm(call.signature), call)
 
-    def workspace(signature: Signature) -> int:
-        return row_norm_workspace(norm(signature), signature)
+    def temporaries(signature: Signature) -> Specs:
+        return row_norm_temporaries(norm(signature), signature)
 
-    return Kernel("rows", bind, workspace, contiguous=contiguous_at(0))
+    return Kernel("rows", bind, temporaries, contiguous=contiguous_at(0))
 
 
 def _cost(signature: Signature) -> Cost:

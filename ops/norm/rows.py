@@ -11,7 +11,6 @@ from attrs import frozen
 from ops.common.boxes import CACHE_BYTES, pieces
 from ops.common.thunks import in_turn
 from ops.schema.schema import Binding, Signature, Thunk
-from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.limits import constant
 from ops.tensor.spec import Array, TensorSpec, compute_dtype
 
@@ -35,7 +34,7 @@ def _few(norm: RowNorm, dtype: np.dtype[Any]) -> int:
     return max(1, min(norm.rows, CACHE_BYTES // max(norm.width * dtype.itemsize, 1)))
 
 
-def _temporaries(norm: RowNorm, signature: Signature) -> tuple[TensorSpec, ...]:
+def row_norm_temporaries(norm: RowNorm, signature: Signature) -> tuple[TensorSpec, ...]:
     """Returns the specs of means and factors of a few rows.
 
     For float16 there are also these rows, scale and shift, in float32.
@@ -45,11 +44,6 @@ def _temporaries(norm: RowNorm, signature: Signature) -> tuple[TensorSpec, ...]:
     wide = few * norm.width if dtype != signature.x.dtype else 0
     shapes = [s.shape if wide else (0,) for s in signature.inputs[1:]]
     return tuple(TensorSpec(s, dtype) for s in ((few, 1), (few, 1), (wide,), *shapes))
-
-
-def row_norm_workspace(norm: RowNorm, signature: Signature) -> int:
-    """Returns the bytes of the temporaries."""
-    return dense_bytes(*_temporaries(norm, signature))
 
 
 def _mean_of_squares(rows: Array, out: Array) -> Iterator[Thunk]:
@@ -78,7 +72,7 @@ def _statistics(call: Binding, rows: slice, statistics: tuple[Array, ...]) -> It
 
 def bind_row_norm(norm: RowNorm, call: Binding) -> Thunk:
     """Returns the thunk that normalizes x into y; further outputs take means and reciprocal deviations."""
-    means, factors, wide, *scratch = carve(call.workspace, *_temporaries(norm, call.signature))
+    means, factors, wide, *scratch = call.temporaries
     shape = (norm.images, norm.rows, norm.width)
     x, y = call.x.reshape(shape), call.y.reshape(shape)
     parameters = call.inputs[1:]

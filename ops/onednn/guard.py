@@ -20,7 +20,8 @@ from ops.onednn.library import Library, library
 from ops.onednn.openmp import team_addresses
 from ops.onednn.primitives import Case, Operand, prepare, primitives
 from ops.schema.backends import ONEDNN
-from ops.schema.schema import Binding, Kernel, Signature, Thunk
+from ops.schema.schema import Binding, Kernel, Signature, Specs, Thunk
+from ops.schema.workspace import bytes_spec
 from ops.tensor.layout import Layout, address_of
 from ops.tensor.spec import Array
 
@@ -67,15 +68,16 @@ def beside(kernel: Kernel, plan: Callable[[Signature], Plan], unsupported: Calla
             return reason
         return "the library has only reference code for it"
 
-    def workspace(signature: Signature) -> int:
-        return max(primitives(plan(signature).case, signature.threads)[0].scratchpad, kernel.workspace(signature))
+    def temporaries(signature: Signature) -> Specs:
+        scratchpad = primitives(plan(signature).case, signature.threads)[0].scratchpad
+        return bytes_spec(scratchpad), *kernel.temporaries(signature)
 
     def bind(call: Binding) -> Thunk:
         if not all(Layout.of(a).is_dense for a in (*call.inputs, *call.outputs)):
-            return kernel.bind(call)
+            return kernel.bind(_of_compiled(call))
         return _bind(call, plan(call.signature), kernel)
 
-    return evolve(kernel, name="onednn", bind=bind, workspace=workspace, unsupported=refused, backend=ONEDNN)
+    return evolve(kernel, name="onednn", bind=bind, temporaries=temporaries, unsupported=refused, backend=ONEDNN)
 
 
 def is_fast(case: Case, threads: int) -> bool:
@@ -83,10 +85,15 @@ def is_fast(case: Case, threads: int) -> bool:
     return any(p.planned for p in primitives(case, threads))
 
 
+def _of_compiled(call: Binding) -> Binding:
+    """Returns the call with the temporaries of the compiled kernel, which stand behind the scratchpad."""
+    return evolve(call, temporaries=call.temporaries[1:])
+
+
 def _bind(call: Binding, plan: Plan, kernel: Kernel) -> Native:
     (primitive,) = primitives(plan.case, call.signature.threads)
     operands = plan.operands(library(), call)
-    prepared = prepare(primitive, operands, call.workspace)
+    prepared = prepare(primitive, operands, call.temporaries[0])
     region = region_address("ops.onednn.execute_code", "gather")
     args = call_args(prepared.fields, parallel=team_addresses()[0], region=region)
     function = ("execute_ordinary", "execute_flagged")[plan.watch is Watch.FLAG]
@@ -100,7 +107,7 @@ def _bind(call: Binding, plan: Plan, kernel: Kernel) -> Native:
         before = [_search("scan", address_of(args) + offset(CALL, "strange"), a) for a in call.inputs]
     else:
         after = [_search("seek", mark, y, plan.start)]
-    other = kernel.bind(call)
+    other = kernel.bind(_of_compiled(call))
     assert isinstance(other, Native), f"{kernel.name} is no compiled kernel"
     fallbacks = [pack_args(FALLBACK, mark=mark, function=s.address, args=address_of(s.args)) for s in other.steps]
     after += [Step(compiled(_CODE, "otherwise"), fallback) for fallback in fallbacks]

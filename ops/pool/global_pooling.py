@@ -17,7 +17,6 @@ from ops.pool.powers import powers, roots
 from ops.schema.attributes import Attribute, integer
 from ops.schema.backward import Backward, Tensor, Terms
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, contiguous_at
-from ops.schema.workspace import bytes_of, carve
 from ops.tensor.errors import AttributeValueError, DtypeError
 from ops.tensor.limits import constant
 from ops.tensor.spec import FLOATS, Array, TensorSpec, compute_dtype
@@ -63,7 +62,7 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
 
 
 def _sum_rows(call: Binding, finish: Callable[[Array], tuple[Thunk, ...]]) -> Iterator[Thunk]:
-    buffer, sums = carve(call.workspace, *_temporaries(call.signature))
+    buffer, sums = call.temporaries
     x, y, p = _rows(call.x), call.y.reshape(-1), _p(call.signature)
     for a, b in pieces(len(x), _piece_rows(call.signature)):
         part, out = x[a:b], sums[: b - a] if sums.size else y[a:b]
@@ -110,7 +109,7 @@ GLOBAL_AVERAGE_POOL = OpSchema(
     name="global_average_pool",
     summary="The mean of each channel: (N, C, spatial...) to (N, C, 1...).",
     infer=_infer,
-    kernels=(AVERAGE_ALL, Kernel("rows", _bind_average, bytes_of(_temporaries), contiguous_at(0))),
+    kernels=(AVERAGE_ALL, Kernel("rows", _bind_average, _temporaries, contiguous_at(0))),
     gradient=_average_gradient,
     stripes=pool_stripes,
 )
@@ -126,7 +125,7 @@ GLOBAL_LP_POOL = OpSchema(
     name="global_lp_pool",
     summary="(sum of |x| ** p) ** (1 / p) of each channel: (N, C, spatial...) to (N, C, 1...).",
     infer=_infer,
-    kernels=(Kernel("rows", _bind_lp, bytes_of(_temporaries), contiguous_at(0)),),
+    kernels=(Kernel("rows", _bind_lp, _temporaries, contiguous_at(0)),),
     attributes=(Attribute("p", integer, 2),),
     gradient=_lp_gradient,
     stripes=pool_stripes,

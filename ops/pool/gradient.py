@@ -21,13 +21,12 @@ from ops.common.windows import POOL_ATTRIBUTES, Windows, tap_range, windows
 from ops.native.call import native_call
 from ops.native.door import address
 from ops.pool.args import MAXIMA
-from ops.pool.maxima import maxima_bytes, maxima_steps
+from ops.pool.maxima import maxima_specs, maxima_steps
 from ops.pool.passes import PIECE_BYTES
 from ops.schema.attributes import Attribute, integers
 from ops.schema.backends import NUMBA
 from ops.schema.backward import Backward, Tensor, Terms
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, all_contiguous
-from ops.schema.workspace import bytes_of, carve
 from ops.tensor.errors import DtypeError, GradientError, ShapeError
 from ops.tensor.spec import FLOATS, Array, Shape, TensorSpec, compute_dtype
 from ops.windows.args import geometry
@@ -68,7 +67,7 @@ def _infer_spread(inputs: Specs, attrs: Attrs) -> Specs:
 
 def _bind_max(call: Binding) -> Thunk:
     w = _max_windows(call.signature)
-    best, places = carve(call.workspace, *_row(call.signature))
+    best, places = call.temporaries
 
     def bind(dy: Array, x: Array, dx: Array) -> Thunk:
         return native_call(
@@ -98,9 +97,9 @@ def _max_windows(signature: Signature) -> Windows:
     return windows(signature.inputs[1].shape[2:], signature.attrs["kernel_shape"], signature.attrs)
 
 
-def _taps_workspace(signature: Signature) -> int:
+def _taps_temporaries(signature: Signature) -> Specs:
     x = signature.inputs[1]
-    return maxima_bytes(_max_windows(signature), math.prod(x.shape[:2]), x.dtype)
+    return maxima_specs(_max_windows(signature), math.prod(x.shape[:2]), x.dtype)
 
 
 def _bind_taps(call: Binding) -> Thunk:
@@ -109,7 +108,7 @@ def _bind_taps(call: Binding) -> Thunk:
     def bind(dy: Array, x: Array, dx: Array) -> Thunk:
         lead = (math.prod(x.shape[:2]),)
         data = (dy.reshape(lead + w.outputs), x.reshape(lead + w.sizes), dx.reshape(lead + w.sizes))
-        return in_turn(*maxima_steps(w, data, call.workspace))
+        return in_turn(*maxima_steps(w, data, call.temporaries))
 
     return by_image(bind, *call.inputs, call.y)
 
@@ -152,7 +151,7 @@ def _spread_axis(w: Windows, source: Array, target: Array, axis: int) -> Iterato
 
 def _bind_spread(call: Binding) -> Thunk:
     w, most = _windows(call.signature), _channels(call.signature)
-    scratch = carve(call.workspace, *_temporaries(call.signature))
+    scratch = call.temporaries
     channels = math.prod(call.x.shape[:2])
     x, y = call.x.reshape((channels, *w.outputs)), call.y.reshape((channels, *w.sizes))
     steps: list[Thunk] = []
@@ -217,8 +216,8 @@ MAX_POOL_GRADIENT = OpSchema(
     summary="Each element of dy added to the place where its window over x has its maximum, the first of several.",
     infer=_infer_max,
     kernels=(
-        Kernel("windows", _bind_max, bytes_of(_row), reads=dense_images, writes=dense_images, backend=NUMBA),
-        Kernel("taps", _bind_taps, _taps_workspace, reads=dense_images, writes=dense_images),
+        Kernel("windows", _bind_max, _row, reads=dense_images, writes=dense_images, backend=NUMBA),
+        Kernel("taps", _bind_taps, _taps_temporaries, reads=dense_images, writes=dense_images),
     ),
     arity=(2, 2),
     attributes=POOL_ATTRIBUTES,
@@ -228,7 +227,7 @@ SPREAD_WINDOWS = OpSchema(
     name="spread_windows",
     summary="Each element of dy added to all of its window over `sizes`: the gradient of the sums of windows.",
     infer=_infer_spread,
-    kernels=(Kernel("axes", _bind_spread, bytes_of(_temporaries), contiguous=all_contiguous),),
+    kernels=(Kernel("axes", _bind_spread, _temporaries, contiguous=all_contiguous),),
     attributes=(*POOL_ATTRIBUTES, Attribute("sizes", integers)),
     cost=_cost,
 )

@@ -11,7 +11,6 @@ from ops.common.boxes import pieces
 from ops.common.thunks import in_turn
 from ops.common.windows import Windows, pool_windows, tap_range
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless
-from ops.schema.workspace import bytes_of, carve
 from ops.tensor.spec import FLOATS, Array, TensorSpec
 
 _PIECE = 16 << 10
@@ -61,7 +60,7 @@ def _tap(x: Array, y: Array, places: Array, mask: Array, buffer: Array) -> Itera
 def _piece(call: Binding, x: Array, y: Array, places: Array, bases: Array) -> Iterator[Thunk]:
     """Yields steps for a few channels of one image; `bases` are the places of their first elements."""
     w = pool_windows(call.signature)
-    mask, buffer = carve(call.workspace, *_temporaries(call.signature))
+    mask, buffer = call.temporaries
     steps = _steps_of_axes(w, call.attrs["storage_order"])
     yield partial(y.fill, -np.inf if y.dtype in FLOATS else np.iinfo(y.dtype).min)
     yield partial(places.fill, 0)
@@ -93,5 +92,5 @@ def _supports(signature: Signature) -> bool:
 _unsupported = unless(_supports, "no indices are an output")
 
 
-INDICES = Kernel("taps", _bind, bytes_of(_temporaries), unsupported=_unsupported)
+INDICES = Kernel("taps", _bind, _temporaries, unsupported=_unsupported)
 """Tap by tap, with a mask of the outputs that take it."""

@@ -1,7 +1,7 @@
 """The gradient of maximum pooling in numpy: all windows of some channels, tap by tap."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import product
 
@@ -11,12 +11,11 @@ from ops.common.boxes import CACHE_BYTES, pieces
 from ops.common.indices import INT64, add_positions, element_strides
 from ops.common.windows import Windows, tap_range
 from ops.schema.schema import Thunk
-from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.limits import constant
 from ops.tensor.spec import BOOL, Array, TensorSpec
 
 
-def _specs(w: Windows, channels: int, dtype: np.dtype[np.generic]) -> tuple[TensorSpec, ...]:
+def maxima_specs(w: Windows, channels: int, dtype: np.dtype[np.generic]) -> tuple[TensorSpec, ...]:
     """Returns the specs of the temporaries of a few channels.
 
     They are maxima, their places, two masks of windows, and terms; then, twice, the places of all elements of one
@@ -28,19 +27,14 @@ def _specs(w: Windows, channels: int, dtype: np.dtype[np.generic]) -> tuple[Tens
     return maxima, maxima.with_dtype(INT64), marks, marks, maxima, numbers, numbers
 
 
-def maxima_bytes(w: Windows, channels: int, dtype: np.dtype[np.generic]) -> int:
-    """Returns the workspace in bytes."""
-    return dense_bytes(*_specs(w, channels, dtype))
-
-
-def maxima_steps(w: Windows, data: tuple[Array, Array, Array], workspace: Array) -> Iterator[Thunk]:
+def maxima_steps(w: Windows, data: tuple[Array, Array, Array], temporaries: Sequence[Array]) -> Iterator[Thunk]:
     """Yields steps that add each element of dy to dx where the maximum of its window lies.
 
     `data` are dy, x and dx: (channels, spatial...). Of several maxima the first is taken; NaN is above all, and of
     several NaN the last is taken.
     """
     dy, x, dx = data
-    *scratch, numbers, term = carve(workspace, *_specs(w, len(x), x.dtype))
+    *scratch, numbers, term = temporaries
     yield partial(numbers.fill, 0)
     yield add_positions(numbers, term, element_strides(w.sizes))
     yield partial(dx.fill, 0)

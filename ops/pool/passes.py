@@ -16,7 +16,6 @@ from ops.common.boxes import pieces
 from ops.common.thunks import in_turn
 from ops.common.windows import Windows, tap_range
 from ops.schema.schema import Binding, Signature, Thunk
-from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.spec import Array, Shape, TensorSpec
 
 PIECE_BYTES = 64 << 10
@@ -76,7 +75,7 @@ def _channels(pooling: Pooling, signature: Signature) -> int:
     return max(1, min(signature.x.shape[1], PIECE_BYTES // max(largest, 1)))
 
 
-def _temporaries(pooling: Pooling, signature: Signature) -> tuple[TensorSpec, ...]:
+def pool_temporaries(pooling: Pooling, signature: Signature) -> tuple[TensorSpec, ...]:
     """Returns the specs of the values of a piece before the first axis, and after each axis.
 
     A spec is empty where those values are the input or the output itself.
@@ -108,14 +107,9 @@ def _piece(pooling: Pooling, x: Array, y: Array, scratch: tuple[Array, ...]) -> 
         yield partial(np.copyto, y, out, casting="same_kind")
 
 
-def pool_workspace(pooling: Pooling, signature: Signature) -> int:
-    """Returns the bytes of the temporaries of one piece."""
-    return dense_bytes(*_temporaries(pooling, signature))
-
-
 def bind_pool(pooling: Pooling, call: Binding) -> Thunk:
     """Returns the thunk that pools all of x (N, C, spatial...)."""
-    scratch = carve(call.workspace, *_temporaries(pooling, call.signature))
+    scratch = call.temporaries
     steps: list[Thunk] = []
     for x, y in zip(call.x, call.y, strict=True):
         for a, b in pieces(len(x), _channels(pooling, call.signature)):

@@ -23,7 +23,7 @@ from ops.common.windows import (
 from ops.pool.compiled import AVERAGE_PLANES, MAX_PLANES
 from ops.pool.gradient import lp_ratio, lp_slope, max_pool_gradient, spread
 from ops.pool.indices import INDICES
-from ops.pool.passes import Pooling, bind_pool, pool_workspace
+from ops.pool.passes import Pooling, bind_pool, pool_temporaries
 from ops.pool.powers import powers, roots
 from ops.schema.attributes import Attribute, flag, integer
 from ops.schema.backward import Backward, Terms
@@ -108,10 +108,10 @@ def _kernel(pooling: Callable[[Signature], Pooling], unsupported: Callable[[Sign
     def bind(call: Binding) -> Thunk:
         return bind_pool(pooling(call.signature), call)
 
-    def workspace(signature: Signature) -> int:
-        return pool_workspace(pooling(signature), signature)
+    def temporaries(signature: Signature) -> Specs:
+        return pool_temporaries(pooling(signature), signature)
 
-    return Kernel("axes", bind, workspace, unsupported=unsupported, writes=dense_images)
+    return Kernel("axes", bind, temporaries, unsupported=unsupported, writes=dense_images)
 
 
 def _without_indices(signature: Signature) -> bool:

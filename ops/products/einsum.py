@@ -17,7 +17,6 @@ from ops.products.einsum_plan import Step, Sum, Times, plan
 from ops.schema.attributes import Attribute
 from ops.schema.backward import Backward, Tensor, Terms
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, all_contiguous
-from ops.schema.workspace import bytes_of, carve
 from ops.tensor.errors import DtypeError
 from ops.tensor.spec import NUMBERS, Array, Shape, TensorSpec, compute_dtype
 
@@ -104,7 +103,7 @@ def _thunk(equation: Equation, step: Step, tensors: Sequence[Array], target: Arr
 
 def _einsum(call: Binding) -> Thunk:
     equation, count = _equation(call.signature.inputs, call.attrs), len(call.inputs)
-    buffers = list(carve(call.workspace, *_temporaries(call.signature)))
+    buffers = list(call.temporaries)
     tensors, thunks = list(call.inputs), list[Thunk]()
     half = compute_dtype(call.x.dtype) != call.x.dtype
     if half:
@@ -176,7 +175,7 @@ EINSUM = OpSchema(
     name="einsum",
     summary="Sums of products of all operands over the labels that the result of the `equation` does not have.",
     infer=_infer,
-    kernels=(Kernel("blas", _einsum, bytes_of(_temporaries), all_contiguous),),
+    kernels=(Kernel("blas", _einsum, _temporaries, all_contiguous),),
     arity=(1, _MOST_OPERANDS),
     attributes=(Attribute("equation", equation_text),),
     cost=_cost,

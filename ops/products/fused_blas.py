@@ -13,7 +13,7 @@ from ops.products.case import Product, products
 from ops.products.matmul import blas_reads
 from ops.schema.backends import NUMPY
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Thunk
-from ops.schema.workspace import bytes_of, carve
+from ops.schema.workspace import bytes_spec, carve
 from ops.tensor.limits import constant
 from ops.tensor.spec import Array, TensorSpec, spec_of
 
@@ -34,13 +34,13 @@ def _scratch_spec(signature: Signature) -> TensorSpec:
 
 
 def _scratch_specs(signature: Signature) -> tuple[TensorSpec, TensorSpec]:
-    """Returns the specs of sums (empty if they are made in y), and of the workspace of the activation."""
+    """Returns the specs of sums (empty if they are made in y), and of the bytes that the activation needs."""
     buffer = _scratch_spec(signature)
-    smooth = _smooth_workspace(buffer, signature.attrs["activation"])
-    return buffer if needs_sums(signature) else buffer.with_shape((0,)), TensorSpec((smooth,), np.dtype(np.uint8))
+    smooth = _smooth_bytes(buffer, signature.attrs["activation"])
+    return buffer if needs_sums(signature) else buffer.with_shape((0,)), bytes_spec(smooth)
 
 
-def _smooth_workspace(block: TensorSpec, activation: str) -> int:
+def _smooth_bytes(block: TensorSpec, activation: str) -> int:
     if activation not in _SMOOTH:
         return 0
     schema, attrs = _SMOOTH[activation]
@@ -49,7 +49,7 @@ def _smooth_workspace(block: TensorSpec, activation: str) -> int:
 
 
 def _bind(call: Binding) -> Thunk:
-    buffer, rest = carve(call.workspace, *_scratch_specs(call.signature))
+    buffer, rest = call.temporaries
     steps: list[Thunk] = []
     whole = not needs_sums(call.signature)
     b = call.inputs[1].swapaxes(-1, -2) if call.attrs["transpose_b"] else call.inputs[1]
@@ -92,8 +92,8 @@ def _smoothed(sums: Array, y: Array, activation: str, rest: Array) -> Thunk:
     schema, attrs = _SMOOTH[activation]
     signature = schema.sign([spec_of(y)], attrs)
     kernel = schema.kernel(signature, (NUMPY,))
-    return kernel.bind(Binding(signature, (sums,), (y,), rest[: kernel.workspace(signature)]))
+    return kernel.bind(Binding(signature, (sums,), (y,), carve(rest, *kernel.temporaries(signature))))
 
 
-FUSED_BLAS = Kernel("blas, in blocks", _bind, bytes_of(_scratch_specs), reads=blas_reads)
+FUSED_BLAS = Kernel("blas, in blocks", _bind, _scratch_specs, reads=blas_reads)
 """float32 and float64."""

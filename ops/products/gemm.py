@@ -9,13 +9,12 @@ from ops.common.apply import Operand, V, apply1
 from ops.common.thunks import in_turn
 from ops.movement.reshape import reshape
 from ops.products.kernels import GEMM_KERNELS
-from ops.products.matmul import check_factors, is_half, single_bytes, single_copies
+from ops.products.matmul import check_factors, is_half, single_copies
 from ops.products.onednn import PACKED
 from ops.products.onednn_strided import STRIDED
 from ops.schema.attributes import Attribute, flag, number
 from ops.schema.backward import Backward, Tensor, Terms
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, unless
-from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.errors import AttributeValueError, DtypeError, ShapeError
 from ops.tensor.spec import FLOATS, Array, TensorSpec, broadcast_shapes
 
@@ -50,8 +49,8 @@ def _block(y: TensorSpec) -> TensorSpec:
     return y.with_shape((min(y.shape[0], max(1, _BLOCK_BYTES // max(row, 1))), y.shape[1]))
 
 
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(_block(signature.y))
+def _temporaries(signature: Signature) -> Specs:
+    return (_block(signature.y),)
 
 
 def _plus(y: Array, c: Array, beta: float, block: Array) -> list[Thunk]:
@@ -87,17 +86,17 @@ def _thunk(inputs: tuple[Array, ...], y: Array, attrs: Attrs, block: Array) -> T
 
 
 def _gemm(call: Binding) -> Thunk:
-    (block,) = carve(call.workspace, _block(call.signature.y))
+    (block,) = call.temporaries
     return _thunk(call.inputs, call.y, call.attrs, block)
 
 
-def _half_workspace(signature: Signature) -> int:
-    return single_bytes(signature) + dense_bytes(_block(single_copies(signature)[-1]))
+def _half_temporaries(signature: Signature) -> Specs:
+    copies = single_copies(signature)
+    return *copies, _block(copies[-1])
 
 
 def _half(call: Binding) -> Thunk:
-    specs = single_copies(call.signature)
-    *inputs, y, block = carve(call.workspace, *specs, _block(specs[-1]))
+    *inputs, y, block = call.temporaries
     widen = [partial(np.copyto, wide, narrow) for wide, narrow in zip(inputs, call.inputs, strict=True)]
     narrowed = partial(np.copyto, call.y, y, casting="unsafe")
     return in_turn(*widen, _thunk(tuple(inputs), y, call.attrs, block), narrowed)
@@ -133,8 +132,8 @@ GEMM = OpSchema(
     summary="alpha * A @ B + beta * C, where C broadcasts to the product.",
     infer=_infer,
     kernels=(
-        Kernel("blas, through float32", _half, _half_workspace, unsupported=_not_half),
-        Kernel("blas", _gemm, _workspace),
+        Kernel("blas, through float32", _half, _half_temporaries, unsupported=_not_half),
+        Kernel("blas", _gemm, _temporaries),
         *GEMM_KERNELS,
         PACKED,
         STRIDED,

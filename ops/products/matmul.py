@@ -17,7 +17,6 @@ from ops.products.onednn import PACKED
 from ops.products.onednn_strided import STRIDED
 from ops.schema.backward import Backward, Tensor, Terms
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, unless
-from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.layout import Layout
 from ops.tensor.spec import NUMBERS, Array, Shape, TensorSpec, broadcast_shapes
@@ -44,11 +43,6 @@ def single_copies(signature: Signature) -> tuple[TensorSpec, ...]:
     return tuple(s.with_dtype(SINGLE) for s in signature.inputs + signature.outputs)
 
 
-def single_bytes(signature: Signature) -> int:
-    """Returns the bytes of workspace for `single_copies`."""
-    return dense_bytes(*single_copies(signature))
-
-
 def _infer(inputs: Specs, _: Attrs) -> Specs:
     a, b = inputs
     check_factors(a, b)
@@ -67,7 +61,7 @@ def _matmul(call: Binding) -> Thunk:
 
 
 def _half(call: Binding) -> Thunk:
-    a, b, y = carve(call.workspace, *single_copies(call.signature))
+    a, b, y = call.temporaries
 
     def run() -> None:
         np.copyto(a, call.inputs[0])
@@ -139,7 +133,7 @@ MATMUL = OpSchema(
     summary="Matrix products of the last two axes; leading axes broadcast, a vector is a single row or column.",
     infer=_infer,
     kernels=(
-        Kernel("blas, through float32", _half, single_bytes, unsupported=_not_half),
+        Kernel("blas, through float32", _half, single_copies, unsupported=_not_half),
         Kernel("blas", _matmul, reads=blas_reads),
         *MATMUL_KERNELS,
         PACKED,

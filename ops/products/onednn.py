@@ -13,6 +13,7 @@ from ops.onednn.primitives import Operand, Primitive, reordered
 from ops.products.onednn_products import Product, form_of, is_plain, operands_of, product_case, summed
 from ops.schema.backends import ONEDNN
 from ops.schema.schema import Binding, Kernel, Signature, Specs, Thunk, all_contiguous, first_weights
+from ops.schema.workspace import bytes_spec
 from ops.tensor.spec import Array, Shape
 
 _LARGE = 1 << 21
@@ -64,8 +65,8 @@ def _row_like(signature: Signature) -> bool:
     return all(s == signature.y or s.size == s.shape[-1] for s in added)
 
 
-def _packed_workspace(signature: Signature) -> int:
-    return max(p.scratchpad for p in _packed(signature))
+def _packed_temporaries(signature: Signature) -> Specs:
+    return (bytes_spec(max(p.scratchpad for p in _packed(signature))),)
 
 
 def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
@@ -91,13 +92,13 @@ def _matrix_strides(signature: Signature) -> Shape:
 def _bind_packed(call_: Binding) -> Thunk:
     case = _packed_case(call_.signature)
     weights = Operand(c.WEIGHTS, _packed(call_.signature)[0].weights, call_.packed[0])
-    return call(case, operands_of(call_, case, weights), call_.workspace, call_.signature.threads, summed(call_))
+    return call(case, operands_of(call_, case, weights), call_.temporaries[0], call_.signature.threads, summed(call_))
 
 
 PACKED = Kernel(
     "onednn",
     _bind_packed,
-    _packed_workspace,
+    _packed_temporaries,
     contiguous=all_contiguous,
     pack=_pack,
     packed_specs=_packed_specs,

@@ -12,7 +12,8 @@ from ops.onednn.nan_safe import call, usable
 from ops.onednn.primitives import Operand, Primitive
 from ops.products.onednn_products import Product, form_of, is_plain, operands_of, product_case, summed
 from ops.schema.backends import ONEDNN
-from ops.schema.schema import Binding, Kernel, Signature, Thunk, contiguous_from
+from ops.schema.schema import Binding, Kernel, Signature, Specs, Thunk, contiguous_from
+from ops.schema.workspace import bytes_spec
 from ops.tensor.layout import Layout, dense_strides
 from ops.tensor.spec import Array, Shape
 
@@ -86,8 +87,8 @@ def _slower(signature: Signature) -> bool:
     return 1 in signature.constants and signature.inputs[1].ndim == 2
 
 
-def _workspace(signature: Signature) -> int:
-    return max(p.scratchpad for p in _layouts(signature))
+def _temporaries(signature: Signature) -> Specs:
+    return (bytes_spec(max(p.scratchpad for p in _layouts(signature))),)
 
 
 def _bind(call_: Binding) -> Thunk:
@@ -96,7 +97,7 @@ def _bind(call_: Binding) -> Thunk:
     left, right = (next(_matching(Layout.of(_raised(v, ndim)))) for v in (call_.x, b))
     case = _case(signature, left, right)
     b_operand = Operand(c.WEIGHTS, case.b.descriptor(library()), inputs[1])
-    return call(case, operands_of(call_, case, b_operand), call_.workspace, signature.threads, summed(call_))
+    return call(case, operands_of(call_, case, b_operand), call_.temporaries[0], signature.threads, summed(call_))
 
 
 def _raised(array: Array, ndim: int) -> Array:
@@ -107,7 +108,7 @@ def _raised(array: Array, ndim: int) -> Array:
 STRIDED = Kernel(
     "onednn, strided",
     _bind,
-    _workspace,
+    _temporaries,
     contiguous=contiguous_from(2),
     reads=_reads,
     unsupported=_unsupported,

@@ -21,7 +21,7 @@ from ops.quantised.params import (
     zero_point_operand,
 )
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk
-from ops.schema.workspace import bytes_of, carve, prefix
+from ops.schema.workspace import prefix
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.spec import Array, TensorSpec
 
@@ -69,7 +69,7 @@ def _integer_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
 
 def _conv_integer(call: Binding) -> Thunk:
     blocks = _integer_blocks(call.signature)
-    x_zero, w_zero, *scratch = carve(call.workspace, *_integer_temporaries(call.signature))
+    x_zero, w_zero, *scratch = call.temporaries
     steps: list[Thunk] = [partial(x_zero.fill, 0), partial(w_zero.fill, 0)]
     steps += [partial(np.copyto, buffer, zero) for buffer, zero in zip((x_zero, w_zero), call.inputs[2:], strict=False)]
     work = Work.of(blocks, (call.x, call.inputs[1]), (x_zero, w_zero), scratch)
@@ -107,9 +107,7 @@ def _linear_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
 
 def _qlinear_conv(call: Binding) -> Thunk:
     blocks = _linear_blocks(call.signature)
-    *numbers, factor, weights, pixels, columns, real_buffer, sums_buffer, addend = carve(
-        call.workspace, *_linear_temporaries(call.signature)
-    )
+    *numbers, factor, weights, pixels, columns, real_buffer, sums_buffer, addend = call.temporaries
     x_scale, x_zero, w_scale, w_zero, y_scale, y_zero = numbers
     steps: list[Thunk] = [
         partial(np.copyto, n, call.inputs[i]) for n, i in zip(numbers, (1, 2, 4, 5, 6, 7), strict=True)
@@ -145,7 +143,7 @@ CONV_INTEGER = OpSchema(
     name="conv_integer",
     summary="int32 convolution of x - x_zero with w - w_zero, int8 or uint8; w_zero is one number, or one a channel.",
     infer=_integer_infer,
-    kernels=(Kernel("columns", _conv_integer, bytes_of(_integer_temporaries), _weights_dense),),
+    kernels=(Kernel("columns", _conv_integer, _integer_temporaries, _weights_dense),),
     arity=(2, 4),
     attributes=CONV_ATTRIBUTES,
     cost=_cost,
@@ -154,7 +152,7 @@ QLINEAR_CONV = OpSchema(
     name="qlinear_conv",
     summary="Quantised convolution of quantised x and w, each followed by its scale and zero point; the bias is int32.",
     infer=_linear_infer,
-    kernels=(Kernel("columns", _qlinear_conv, bytes_of(_linear_temporaries), _weights_dense),),
+    kernels=(Kernel("columns", _qlinear_conv, _linear_temporaries, _weights_dense),),
     arity=(8, 9),
     attributes=CONV_ATTRIBUTES,
     cost=_cost,

@@ -10,7 +10,7 @@ from ops.common.costs import flops_per_input_element
 from ops.common.thunks import in_turn
 from ops.quantised.params import PIECE, SINGLE, Grain, ends, pieces, to_quantised
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
-from ops.schema.workspace import bytes_of, carve, prefix
+from ops.schema.workspace import prefix
 from ops.tensor.errors import DtypeError
 from ops.tensor.limits import constant
 from ops.tensor.spec import BOOL, Array, TensorSpec
@@ -44,7 +44,7 @@ def _range(x: Array, low: Array, high: Array) -> Thunk:
 
 def _dynamic(call: Binding) -> Thunk:
     x, (y, scale, zero_point) = call.x, call.outputs
-    buffer, least, most, low, high, zero, flat_range = carve(call.workspace, *_dynamic_temporaries(call.signature))
+    buffer, least, most, low, high, zero, flat_range = call.temporaries
     quantise: list[Thunk] = [partial(b.fill, n) for b, n in zip((least, most), ends(y.dtype), strict=True)]
     for source, target in pieces(*Grain(-1).cut(x, y)[0]):
         real = prefix(buffer, source.shape)
@@ -67,7 +67,7 @@ DYNAMIC_QUANTIZE_LINEAR = OpSchema(
     name="dynamic_quantize_linear",
     summary="x as uint8, and the scale and zero point for which the range of x, including 0, just fits.",
     infer=_dynamic_infer,
-    kernels=(Kernel("numpy", _dynamic, bytes_of(_dynamic_temporaries)),),
+    kernels=(Kernel("numpy", _dynamic, _dynamic_temporaries),),
     cost=flops_per_input_element(4),
 )
 OPS = (DYNAMIC_QUANTIZE_LINEAR,)

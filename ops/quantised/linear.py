@@ -25,7 +25,7 @@ from ops.quantised.params import (
 )
 from ops.schema.attributes import Attribute, element_type, integer, optional
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
-from ops.schema.workspace import bytes_of, carve, prefix
+from ops.schema.workspace import prefix
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.spec import Array, TensorSpec
 
@@ -78,7 +78,7 @@ def _zero(call: Binding, buffer: Array) -> Thunk:
 
 
 def _quantize(call: Binding) -> Thunk:
-    single, *bounds, other, scale, zero = carve(call.workspace, *_quantize_temporaries(call.signature))
+    single, *bounds, other, scale, zero = call.temporaries
     grain, ndim = _grain(call.signature), call.x.ndim
     steps: list[Thunk] = [partial(np.copyto, scale, call.inputs[1], casting="same_kind"), _zero(call, zero)]
     steps += (partial(b.fill, n) for b, n in zip(bounds, ends(call.y.dtype), strict=True))
@@ -127,7 +127,7 @@ def _dequantize_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
 
 
 def _dequantize(call: Binding) -> Thunk:
-    exact, single, scale, zero = carve(call.workspace, *_dequantize_temporaries(call.signature))
+    exact, single, scale, zero = call.temporaries
     grain, ndim = _grain(call.signature), call.x.ndim
     steps: list[Thunk] = [partial(np.copyto, scale, call.inputs[1]), _zero(call, zero)]
     parts = zip(grain.cut(call.x, call.y), grain.spread(scale, ndim), grain.spread(zero, ndim), strict=True)
@@ -149,7 +149,7 @@ QUANTIZE_LINEAR = OpSchema(
     name="quantize_linear",
     summary="saturate(round(x / scale) + zero_point), with a scale for all, each place along `axis`, or blocks.",
     infer=_quantize_infer,
-    kernels=(LINEAR, Kernel("numpy", _quantize, bytes_of(_quantize_temporaries))),
+    kernels=(LINEAR, Kernel("numpy", _quantize, _quantize_temporaries)),
     arity=(2, 3),
     attributes=(
         *_GRAIN,
@@ -162,7 +162,7 @@ DEQUANTIZE_LINEAR = OpSchema(
     name="dequantize_linear",
     summary="(x - zero_point) * scale, with a scale for all, for each place along `axis`, or for blocks along it.",
     infer=_dequantize_infer,
-    kernels=(LINEAR, Kernel("numpy", _dequantize, bytes_of(_dequantize_temporaries))),
+    kernels=(LINEAR, Kernel("numpy", _dequantize, _dequantize_temporaries)),
     arity=(2, 3),
     attributes=(*_GRAIN, Attribute("to", optional(element_type), None)),
     cost=flops_per_input_element(4),

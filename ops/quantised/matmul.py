@@ -19,7 +19,7 @@ from ops.quantised.params import (
 )
 from ops.quantised.product import INT32, Product, Tiles, scratch_specs
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
-from ops.schema.workspace import bytes_of, carve, prefix
+from ops.schema.workspace import prefix
 from ops.tensor.errors import DtypeError
 from ops.tensor.spec import Array, TensorSpec, broadcast_shapes
 
@@ -56,7 +56,7 @@ def _matrices(y: Array, case: Product) -> Array:
 def _matmul_integer(call: Binding) -> Thunk:
     a, b, *parameters = call.inputs
     case = Product.of(*call.signature.inputs[:2])
-    a_zero, b_zero, *scratch = carve(call.workspace, *_integer_temporaries(call.signature))
+    a_zero, b_zero, *scratch = call.temporaries
     tiles, zeros, y = Tiles.of(case, (a, b), (a_zero, b_zero), scratch), (a_zero, b_zero), _matrices(call.y, case)
     steps = _loads(tuple(parameters), zeros[: len(parameters)]) + [partial(z.fill, 0) for z in zeros[len(parameters) :]]
     for index in case.tiles():
@@ -91,7 +91,7 @@ def _linear_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
 
 def _qlinear_matmul(call: Binding) -> Thunk:
     case = Product.of(call.signature.inputs[0], call.signature.inputs[3])
-    *scales, factor, left, right, product, addend, buffer = carve(call.workspace, *_linear_temporaries(call.signature))
+    *scales, factor, left, right, product, addend, buffer = call.temporaries
     a_scale, a_zero, y_scale, y_zero, b_scale, b_zero = scales
     steps = _loads(tuple(call.inputs[i] for i in (1, 2, 6, 7, 4, 5)), tuple(scales))
     steps += (partial(np.multiply, a_scale, b_scale, factor), partial(np.divide, factor, y_scale, factor))
@@ -116,7 +116,7 @@ MATMUL_INTEGER = OpSchema(
     name="matmul_integer",
     summary="int32 products (a - a_zero) @ (b - b_zero); one zero point for all, each row of a, or each column of b.",
     infer=_integer_infer,
-    kernels=(TILED, Kernel("tiles", _matmul_integer, bytes_of(_integer_temporaries), _parameters_dense)),
+    kernels=(TILED, Kernel("tiles", _matmul_integer, _integer_temporaries, _parameters_dense)),
     arity=(2, 4),
     cost=matmul_cost,
 )
@@ -124,7 +124,7 @@ QLINEAR_MATMUL = OpSchema(
     name="qlinear_matmul",
     summary="The quantised product of two quantised matrices, each followed by its scale and zero point.",
     infer=_linear_infer,
-    kernels=(Kernel("tiles", _qlinear_matmul, bytes_of(_linear_temporaries), _parameters_dense),),
+    kernels=(Kernel("tiles", _qlinear_matmul, _linear_temporaries, _parameters_dense),),
     arity=(8, 8),
     cost=matmul_cost,
 )

@@ -19,7 +19,6 @@ from ops.quantised.nhwc_tiled import by_panel, convolve_step, copy_spec, copying
 from ops.quantised.params import BYTES, SINGLE
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Specs, Thunk, all_contiguous, first_weights, unless
-from ops.schema.workspace import bytes_of, carve
 from ops.tensor.spec import Array, TensorSpec
 
 B, A_ZERO, B_ZERO = 1, 2, 3
@@ -72,9 +71,9 @@ def _packed_specs(signature: Signature) -> Specs:
 
 def _bind(call: Binding) -> Thunk:
     conv, (panels, sums, factors, zeros, *spread) = _as_conv(call.signature), call.packed
-    buffer, starts = carve(call.workspace, *_scratch_specs(call.signature))
+    buffer, starts = call.temporaries
     a, y = call.x.reshape(conv.x.shape), call.y.reshape(conv.y.shape)
-    inner = Binding(conv, (a,), (y,), buffer, (panels, starts, factors, zeros))
+    inner = Binding(conv, (a,), (y,), (buffer,), (panels, starts, factors, zeros))
     signed = int(a.dtype == _INT8)
     zero = np.asarray(call.inputs[A_ZERO]) if len(call.inputs) > A_ZERO else None
     place = 0 if zero is None else zero.ctypes.data
@@ -103,13 +102,13 @@ def _bind(call: Binding) -> Thunk:
             b_zeros=b_zeros.ctypes.data,
         )
         steps.append(Step(address(_MODULE, "correct", ()), correct))
-    return Native(tuple(steps), (a, y, zero, *call.packed, call.workspace, starts, buffer))
+    return Native(tuple(steps), (a, y, zero, *call.packed, starts, buffer))
 
 
 TILED = Kernel(
     "tiled",
     _bind,
-    bytes_of(_scratch_specs),
+    _scratch_specs,
     contiguous=all_contiguous,
     pack=_pack,
     packed_specs=_packed_specs,

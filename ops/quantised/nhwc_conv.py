@@ -29,7 +29,7 @@ from ops.quantised.params import SINGLE, ends
 from ops.quantised.sum import QUANTISED_ATTRIBUTES, Addend, bounds, round_to_quantised
 from ops.schema.attributes import Attribute, integer, number
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Thunk, overwrites_from
-from ops.schema.workspace import bytes_of, carve, prefix
+from ops.schema.workspace import prefix
 from ops.tensor.limits import constant
 from ops.tensor.spec import Array, TensorSpec
 from ops.windows.pixels import dense_pixels
@@ -55,7 +55,7 @@ def _channels_first(array: Array) -> Array:
 
 def _bind(call: Binding) -> Thunk:
     blocks = _blocks(call.signature)
-    x_zero, w_zero, *scratch, added = carve(call.workspace, *_scratch_specs(call.signature))
+    x_zero, w_zero, *scratch, added = call.temporaries
     steps: list[Thunk] = [partial(x_zero.fill, call.attrs["x_zero"]), partial(w_zero.fill, 0)]
     work = Work.of(blocks, (_channels_first(call.x), call.inputs[W]), (x_zero, w_zero), scratch)
     factor, bias = (by_output(blocks, call.inputs[i])[..., 0] for i in (FACTOR, BIAS))
@@ -94,7 +94,7 @@ def _finish(real: Array, y: Array, attrs: Attrs) -> Iterator[Thunk]:
     yield partial(np.copyto, y, real, casting="unsafe")
 
 
-COLUMNS = Kernel("columns", _bind, bytes_of(_scratch_specs), contiguous=dense_parameters, writes=dense_pixels)
+COLUMNS = Kernel("columns", _bind, _scratch_specs, contiguous=dense_parameters, writes=dense_pixels)
 NHWC_QUANTISED_CONV = OpSchema(
     name="nhwc_quantised_conv",
     summary="round((convolution of x - x_zero + bias) * factor) + y_zero, plus a tensor; x (N, spatial..., C).",

@@ -26,7 +26,6 @@ from ops.quantised.nhwc_source import QUAD, Source, as_runs, flip_of, source_for
 from ops.quantised.params import SINGLE
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Specs, Thunk, unless
-from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.spec import Array, TensorSpec
 from ops.windows.args import spatial
 from ops.windows.pixels import dense_pixels, pitch
@@ -76,8 +75,8 @@ def copy_spec(signature: Signature) -> TensorSpec:
     return TensorSpec((most,), np.dtype("uint8"))
 
 
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(copy_spec(signature))
+def _temporaries(signature: Signature) -> Specs:
+    return (copy_spec(signature),)
 
 
 def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, ...]:
@@ -129,9 +128,9 @@ def by_panel(values: Array) -> Array:
 
 
 def _bind(call: Binding) -> Thunk:
-    (buffer,) = carve(call.workspace, copy_spec(call.signature))
+    (buffer,) = call.temporaries
     steps = [step for block in _blocks(call.signature) for step in _block_steps(call, block, buffer)]
-    return Native(tuple(steps), (*call.inputs, *call.outputs, *call.packed, call.workspace))
+    return Native(tuple(steps), (*call.inputs, *call.outputs, *call.packed, buffer))
 
 
 def _block_steps(call: Binding, block: Block, buffer: Array) -> Iterator[Step]:
@@ -234,7 +233,7 @@ def conv_args(
 TILED = Kernel(
     "tiled",
     _bind,
-    _workspace,
+    _temporaries,
     contiguous=dense_parameters,
     reads=dense_pixels,
     pack=_pack,

@@ -20,7 +20,7 @@ from ops.quantised.params import BYTES, PIECE, SINGLE, ends, pieces
 from ops.schema.attributes import Attribute, element_type, integer, integers, number
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_from, unless
-from ops.schema.workspace import bytes_of, carve, prefix
+from ops.schema.workspace import prefix
 from ops.tensor.errors import AttributeValueError
 from ops.tensor.limits import constant
 from ops.tensor.spec import Array, TensorSpec, broadcast_shapes, normalize_axes
@@ -90,7 +90,7 @@ def _scratch_specs(signature: Signature) -> tuple[TensorSpec, TensorSpec]:
 
 
 def _bind(call: Binding) -> Thunk:
-    first, second = carve(call.workspace, *_scratch_specs(call.signature))
+    first, second = call.temporaries
     attrs, steps = call.attrs, list[Thunk]()
     a, b = (Addend(attrs[f"{n}_zero"], attrs[f"{n}_factor"]) for n in "ab")
     flat = all(v.flags.c_contiguous and v.shape == call.y.shape for v in (*call.inputs, call.y))
@@ -151,7 +151,7 @@ QUANTISED_ADD = OpSchema(
     name="quantised_add",
     summary="round((a - a_zero) * a_factor + (b - b_zero) * b_factor) + y_zero, clipped to low and high.",
     infer=_infer,
-    kernels=(COMPILED_ADD, Kernel("numpy", _bind, bytes_of(_scratch_specs))),
+    kernels=(COMPILED_ADD, Kernel("numpy", _bind, _scratch_specs)),
     arity=(2, 2),
     attributes=(
         *(Attribute(f"{n}_zero", integer, 0) for n in "ab"),
@@ -178,7 +178,7 @@ def _mean_scratch(signature: Signature) -> tuple[TensorSpec, TensorSpec]:
 
 
 def _bind_mean(call: Binding) -> Thunk:
-    sums, real = carve(call.workspace, *_mean_scratch(call.signature))
+    sums, real = call.temporaries
     attrs, axes = call.attrs, normalize_axes(call.attrs["axes"], call.x.ndim)
     count = int(np.prod([call.x.shape[a] for a in axes], dtype=np.int64))
     return in_turn(
@@ -195,7 +195,7 @@ QUANTISED_MEAN = OpSchema(
     name="quantised_mean",
     summary="round(sum of x - x_zero over axes, which stay as 1, * factor) + y_zero; factor includes 1 / count.",
     infer=_infer_mean,
-    kernels=(Kernel("numpy", _bind_mean, bytes_of(_mean_scratch)),),
+    kernels=(Kernel("numpy", _bind_mean, _mean_scratch),),
     attributes=(
         Attribute("axes", integers),
         Attribute("x_zero", integer, 0),

@@ -15,7 +15,7 @@ from ops.quantised.params import BYTES, PIECE, ends, pieces
 from ops.schema.attributes import Attribute, element_type, integers
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_from
-from ops.schema.workspace import carve, dense_bytes, prefix
+from ops.schema.workspace import prefix
 from ops.tensor.errors import AttributeValueError
 from ops.tensor.spec import Array, TensorSpec
 from ops.windows.pixels import dense_pixels, pitch
@@ -54,12 +54,12 @@ def _places(signature: Signature) -> TensorSpec:
     return TensorSpec((min(PIECE, signature.x.size),), np.dtype(np.intp))
 
 
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(_places(signature))
+def _temporaries(signature: Signature) -> Specs:
+    return (_places(signature),)
 
 
 def _bind(call: Binding) -> Thunk:
-    (buffer,) = carve(call.workspace, _places(call.signature))
+    (buffer,) = call.temporaries
     steps: list[Thunk] = []
     table, source = _table(call.signature), call.x.reshape(call.y.shape).view(np.uint8)  # blocks of one may be 0-d
     for y, x in pieces(call.y, source) if call.y.ndim else [(call.y.reshape(1), source.reshape(1))]:
@@ -92,7 +92,7 @@ LOOK_UP = OpSchema(
     infer=_infer,
     kernels=(
         Kernel("native", _bind_native, reads=dense_pixels, writes=dense_pixels, backend=NUMBA),
-        Kernel("numpy", _bind, _workspace),
+        Kernel("numpy", _bind, _temporaries),
     ),
     attributes=(Attribute("table", _entries), Attribute("to", element_type, np.dtype("uint8"))),
     overwrites=overwrites_from(0),

@@ -16,7 +16,6 @@ from ops.recurrent.scratch import BLOCK
 from ops.recurrent.shapes import Case, Family, case_for
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Specs, Thunk, all_contiguous, unless
-from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.spec import Array, TensorSpec
 
 _W, _R, _BIAS = 1, 2, 3
@@ -139,17 +138,17 @@ def lstm_kernel(family: Family) -> Kernel:
 
     def bind(call: Binding) -> Thunk:
         case = case_for(family, call.signature)
-        buffers = carve(call.workspace, *_temporaries(case))
+        buffers = call.temporaries
         natives = list[Native]()
         for block in _blocks(case):
             natives += [*_projections(call, case, buffers[0], block), _steps(call, case, buffers, block)]
-        return joined([*natives, Native((), (*call.inputs, *call.outputs, *call.packed, call.workspace))])
+        return joined([*natives, Native((), (*call.inputs, *call.outputs, *call.packed, *call.temporaries))])
 
     reason = "not float32, or weights that are not constant, or lengths, peepholes, other activations or attributes"
     return Kernel(
         "native",
         bind,
-        lambda signature: dense_bytes(*_temporaries(case_for(family, signature))),
+        lambda signature: _temporaries(case_for(family, signature)),
         contiguous=all_contiguous,
         pack=lambda signature, constants: _pack(family, signature, constants),
         packed_specs=lambda signature: _packed_specs(family, signature),

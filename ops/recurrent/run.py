@@ -16,8 +16,7 @@ from ops.common.thunks import in_turn
 from ops.recurrent.cells import Cell, Step
 from ops.recurrent.scratch import Buffers, steps_of, temporaries
 from ops.recurrent.shapes import Case, Family, case_for
-from ops.schema.schema import Binding, Kernel, Signature, Thunk, all_contiguous
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.schema import Binding, Kernel, Thunk, all_contiguous
 from ops.tensor.spec import Array
 
 
@@ -176,16 +175,13 @@ def _length_check(lengths: Array, time: int) -> Thunk:
 def recurrent_kernel(family: Family, step: Step) -> Kernel:
     """Returns the kernel of a family whose cell takes that step."""
 
-    def workspace(signature: Signature) -> int:
-        return dense_bytes(*temporaries(family, signature))
-
     def bind(call: Binding) -> Thunk:
         case = case_for(family, call.signature)
-        buffers = Buffers(*carve(call.workspace, *temporaries(family, call.signature)))
+        buffers = Buffers(*call.temporaries)
         operands = dict(zip(("w", "r", *call.attrs["given"]), call.inputs[1:], strict=True))
         steps = [_length_check(operands["lengths"], case.time)] if "lengths" in operands else []
         for number in range(case.directions):
             steps += _run(_Direction(case, call, buffers, number, operands), step, family.states)
         return in_turn(*steps)
 
-    return Kernel("blas", bind, workspace, all_contiguous)
+    return Kernel("blas", bind, partial(temporaries, family), all_contiguous)

@@ -13,7 +13,6 @@ from ops.common.thunks import in_turn
 from ops.reduce.arg_compiled import search_kernel
 from ops.schema.attributes import Attribute, flag, integer
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, contiguous_at, unless
-from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.errors import ShapeError
 from ops.tensor.limits import constant
 from ops.tensor.spec import NUMBERS, Array, TensorSpec, normalize_axis
@@ -51,8 +50,8 @@ def _rows(signature: Signature) -> TensorSpec:
     return signature.x.with_shape((max(1, min(most, signature.y.size)), length))
 
 
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(_rows(signature))
+def _temporaries(signature: Signature) -> Specs:
+    return (_rows(signature),)
 
 
 def _plain(search: Search, call: Binding) -> Thunk:
@@ -65,7 +64,7 @@ def _through_blocks(search: Search, call: Binding) -> Thunk:
     numpy would copy all of x to search along another axis, or backwards.
     """
     spec = _rows(call.signature)
-    (buffer,) = carve(call.workspace, spec)
+    (buffer,) = call.temporaries
     x = np.moveaxis(call.x, _axis(call.signature), -1)
     y = call.y.reshape(x.shape[:-1])
     last = call.attrs["select_last_index"]
@@ -96,7 +95,7 @@ def _arg(name: str, search: Search, summary: str) -> OpSchema:
         (
             search_kernel(is_least=search is _smallest),
             Kernel("plain", partial(_plain, search), contiguous=contiguous_at(0), unsupported=_not_plain),
-            Kernel("blocks", partial(_through_blocks, search), _workspace),
+            Kernel("blocks", partial(_through_blocks, search), _temporaries),
         ),
         attributes=(
             Attribute("axis", integer, 0),

@@ -11,7 +11,6 @@ from attrs import frozen
 from ops.common.boxes import CACHE_BYTES, Box, boxes
 from ops.common.indices import ENDS, INT64, IndexRangeError, add_positions, element_strides
 from ops.schema.schema import Binding, Signature, Thunk
-from ops.schema.workspace import carve
 from ops.tensor.limits import constant
 from ops.tensor.spec import BOOL, Array, Shape, TensorSpec, compute_dtype
 
@@ -100,7 +99,7 @@ class LossPart:
 def loss_parts(call: Binding, case: LossCase) -> Iterator[LossPart]:
     """Yields all parts of a call whose first inputs are logits and labels; they share the temporaries."""
     x, labels = call.x.reshape(case.shape), call.inputs[1].reshape((case.shape[0], case.shape[2]))
-    block, *scratch, ends, _ = carve(call.workspace, *case.temporaries)
+    block, *scratch, ends, _ = call.temporaries
     for box in case.cut:
         (a, c), (b, d) = box.firsts, box.lasts
         size, shape = math.prod(box.shape), (b - a, case.shape[1], d - c)

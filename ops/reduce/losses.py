@@ -30,7 +30,6 @@ from ops.schema.schema import (
     all_contiguous,
     overwrites_first,
 )
-from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.errors import AttributeValueError, DtypeError, ShapeError
 from ops.tensor.limits import constant
 from ops.tensor.spec import FLOATS, Array, Shape, TensorSpec
@@ -67,8 +66,8 @@ def _infer_gradient(inputs: Specs, attrs: Attrs) -> Specs:
     return (inputs[0],)
 
 
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(*LossCase.of(signature).temporaries)
+def _temporaries(signature: Signature) -> Specs:
+    return LossCase.of(signature).temporaries
 
 
 def _losses(part: LossPart, attrs: Attrs) -> Iterator[Thunk]:
@@ -101,7 +100,7 @@ def _count(part: LossPart, attrs: Attrs, count: Array, one: Array) -> Iterator[T
 
 def _bind(call: Binding) -> Thunk:
     case, reduction = LossCase.of(call.signature), call.attrs["reduction"]
-    total, count, one = (v.reshape(()) for v in np.split(carve(call.workspace, *case.temporaries)[-1], 3))
+    total, count, one = (v.reshape(()) for v in np.split(call.temporaries[-1], 3))
     y = call.y.reshape((case.shape[0], case.shape[2])) if reduction == "none" else call.y
     steps: list[Thunk] = [partial(total.fill, 0), partial(count.fill, 0)]
     for part in loss_parts(call, case):
@@ -144,7 +143,7 @@ def _subtract_labels(part: LossPart, smoothing: float) -> Iterator[Thunk]:
 
 def _bind_gradient(call: Binding) -> Thunk:
     case = LossCase.of(call.signature)
-    _, count, one = (v.reshape(()) for v in np.split(carve(call.workspace, *case.temporaries)[-1], 3))
+    _, count, one = (v.reshape(()) for v in np.split(call.temporaries[-1], 3))
     y, parts = call.y.reshape(case.shape), list(loss_parts(call, case))
     steps: list[Thunk] = [partial(count.fill, 0)]
     if call.attrs["reduction"] == "mean":
@@ -172,7 +171,7 @@ SOFTMAX_CROSS_ENTROPY = OpSchema(
     name="softmax_cross_entropy",
     summary="-log(softmax(logits)) of the class of each label; logits (N, C, ...), labels (N, ...).",
     infer=_infer,
-    kernels=(Kernel("boxes", _bind, _workspace, contiguous=all_contiguous),),
+    kernels=(Kernel("boxes", _bind, _temporaries, contiguous=all_contiguous),),
     arity=(2, 2),
     attributes=_ATTRIBUTES,
     cost=flops_per_input_element(5),
@@ -182,7 +181,7 @@ SOFTMAX_CROSS_ENTROPY_GRADIENT = OpSchema(
     name="softmax_cross_entropy_gradient",
     summary="The gradient of softmax_cross_entropy by the logits, of logits, labels and the gradient of the loss.",
     infer=_infer_gradient,
-    kernels=(Kernel("boxes", _bind_gradient, _workspace, contiguous=all_contiguous),),
+    kernels=(Kernel("boxes", _bind_gradient, _temporaries, contiguous=all_contiguous),),
     arity=(3, 3),
     attributes=_ATTRIBUTES,
     overwrites=overwrites_first,

@@ -28,7 +28,6 @@ from ops.reduce.onednn import largest, smallest
 from ops.reduce.reduce_compiled import reduce_kernel
 from ops.schema.backward import Backward, Tensor, Terms
 from ops.schema.schema import Attrs, Binding, GradientRule, Kernel, OpSchema, Signature, Specs, Thunk
-from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.limits import constant, highest, lowest
 from ops.tensor.spec import BOOL, FLOATS, INTEGERS, NUMBERS, Array, TensorSpec
 
@@ -128,13 +127,9 @@ class _Recipe:
             return (none, none, none) if self.load is None else (none, *fold_scratch(signature, dtype))
         return (_rows(signature, dtype), *fold_scratch(signature, dtype))
 
-    def workspace(self, signature: Signature) -> int:
-        """Returns the bytes of the temporaries."""
-        return dense_bytes(*self.temporaries(signature))
-
     def bind(self, call: Binding) -> Thunk:
         """Returns the thunk: the fold, then its end, then a copy where the fold has another dtype than y."""
-        rows, block, part = carve(call.workspace, *self.temporaries(call.signature))
+        rows, block, part = call.temporaries
         y = call.y.reshape(_rows(call.signature, call.y.dtype).shape)
         if rows.dtype == y.dtype:
             rows = y
@@ -146,7 +141,7 @@ class _Recipe:
 def _folding(
     name: str, recipe: _Recipe, summary: str, *, gradient: GradientRule, vector: tuple[Kernel, ...] = ()
 ) -> OpSchema:
-    return _reduction(name, Kernel("fold", recipe.bind, recipe.workspace), summary, gradient=gradient, vector=vector)
+    return _reduction(name, Kernel("fold", recipe.bind, recipe.temporaries), summary, gradient=gradient, vector=vector)
 
 
 _SHIFTED = _Recipe(load=mapped(np.exp), finish=_log, in_floats=True)
@@ -156,8 +151,8 @@ def _shift(signature: Signature) -> TensorSpec:
     return _rows(signature, _SHIFTED.dtype(signature))
 
 
-def _log_sum_exp_workspace(signature: Signature) -> int:
-    return dense_bytes(_shift(signature), *_SHIFTED.temporaries(signature))
+def _log_sum_exp_temporaries(signature: Signature) -> Specs:
+    return _shift(signature), *_SHIFTED.temporaries(signature)
 
 
 def _log_sum_exp(call: Binding) -> Thunk:
@@ -165,7 +160,7 @@ def _log_sum_exp(call: Binding) -> Thunk:
 
     m is clipped to finite numbers: infinity minus itself would be NaN.
     """
-    m, rows, block, part = carve(call.workspace, _shift(call.signature), *_SHIFTED.temporaries(call.signature))
+    m, rows, block, part = call.temporaries
     y = call.y.reshape(m.shape)
     if m.dtype == y.dtype:
         rows = y
@@ -296,7 +291,7 @@ REDUCE_LOG_SUM = _folding(
 )
 REDUCE_LOG_SUM_EXP = _reduction(
     "reduce_log_sum_exp",
-    Kernel("fold", _log_sum_exp, _log_sum_exp_workspace),
+    Kernel("fold", _log_sum_exp, _log_sum_exp_temporaries),
     "log(sum(exp(x))), without overflow.",
     gradient=_log_sum_exp_gradient,
 )

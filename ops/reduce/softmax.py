@@ -13,7 +13,6 @@ from ops.reduce.softmax_gradients import LOG_SOFTMAX_GRADIENT, SOFTMAX_GRADIENT,
 from ops.schema.attributes import Attribute, integer
 from ops.schema.backward import Backward, Terms
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
-from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.errors import DtypeError
 from ops.tensor.spec import FLOATS, normalize_axis
 
@@ -28,19 +27,19 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
     return (x,)
 
 
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(row_spec(signature))
+def _temporaries(signature: Signature) -> Specs:
+    return (row_spec(signature),)
 
 
-def _log_workspace(signature: Signature) -> int:
-    return dense_bytes(row_spec(signature), signature.x)
+def _log_temporaries(signature: Signature) -> Specs:
+    return row_spec(signature), signature.x
 
 
 def _softmax(call: Binding) -> Thunk:
     x, y, axis = call.x, call.y, call.attrs["axis"]
     if not x.size:
         return nothing
-    (row,) = carve(call.workspace, row_spec(call.signature))
+    (row,) = call.temporaries
 
     def run() -> None:
         np.maximum.reduce(x, axis=axis, keepdims=True, out=row)
@@ -56,7 +55,7 @@ def _log_softmax(call: Binding) -> Thunk:
     x, y, axis = call.x, call.y, call.attrs["axis"]
     if not x.size:
         return nothing
-    row, powers = carve(call.workspace, row_spec(call.signature), call.signature.x)
+    row, powers = call.temporaries
 
     def run() -> None:
         np.maximum.reduce(x, axis=axis, keepdims=True, out=row)
@@ -88,13 +87,13 @@ _along_axis = partial(
 SOFTMAX = _along_axis(
     name="softmax",
     summary="exp(x) / sum(exp(x)) along `axis`.",
-    kernels=(softmax_kernel(), Kernel("numpy", _softmax, _workspace)),
+    kernels=(softmax_kernel(), Kernel("numpy", _softmax, _temporaries)),
     gradient=_gradient,
 )
 LOG_SOFTMAX = _along_axis(
     name="log_softmax",
     summary="log(softmax(x)) along `axis`.",
-    kernels=(softmax_kernel(is_log=True), Kernel("numpy", _log_softmax, _log_workspace)),
+    kernels=(softmax_kernel(is_log=True), Kernel("numpy", _log_softmax, _log_temporaries)),
     gradient=_log_gradient,
 )
 OPS = (SOFTMAX, LOG_SOFTMAX)

@@ -22,7 +22,6 @@ from ops.schema.schema import (
     overwrites_first,
     unless,
 )
-from ops.schema.workspace import carve, dense_bytes
 from ops.tensor.errors import ShapeError
 from ops.tensor.spec import FLOATS, Shape, TensorSpec, normalize_axis
 
@@ -50,8 +49,8 @@ def _buffer(signature: Signature) -> TensorSpec:
     return signature.x.with_shape((max(1, min(signature.x.size, most)),))
 
 
-def _softmax_workspace(signature: Signature) -> int:
-    return dense_bytes(row_spec(signature))
+def _softmax_temporaries(signature: Signature) -> Specs:
+    return (row_spec(signature),)
 
 
 def _softmax(call: Binding) -> Thunk:
@@ -59,7 +58,7 @@ def _softmax(call: Binding) -> Thunk:
     (dy, y), dx, axis = call.inputs, call.y, call.attrs["axis"]
     if not dx.size:
         return nothing
-    (row,) = carve(call.workspace, row_spec(call.signature))
+    (row,) = call.temporaries
     terms, factors, sums = np.moveaxis(dy, axis, -1), np.moveaxis(y, axis, -1), row.squeeze(axis)
 
     def run() -> None:
@@ -83,7 +82,7 @@ def _softmax_in_blocks(call: Binding) -> Thunk:
     The products dy * y are written to the output first.
     """
     (dy, y), dx, axis = call.inputs, call.y, normalize_axis(call.attrs["axis"], call.y.ndim)
-    row, buffer = carve(call.workspace, row_spec(call.signature), _buffer(call.signature))
+    row, buffer = call.temporaries
     steps: list[Thunk] = [
         partial(np.multiply, dy, y, dx),
         partial(np.add.reduce, dx, axis=axis, keepdims=True, out=row),
@@ -98,8 +97,8 @@ def _softmax_in_blocks(call: Binding) -> Thunk:
     return in_turn(*steps)
 
 
-def _roomy_workspace(signature: Signature) -> int:
-    return dense_bytes(row_spec(signature), _buffer(signature))
+def _roomy_temporaries(signature: Signature) -> Specs:
+    return row_spec(signature), _buffer(signature)
 
 
 def _log_softmax(call: Binding) -> Thunk:
@@ -108,7 +107,7 @@ def _log_softmax(call: Binding) -> Thunk:
     It goes block by block, so that either input may lie where the output lies.
     """
     (dy, y), dx, axis = call.inputs, call.y, normalize_axis(call.attrs["axis"], call.y.ndim)
-    row, buffer = carve(call.workspace, row_spec(call.signature), _buffer(call.signature))
+    row, buffer = call.temporaries
     steps: list[Thunk] = [partial(np.add.reduce, dy, axis=axis, keepdims=True, out=row)]
     for index in blocks(dx.shape, buffer.size) if dx.size else ():
         part = dx[index]
@@ -144,8 +143,8 @@ SOFTMAX_GRADIENT = _of_two(
     name="softmax_gradient",
     summary="y * (dy - sum(dy * y)) along `axis`.",
     kernels=(
-        Kernel("dot", _softmax, _softmax_workspace, unsupported=_not_last),
-        Kernel("blocks", _softmax_in_blocks, _roomy_workspace),
+        Kernel("dot", _softmax, _softmax_temporaries, unsupported=_not_last),
+        Kernel("blocks", _softmax_in_blocks, _roomy_temporaries),
     ),
     overwrites=overwrites_first,
     gradient=_softmax_again,
@@ -153,7 +152,7 @@ SOFTMAX_GRADIENT = _of_two(
 LOG_SOFTMAX_GRADIENT = _of_two(
     name="log_softmax_gradient",
     summary="dy - exp(y) * sum(dy) along `axis`.",
-    kernels=(Kernel("numpy", _log_softmax, _roomy_workspace),),
+    kernels=(Kernel("numpy", _log_softmax, _roomy_temporaries),),
     overwrites=overwrites_either,
     gradient=_log_softmax_again,
 )

@@ -1,12 +1,12 @@
 """What an operator of control flow knows of the operators inside it: a body, planned beforehand, run by its thunk."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from ops.schema.attributes import Attribute
 from ops.schema.schema import Attrs, Cost, OpSchema, Specs, Thunk
 from ops.schema.weight_memory import WeightMemory
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.workspace import bytes_spec
 from ops.tensor.errors import ArityError, ShapeError
 from ops.tensor.spec import Array, TensorSpec
 
@@ -68,11 +68,6 @@ def check_operands(what: str, wanted: Specs, actual: Sequence[TensorSpec]) -> No
             raise ShapeError(f"{what}: number {i} is {other}, where {one} is wanted")
 
 
-def scratch_bytes(specs: Iterable[TensorSpec], *bodies: Body) -> int:
-    """Returns the bytes of temporaries of these specs, and of the largest of the bodies behind them."""
-    return dense_bytes(*specs) + max((b.workspace for b in bodies), default=0)
-
-
-def carve_scratch(workspace: Array, specs: Sequence[TensorSpec]) -> tuple[tuple[Array, ...], Array]:
-    """Returns the temporaries of `scratch_bytes`, and the bytes behind them."""
-    return carve(workspace, *specs), workspace[dense_bytes(*specs) :]
+def workspace_of(*bodies: Body) -> TensorSpec:
+    """Returns the spec of the bytes that bodies use in turn."""
+    return bytes_spec(max(b.workspace for b in bodies))

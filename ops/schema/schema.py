@@ -9,9 +9,10 @@ from attrs import field, frozen
 
 from ops.schema.attributes import REQUIRED, Attribute
 from ops.schema.backends import NUMPY, PLAIN
+from ops.schema.workspace import dense_bytes
 from ops.tensor.errors import ArityError, AttributeValueError, GradientError, OpError, SchemaError, ShapeError
 from ops.tensor.layout import Layout
-from ops.tensor.spec import Array, TensorSpec
+from ops.tensor.spec import Array, TensorSpec, new_arrays
 
 Attrs = Mapping[str, Any]
 Specs = tuple[TensorSpec, ...]
@@ -72,13 +73,13 @@ class Cost:
 class Binding:
     """The arrays of one call. Outputs are dense, or lie as the kernel `writes`.
 
-    `workspace` is a dense uint8 array of the declared size.
+    `temporaries` are dense arrays of the specs that the kernel declared; they hold anything, and lie anywhere.
     """
 
     signature: Signature
     inputs: tuple[Array, ...]
     outputs: tuple[Array, ...]
-    workspace: Array
+    temporaries: tuple[Array, ...] = ()
     packed: tuple[Array, ...] = ()
 
     @property
@@ -101,9 +102,9 @@ Thunk = Callable[[], object]
 """A call bound to its arrays: runs the kernel once, each time it is called. Its result is ignored."""
 
 
-def no_workspace(_: Signature) -> int:
-    """Returns 0, for kernels that need nothing but their inputs and outputs."""
-    return 0
+def no_temporaries(_: Signature) -> Specs:
+    """Returns no specs, for kernels that need nothing but their inputs and outputs."""
+    return ()
 
 
 def no_packing(_: Signature, __: Mapping[int, Array]) -> tuple[Array, ...]:
@@ -230,7 +231,8 @@ class Kernel:
     """One way to compute an operator, of one of `ops.schema.backends.BACKENDS`.
 
     `bind` does everything that can be done before the data is there (views, reshapes, partial application) and returns
-    the thunk that does the work; the thunk allocates no array. `workspace` says the bytes that it needs besides.
+    the thunk that does the work; the thunk allocates no array. `temporaries` are the specs of the arrays that it needs
+    besides; together they are the workspace.
     `contiguous` names the inputs that must be dense; `reads` refuses layouts of any input that the kernel would have to
     copy; both are then given dense copies. `unsupported` gives the reason why a signature is not taken, an empty text
     where it is. `pack` turns constant inputs into arrays that the binding carries, copies always; `packed_specs` tells
@@ -243,7 +245,7 @@ class Kernel:
 
     name: str
     bind: Callable[[Binding], Thunk]
-    workspace: Callable[[Signature], int] = no_workspace
+    temporaries: Callable[[Signature], Specs] = no_temporaries
     contiguous: Callable[[Signature], tuple[int, ...]] = no_contiguity
     reads: Callable[[Layout], bool] = any_strides
     pack: Callable[[Signature, Mapping[int, Array]], tuple[Array, ...]] = no_packing
@@ -256,6 +258,10 @@ class Kernel:
     def supports(self, signature: Signature) -> bool:
         """Returns whether the kernel takes the signature."""
         return not self.unsupported(signature)
+
+    def workspace(self, signature: Signature) -> int:
+        """Returns the bytes of all temporaries, each at a multiple of `ops.schema.workspace.STEP`."""
+        return dense_bytes(*self.temporaries(signature))
 
     def accepts(self, signature: Signature, position: int, layout: Layout) -> bool:
         """Returns whether the kernel reads that input where it lies; if not, it is given a dense copy."""
@@ -392,7 +398,6 @@ def evaluate(schema: OpSchema, *arrays: Array, **attrs: Any) -> tuple[Array, ...
     operands = tuple(
         a if kernel.accepts(signature, i, Layout.of(a)) else np.ascontiguousarray(a) for i, a in enumerate(inputs)
     )
-    outputs = tuple(np.empty(s.shape, s.dtype) for s in signature.outputs)
-    workspace = np.empty(kernel.workspace(signature), np.uint8)
-    kernel.bind(Binding(signature, operands, outputs, workspace))()
+    outputs = new_arrays(signature.outputs)
+    kernel.bind(Binding(signature, operands, outputs, new_arrays(kernel.temporaries(signature))))()
     return outputs

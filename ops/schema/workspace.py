@@ -1,13 +1,12 @@
-"""Temporary arrays of a kernel, carved one behind the other out of the workspace that it declared."""
+"""Temporary arrays of a kernel, which lie one behind the other in its workspace."""
 
 import math
-from collections.abc import Callable, Iterable
-from typing import TypeVar
+
+import numpy as np
 
 from ops.tensor.layout import CACHE_LINE
 from ops.tensor.spec import Array, Shape, TensorSpec
 
-_Signature = TypeVar("_Signature")
 STEP = CACHE_LINE
 """Each temporary starts at a multiple of this; so must the workspace."""
 
@@ -24,13 +23,9 @@ def dense_bytes(*specs: TensorSpec) -> int:
     return sum(_rounded(s.nbytes) for s in specs)
 
 
-def bytes_of(temporaries: Callable[[_Signature], Iterable[TensorSpec]]) -> Callable[[_Signature], int]:
-    """Returns a kernel's `workspace` for the temporaries of its signature, which `carve` lays out."""
-
-    def workspace(signature: _Signature) -> int:
-        return dense_bytes(*temporaries(signature))
-
-    return workspace
+def bytes_spec(nbytes: int) -> TensorSpec:
+    """Returns the spec of so many bytes, for what has no shape of its own."""
+    return TensorSpec((nbytes,), np.dtype(np.uint8))
 
 
 def carve(workspace: Array, *specs: TensorSpec) -> tuple[Array, ...]:

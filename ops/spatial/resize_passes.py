@@ -13,8 +13,7 @@ from ops.common.boxes import CACHE_BYTES, pieces
 from ops.common.thunks import in_turn
 from ops.movement.copies import Move
 from ops.movement.kernels import movement
-from ops.schema.schema import Attrs, Binding, Kernel, Signature, Thunk, contiguous_at, unless
-from ops.schema.workspace import carve, dense_bytes
+from ops.schema.schema import Attrs, Binding, Kernel, Signature, Specs, Thunk, contiguous_at, unless
 from ops.spatial.resize_tables import Axis, Table, table, transposed
 from ops.tensor.limits import constant
 from ops.tensor.spec import FLOATS, Array, Shape, TensorSpec, compute_dtype
@@ -107,8 +106,8 @@ def _temporaries(resized: _Resized, signature: Signature) -> tuple[TensorSpec, .
     return tuple(TensorSpec((n,), dtype) for n in (*sizes, max(weighed, default=0)))
 
 
-def _workspace(signature: Signature) -> int:
-    return dense_bytes(*_temporaries(_resized(signature), signature))
+def _interpolated(signature: Signature) -> Specs:
+    return _temporaries(_resized(signature), signature)
 
 
 def _apply(mapping: Table, axis: int, source: Array, target: Array, buffer: Array) -> Iterator[Thunk]:
@@ -156,7 +155,7 @@ def _bind(call: Binding) -> Thunk:
     resized = _resized(call.signature)
     if not resized.tables:
         return partial(np.copyto, call.y, call.x)
-    scratch = carve(call.workspace, *_temporaries(resized, call.signature))
+    scratch = call.temporaries
     x = call.x.reshape((resized.rows, *resized.stages[0]))
     y = call.y.reshape((resized.rows, *resized.stages[-1]))
     steps: list[Thunk] = []
@@ -214,5 +213,5 @@ ADD_UP = Kernel("add up", _bind_add_up, contiguous=contiguous_at(0), unsupported
 """The gradient of REPEATS: no workspace."""
 REPEATS = movement(_repeats_of, "repeat", unsupported=_not_repeats)
 """Nearest elements, enlarged by whole numbers: one copy, no workspace."""
-INTERPOLATE = Kernel("axes", _bind, _workspace, contiguous=contiguous_at(0))
+INTERPOLATE = Kernel("axes", _bind, _interpolated, contiguous=contiguous_at(0))
 """Any resize."""

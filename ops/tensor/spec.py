@@ -1,7 +1,7 @@
 """What is known of a tensor before anything runs: its shape, its element type, hence its size."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -101,6 +101,11 @@ class TensorSpec:
 
     def __str__(self) -> str:
         return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
+
+
+def new_arrays(specs: Iterable[TensorSpec]) -> tuple[Array, ...]:
+    """Returns a new dense array of each spec; they hold anything."""
+    return tuple(np.empty(s.shape, s.dtype) for s in specs)
 
 
 def spec_of(array: Array) -> TensorSpec:

@@ -25,7 +25,6 @@ from ops.schema.schema import (
     all_contiguous,
     overwrites_first,
 )
-from ops.schema.workspace import bytes_of, carve, dense_bytes
 from ops.tensor.errors import AttributeValueError, DtypeError, ShapeError
 from ops.tensor.limits import constant
 from ops.tensor.spec import BOOL, TensorSpec
@@ -52,19 +51,19 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
 
 
 def _bind(call: Binding) -> Thunk:
-    (words,), dtype, rate = carve(call.workspace, _DRAWN), call.x.dtype, call.attrs["rate"]
+    (words,), dtype, rate = call.temporaries, call.x.dtype, call.attrs["rate"]
     seed, threshold = np.uint64(call.attrs["seed"]), np.uint64(round(rate * 2**32))
     x, step, y = (a.reshape(-1) for a in (*call.inputs, call.y))
     return partial(drop(dtype), x, step, y, words, seed, threshold, dtype.type(1 / (1 - rate)))
 
 
-def _workspace(_: Signature) -> int:
-    return dense_bytes(_DRAWN)
+def _temporaries(_: Signature) -> Specs:
+    return (_DRAWN,)
 
 
 def _bind_passes(call: Binding) -> Thunk:
     specs = _passes_specs(call.signature)
-    temporaries = carve(call.workspace, *specs)
+    temporaries = call.temporaries
     rate, dtype = call.attrs["rate"], call.x.dtype
     x, step, y = (a.reshape(-1) for a in (*call.inputs, call.y))
     steps: list[Thunk] = [partial(np.copyto, temporaries[-1], step, casting="unsafe")]
@@ -102,8 +101,8 @@ DROPOUT = OpSchema(
     summary="x / (1 - rate), but 0 with probability `rate`: as place, `step` (a number) and `seed` say.",
     infer=_infer,
     kernels=(
-        Kernel("philox", _bind, _workspace, contiguous=all_contiguous, backend=NUMBA),
-        Kernel("passes", _bind_passes, bytes_of(_passes_specs), contiguous=all_contiguous),
+        Kernel("philox", _bind, _temporaries, contiguous=all_contiguous, backend=NUMBA),
+        Kernel("passes", _bind_passes, _passes_specs, contiguous=all_contiguous),
     ),
     arity=(2, 2),
     attributes=(Attribute("rate", number, 0.5), Attribute("seed", integer, 0)),

@@ -27,7 +27,6 @@ from ops.schema.schema import (
     all_contiguous,
     zero_gradient,
 )
-from ops.schema.workspace import bytes_of, carve
 from ops.tensor.errors import ShapeError
 from ops.tensor.limits import constant
 from ops.tensor.spec import Array, TensorSpec
@@ -153,7 +152,7 @@ def _numbers(signature: Signature) -> int:
 
 def _kernel(passes: Passes, compute: Callable[[Binding, Sequence[Array]], Iterator[Thunk]]) -> Kernel:
     def bind(call: Binding) -> Thunk:
-        one, two, wide, narrow = carve(call.workspace, *_temporaries(call.signature))
+        one, two, wide, narrow = call.temporaries
         steps = [*compute(call, [wide[i, ...] for i in range(wide.size)])]
         steps.append(partial(np.copyto, narrow, wide, casting="same_kind"))
         numbers, count = tuple(narrow[i, ...] for i in range(narrow.size)), 1 + len(call.outputs)
@@ -165,7 +164,7 @@ def _kernel(passes: Passes, compute: Callable[[Binding, Sequence[Array]], Iterat
             steps.extend(passes(_Block((parameter, *held), gradient, new, numbers, a, b, call.attrs)))
         return in_turn(*steps)
 
-    return Kernel("blocks", bind, bytes_of(_temporaries), contiguous=all_contiguous)
+    return Kernel("blocks", bind, _temporaries, contiguous=all_contiguous)
 
 
 def _infer(state: int, scalars: int) -> Callable[[Specs, Attrs], Specs]:

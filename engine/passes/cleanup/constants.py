@@ -2,17 +2,16 @@
 
 from functools import partial
 
-import numpy as np
 from attrs import evolve
 
-from engine.executor.binding import NO_BYTES, kernel_state
+from engine.executor.binding import kernel_state
 from engine.graph.deferred import SMALL, Entry, array_of
 from engine.graph.mapped import release
 from engine.graph.operator import Operator
 from engine.passes.base import RulePass
 from engine.passes.edit import Edit
 from ops.schema.schema import Binding, Signature
-from ops.tensor.spec import Array
+from ops.tensor.spec import Array, new_arrays
 
 _SMALL = 1 << 16
 """Bytes that a result may have however small its inputs are. A larger limit folds more and makes graphs larger."""
@@ -65,12 +64,10 @@ def _run(operator: Operator, arrays: tuple[Array, ...]) -> tuple[Array, ...]:
     """Returns the outputs, computed by the kernel and the packed constants that the network would run with."""
     signature = evolve(operator.signature, constants=frozenset(range(len(arrays))))
     kernel = operator.schema.kernel(signature)
-    outputs = tuple(np.empty(s.shape, s.dtype) for s in signature.outputs)
-    scratch_bytes = kernel.workspace(signature)
-    workspace = np.empty(scratch_bytes, np.uint8) if scratch_bytes else NO_BYTES
+    outputs, temporaries = new_arrays(signature.outputs), new_arrays(kernel.temporaries(signature))
     with kernel_state():
         packed = kernel.pack(signature, dict(enumerate(arrays)))
-        kernel.bind(Binding(signature, arrays, outputs, workspace, packed))()
+        kernel.bind(Binding(signature, arrays, outputs, temporaries, packed))()
     return outputs
 
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 import ops
 from engine import Graph, Var
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Overwrite, Signature, Specs, Thunk
-from ops.schema.workspace import carve, dense_bytes
 
 Choose = Callable[[int], int]
 Move = Callable[[Graph, list[Var], Choose], tuple[Var, ...]]
@@ -171,7 +170,7 @@ def _bind_head(call: Binding) -> Thunk:
 
 def _bind_through(call: Binding) -> Thunk:
     """Copies by way of the workspace, so that a workspace on top of the input shows."""
-    (scratch,) = carve(call.workspace, call.signature.x)
+    (scratch,) = call.temporaries
 
     def run() -> None:
         np.add(call.x, call.x, out=scratch)
@@ -184,8 +183,8 @@ def _dense(_: Signature) -> tuple[int, ...]:
     return (0,)
 
 
-def _scratch_bytes(signature: Signature) -> int:
-    return dense_bytes(signature.x)
+def _scratch(signature: Signature) -> Specs:
+    return (signature.x,)
 
 
 def _same(specs: Specs, _: Attrs) -> Specs:
@@ -198,7 +197,7 @@ HEAD = OpSchema(
     "head", _infer_head, (Kernel("numpy", _bind_head, contiguous=_dense),), overwrites=lambda _: (Overwrite(0, 0),)
 )
 """-x without its second half, flat; may overwrite the beginning of x."""
-THROUGH = OpSchema("through", _same, (Kernel("numpy", _bind_through, workspace=_scratch_bytes),))
+THROUGH = OpSchema("through", _same, (Kernel("numpy", _bind_through, _scratch),))
 """x + x - x, through a workspace."""
 
 _MOVES: tuple[Move, ...] = (

@@ -9,7 +9,7 @@ from ops.native.call import COMPILED, Native
 from ops.schema.schema import Binding, Kernel, Signature
 from ops.tensor.layout import Layout
 from ops.tensor.spec import Array, TensorSpec
-from tests.helpers.ops.kernel_checks import garbage, pack, without_replaced
+from tests.helpers.ops.kernel_checks import garbage, garbage_for, pack, without_replaced
 
 _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 _CHECK = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_int64] * 4)
@@ -51,12 +51,11 @@ def run_native(
     outputs = [inputs[over] if i == 0 and over >= 0 else w for i, w in enumerate(wide)]
     kept = [a.tobytes() for i, a in enumerate(inputs) if i != over]
     guards = [_outside(y) for y in outputs]
-    workspace = garbage(TensorSpec((kernel.workspace(signature),), np.dtype("uint8")))
     packed = pack(kernel, signature, inputs)
     for i, a in enumerate(inputs):
         assert kernel.accepts(signature, i, Layout.of(a)), f"{kernel.name} does not read input {i}"
     operands = without_replaced(kernel, signature, inputs)
-    thunk = kernel.bind(Binding(signature, operands, tuple(outputs), workspace, packed))
+    thunk = kernel.bind(Binding(signature, operands, tuple(outputs), garbage_for(kernel, signature), packed))
     assert isinstance(thunk, Native)
     run_parts(thunk, parts)
     assert [a.tobytes() for i, a in enumerate(inputs) if i != over] == kept, f"{kernel.name} changed an input"

@@ -22,6 +22,11 @@ def garbage(spec: TensorSpec) -> Array:
     return np.full(spec.nbytes, _GARBAGE, np.uint8).view(spec.dtype).reshape(spec.shape)
 
 
+def garbage_for(kernel: Kernel, signature: Signature) -> tuple[Array, ...]:
+    """Returns the temporaries of a call, each by itself and full of garbage."""
+    return tuple(map(garbage, kernel.temporaries(signature)))
+
+
 def sign(
     schema: OpSchema,
     arrays: Sequence[Array],
@@ -42,14 +47,13 @@ def kernels(schema: OpSchema, signature: Signature) -> list[Kernel]:
 
 
 def bind(kernel: Kernel, signature: Signature, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
-    """Binds a kernel, with a workspace full of garbage; inputs that must be dense are copied."""
+    """Binds a kernel, with temporaries full of garbage; inputs that must be dense are copied."""
     operands = tuple(
         a if kernel.accepts(signature, i, Layout.of(a)) else np.array(a, order="C") for i, a in enumerate(inputs)
     )
-    workspace = np.full(kernel.workspace(signature), _GARBAGE, np.uint8)
     packed = pack(kernel, signature, operands)
     operands = without_replaced(kernel, signature, operands)
-    return kernel.bind(Binding(signature, operands, tuple(outputs), workspace, packed))
+    return kernel.bind(Binding(signature, operands, tuple(outputs), garbage_for(kernel, signature), packed))
 
 
 def pack(kernel: Kernel, signature: Signature, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -156,8 +160,7 @@ def _run_overwriting(
     outputs = [garbage(s) for s in signature.outputs]
     outputs[way.output] = room.view(spec.dtype).reshape(spec.shape)
     inputs = [shared if i == way.input else a for i, a in enumerate(arrays)]
-    workspace = np.full(kernel.workspace(signature), _GARBAGE, np.uint8)
-    thunk = kernel.bind(Binding(signature, tuple(inputs), tuple(outputs), workspace))
+    thunk = kernel.bind(Binding(signature, tuple(inputs), tuple(outputs), garbage_for(kernel, signature)))
     with np.errstate(all="ignore"):
         thunk()
     return tuple(outputs)

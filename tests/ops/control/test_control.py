@@ -90,7 +90,7 @@ def test_a_loop_of_a_hundred_turns_has_the_workspace_of_one_of_two() -> None:
         signature = sign(LOOP, [A, B, C], {"body": _body(), "carried": 2, "trips": trips})
         return LOOP.kernels[0].workspace(signature)
 
-    slots, body, swap = 3 * 64, 100, 2 * 64
+    slots, body, swap = 3 * 64, 128, 2 * 64
     assert [workspace(n) for n in (1, 2, 100)] == [slots + body, slots + body + swap, slots + body + swap]
 
 
@@ -201,7 +201,7 @@ def test_branch_runs_the_chosen_body_and_both_share_a_workspace(shape: tuple[int
     for condition, wanted in ((True, A + B), (False, A - B)):
         check_kernels(IF, [np.full(shape, condition), A, B], [wanted], **_branches())
     signature = sign(IF, [np.asarray(True), A, B], _branches())
-    assert IF.kernels[0].workspace(signature) == 300
+    assert IF.kernels[0].workspace(signature) == 320
     assert IF.cost(signature) == Cost(7, 1)
 
 

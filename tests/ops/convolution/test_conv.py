@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from ops.convolution.conv import CONV
 from ops.convolution.transpose import CONV_TRANSPOSE
 from ops.schema.schema import Binding, OpSchema, Signature
+from ops.schema.workspace import carve
 from ops.tensor.errors import AttributeValueError, DtypeError, ShapeError
 from ops.tensor.spec import Array, TensorSpec
 from tests.helpers.onnx.onnxruntime_node import onnxruntime_node
@@ -172,10 +173,10 @@ def test_conv_results_do_not_depend_on_where_memory_lies() -> None:
     kernel = CONV.kernel(signature)
     results = []
     for shift in (0, 4, 20):
-        buffer = np.empty(kernel.workspace(signature) + 64, np.uint8)[shift : shift + kernel.workspace(signature)]
+        buffer = np.empty(kernel.workspace(signature) + 64, np.uint8)[shift:]
         y = np.empty(signature.y.nbytes + 64, np.uint8)[shift : shift + signature.y.nbytes]
         y = y.view("float32").reshape(signature.y.shape)
-        kernel.bind(Binding(signature, tuple(arrays), (y,), buffer))()
+        kernel.bind(Binding(signature, tuple(arrays), (y,), carve(buffer, *kernel.temporaries(signature))))()
         results.append(y.tobytes())
     assert results[0] == results[1] == results[2]
 

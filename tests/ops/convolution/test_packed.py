@@ -15,7 +15,7 @@ from ops.schema.schema import Binding, Kernel, Signature
 from ops.tensor.spec import Array, TensorSpec
 from tests.helpers.onnx.onnxruntime_node import onnxruntime_node
 from tests.helpers.ops.compiled_kernel_checks import placed
-from tests.helpers.ops.kernel_checks import bind, garbage, run, run_without_allocation, same, sign
+from tests.helpers.ops.kernel_checks import bind, garbage, garbage_for, run, run_without_allocation, same, sign
 from tests.helpers.ops.sample_arrays import normal
 from tests.helpers.ops.window_cases import least_sizes, lengths, window_attrs
 
@@ -125,8 +125,8 @@ def test_packed_conv_does_not_depend_on_where_memory_lies() -> None:
     for shift in (0, 4, 20):
         x, w, b = (_moved(a, shift) for a in arrays)
         packed = tuple(_moved(a, shift) for a in PACKED.pack(signature, {1: w, 2: b}))
-        y, buffer = _moved(garbage(signature.y), shift), _moved(np.empty(PACKED.workspace(signature), np.uint8), shift)
-        PACKED.bind(Binding(signature, (x, w, b), (y,), buffer, packed))()
+        y, (buffer,) = _moved(garbage(signature.y), shift), garbage_for(PACKED, signature)
+        PACKED.bind(Binding(signature, (x, w, b), (y,), (_moved(buffer, shift),), packed))()
         outputs.add(y.tobytes())
     assert len(outputs) == 1
 

@@ -16,7 +16,7 @@ from ops.onednn.library import DISTRIBUTION, LibraryError, RefusedError, check, 
 from ops.schema.backends import EVERY, ONEDNN, PLAIN
 from ops.schema.schema import Binding
 from ops.tensor.spec import TensorSpec
-from tests.helpers.ops.kernel_checks import pack
+from tests.helpers.ops.kernel_checks import garbage_for, pack
 
 THERE = pytest.mark.skipif(bool(door.objection()), reason=door.objection() or "oneDNN is there")
 
@@ -96,9 +96,9 @@ def _bound(channels: int) -> None:
     inputs = tuple(rng.standard_normal(s).astype(np.float32) for s in shapes)
     signature = NHWC_CONV.sign([TensorSpec(a.shape, a.dtype) for a in inputs], {}, frozenset({1, 2}))
     kernel = NHWC_CONV.kernel(signature, (ONEDNN,))
-    y, workspace = np.empty(signature.y.shape, np.float32), np.empty(kernel.workspace(signature), np.uint8)
+    y = np.empty(signature.y.shape, np.float32)
     packed = pack(kernel, signature, inputs)
-    kernel.bind(Binding(signature, inputs, (y,), workspace, packed))()
+    kernel.bind(Binding(signature, inputs, (y,), garbage_for(kernel, signature), packed))()
 
 
 @THERE
@@ -107,12 +107,12 @@ def test_onednn_refuses_a_workspace_that_is_too_small() -> None:
     inputs = tuple(rng.standard_normal(s).astype(np.float32) for s in ((1, 30, 30, 33), (65, 33, 3, 3), (65,)))
     signed = NHWC_CONV.sign([TensorSpec(a.shape, a.dtype) for a in inputs], {}, frozenset({1, 2}))
     kernel, y = NHWC_CONV.kernel(signed, (ONEDNN,)), np.empty(signed.y.shape, np.float32)
-    scratch = [kernel.workspace(evolve(signed, threads=n)) for n in (1, 4)]
+    scratch = [kernel.temporaries(evolve(signed, threads=n))[0].nbytes for n in (1, 4)]
     assert scratch[1] > scratch[0] > 0
     signature = evolve(signed, threads=4)
     packed = pack(kernel, signature, inputs)
     with pytest.raises(LibraryError, match=f"a workspace of {scratch[1]} bytes, and has {scratch[0]}"):
-        kernel.bind(Binding(signature, inputs, (y,), np.empty(scratch[0], np.uint8), packed))
+        kernel.bind(Binding(signature, inputs, (y,), (np.empty(scratch[0], np.uint8),), packed))
 
 
 @THERE
