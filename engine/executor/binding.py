@@ -137,7 +137,11 @@ def place_array(plan: PlacedPlan, value: int, arena: Array, callers: Mapping[int
 def bind_call(call: Call, packed: Packed, array: Callable[[int], Array]) -> Thunk:
     """Returns the thunk of a call. Raises KernelError naming the operator."""
     workspace = array(call.workspace[0]) if call.workspace else NO_BYTES
-    temporaries = carve(workspace, *call.kernel.temporaries(call.signature))
+    return bind_with(call, packed, array, carve(workspace, *call.kernel.temporaries(call.signature)))
+
+
+def bind_with(call: Call, packed: Packed, array: Callable[[int], Array], temporaries: tuple[Array, ...]) -> Thunk:
+    """Returns the same with these temporaries."""
     dropped = unread_inputs(call)
     inputs = tuple(_nothing(s) if i in dropped else array(v) for i, (s, v) in enumerate(_operands(call)))
     outputs = tuple(map(array, call.outputs))

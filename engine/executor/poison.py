@@ -4,8 +4,9 @@ dead bytes are poisoned, and a kernel may write its outputs and workspace only.
 
 Plan with padding, so that guard bytes stand between chunks; guards also stand before and behind the arena. Before a
 call, its workspace and those outputs that overwrite nothing are filled with NaN (0xA5 where they hold no floats). After
-it, all other bytes, also of the caller's bound arrays, must be unchanged, and dead bytes are poisoned. A call that
-overwrites its input runs a second time on copies, and must give the same bits. Slow on purpose.
+it, all other bytes, also of bound arrays of the caller and of constants that it reads, must be unchanged, and dead
+bytes are poisoned. Each call runs a second time in memory of its own (apart.py), and must give the same bits. Slow on
+purpose.
 """
 
 from collections.abc import Mapping
@@ -14,10 +15,11 @@ from itertools import product
 import numpy as np
 
 from engine.check.pieces import Run, runs_of
-from engine.executor.binding import bind_call, kernel_state, run_call
+from engine.executor.apart import bind_apart
+from engine.executor.binding import kernel_state, run_call
 from engine.executor.programs import as_program
 from engine.executor.static import StaticExecutor
-from engine.lower.calls import Call
+from engine.lower.calls import Call, Storage, unread_inputs
 from engine.planning.placed import PlacedPlan
 from engine.system.arrays import aligned_empty
 from engine.text.errors import PoisonError
@@ -53,44 +55,28 @@ class PoisonExecutor(StaticExecutor):
         self.execute()
 
     def _watch(self, call: Call, thunk: Thunk) -> None:
-        apart = self._apart(call)
+        overwritten = {v for v in call.inputs if any(self._meet(o, v) for o in call.outputs)}
+        apart = bind_apart(self.plan, call, self._packed, self.array, overwritten)
         self._fill(call)
-        before, callers = self._bytes.copy(), self._callers_bytes(call)
+        before, outside = self._bytes.copy(), self._outside(call)
         run_call(call, thunk)
         self._inspect(call, before)
-        self._inspect_callers(call, callers)
-        self._compare(call, apart)
+        self._inspect_outside(call, outside)
+        apart.check(self.array)
 
-    def _apart(self, call: Call) -> dict[int, Array]:
-        """Returns the outputs of a call that overwrites, computed from copies.
+    def _outside(self, call: Call) -> dict[int, bytes]:
+        """Returns the bytes of what the call must not write, outside of the arena: bound arrays, and its constants."""
+        read = (v for i, v in enumerate(call.inputs) if i not in unread_inputs(call))
+        constants = {v for v in read if self._storage(v) is Storage.CONSTANT}
+        others = (v for v in self._caller if v not in call.outputs)
+        return {v: self.array(v).tobytes() for v in (*constants, *others)}
 
-        {} for a call that overwrites nothing.
-        """
-        if not any(self._meet(o, i) for o in call.outputs for i in call.inputs):
-            return {}
-        values = self.plan.lowered.values
-        arrays = {v: self.array(v) for v in call.inputs}
-        arrays |= {v: arrays[v].copy() for v in call.inputs if any(self._meet(o, v) for o in call.outputs)}
-        separate = {v: np.empty(values[v].spec.shape, values[v].spec.dtype) for v in call.outputs + call.workspace}
-        for value, array in separate.items():
-            array.reshape(-1).view(np.uint8)[:] = self._pattern(value)
-        run_call(call, bind_call(call, self._packed, (arrays | separate).__getitem__))
-        return {v: separate[v] for v in call.outputs}
-
-    def _compare(self, call: Call, apart: Mapping[int, Array]) -> None:
-        for value, wanted in apart.items():
-            if self.array(value).tobytes() != wanted.tobytes():
-                raise PoisonError(f"operator {call.name!r} gives other numbers where it overwrites its input")
-
-    def _callers_bytes(self, call: Call) -> dict[int, bytes]:
-        """Returns the bytes of the bound arrays that the call must not write."""
-        return {v: a.tobytes() for v, a in self._caller.items() if v not in call.outputs}
-
-    def _inspect_callers(self, call: Call, before: Mapping[int, bytes]) -> None:
+    def _inspect_outside(self, call: Call, before: Mapping[int, bytes]) -> None:
         for value, content in before.items():
-            if self._caller[value].tobytes() != content:
+            if self.array(value).tobytes() != content:
+                what = "the caller's array bound to" if value in self._caller else "the constant"
                 name = self.plan.lowered.values[value].name
-                raise PoisonError(f"operator {call.name!r} wrote into the caller's array bound to {name!r}")
+                raise PoisonError(f"operator {call.name!r} wrote into {what} {name!r}")
 
     def _fill(self, call: Call) -> None:
         for value in call.outputs + call.workspace:

@@ -112,4 +112,4 @@ class RaceError(JudgeError):
 
 
 class PoisonError(JudgeError):
-    """A kernel wrote outside its outputs and its workspace."""
+    """A kernel wrote where it must not, left a part of an output unwritten, or read bytes that it had not written."""

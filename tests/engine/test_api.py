@@ -1,7 +1,6 @@
 """Compiling and running: options, budgets, what callers may feed, what a run allocates."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,8 @@ import ops
 from engine import Graph, Var
 from engine.api import MODES
 from engine.executor.static import StaticExecutor
-from engine.text.errors import BudgetError, FeedError, GraphError, KernelError, OptionError, PoisonError
-from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Overwrite, Specs, Thunk
+from engine.text.errors import BudgetError, FeedError, GraphError, KernelError, OptionError
+from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk
 from tests.helpers.allocations import check_allocates_nothing
 
 
@@ -202,59 +201,6 @@ def test_a_kernel_that_fails_is_named() -> None:
     for mode in MODES:
         with pytest.raises(KernelError, match=r"operator 'gather_7' failed on .*: row 7 of 4"):
             engine.compile(graph, mode=mode).run({"x": np.zeros(4, np.float32)})
-
-
-def test_poison_mode_names_the_operator_that_writes_outside() -> None:
-    def bind(call: Binding) -> Thunk:
-        longer = np.lib.stride_tricks.as_strided(call.y, (call.y.size + 1,), (4,))
-
-        def run() -> None:
-            longer[:] = 1
-
-        return run
-
-    graph = Graph()
-    graph.output(graph.add(_schema("spill", bind), [graph.input("x", (16,))], name="spiller")[0])
-    with pytest.raises(PoisonError, match="operator 'spiller' wrote byte"):
-        engine.compile(graph, debug="poison").run({"x": np.zeros(16, np.float32)})
-
-
-def _in_place(name: str, bind: Any) -> OpSchema:
-    kernels = (Kernel("numpy", bind, contiguous=lambda _: (0,)),)
-    return OpSchema(name, lambda specs, _: specs, kernels, overwrites=lambda _: (Overwrite(0, 0),))
-
-
-def test_poison_mode_tells_a_kernel_that_is_wrong_in_place() -> None:
-    def bind(call: Binding) -> Thunk:
-        def run() -> None:
-            for i in range(call.y.size):
-                call.y[i] = call.x[call.y.size - 1 - i]
-
-        return run
-
-    graph = Graph()
-    graph.output(graph.add(_in_place("reverse", bind), [ops.neg(graph.input("x", (8,)))], name="mirror")[0])
-    with pytest.raises(PoisonError, match="'mirror' gives other numbers where it overwrites its input"):
-        engine.compile(graph, debug="poison").run({"x": np.arange(8, dtype=np.float32)})
-
-
-def test_poison_mode_watches_the_arrays_of_the_caller() -> None:
-    def spoil(call: Binding) -> Thunk:
-        return partial(call.x.fill, 0)
-
-    def half(call: Binding) -> Thunk:
-        return partial(call.y[:4].fill, 1)
-
-    for schema, bound, message in (("spoil", "x", "wrote into the caller's array bound to 'x'"), ("half", "y", "")):
-        graph = Graph()
-        results = graph.add(_schema(schema, spoil if schema == "spoil" else half), [graph.input("x", (8,))], name="op")
-        graph.output(results[0], "y")
-        exe, feeds = engine.compile(graph, debug="poison", caller_buffers=(bound,)), {"x": np.ones(8, np.float32)}
-        if message:
-            with pytest.raises(PoisonError, match=message):
-                exe.run(feeds)
-        else:
-            assert np.isnan(exe.run(feeds)["y"][4:]).all()
 
 
 def test_poison_is_for_static_runs() -> None:
