@@ -160,7 +160,7 @@ def copying(call: Binding, case: ConvCase, copy: Array) -> Step:
             x=x.ctypes.data,
             pitch=pitch(x),
             y=copy.ctypes.data,
-            lines=x.size // (x.shape[-2] * case.channels),
+            lines=math.prod(x.shape[:-2]),
             width=x.shape[-2],
             channels=case.channels,
             begin=case.windows.begins[-1],

@@ -146,6 +146,13 @@ def test_quantised_convolutions_whose_lines_are_copied_in_blocks_equal_integer_s
         check(case)
 
 
+def test_a_block_of_a_quantised_convolution_that_reads_nothing_but_padding(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    x, w = full_range(rng, (1, 5, 1), "uint8"), full_range(rng, (1, 1, 2), "int8")
+    monkeypatch.setattr(nhwc_tiled, "_COPY_BYTES", 1)
+    check(case_of(rng, x, w, {"pads": (0, 2), "strides": (1,), "dilations": (1,), "group": 1}, "uint8", False))
+
+
 def test_blocks_of_copied_lines_bound_the_workspace_of_a_quantised_convolution() -> None:
     def workspace(size: int) -> int:
         rng = np.random.default_rng(0)
