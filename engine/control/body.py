@@ -18,7 +18,7 @@ from engine.executor.programs import join_calls
 from engine.executor.team import ALONE
 from engine.graph.bindings import Bindings
 from engine.graph.graph import Graph
-from engine.graph.symbols import Derived
+from engine.graph.symbols import Derived, computed_before
 from engine.lower.costs import graph_cost
 from engine.planning.options import Options
 from engine.planning.placed import PlacedPlan
@@ -40,7 +40,7 @@ def _own_packs(body: "PlannedBody") -> PackCache:
 
 def _dims_of(derived: Derived) -> list[Dim]:
     """Returns the dimensions that the elements of an array are computed from."""
-    return [*derived.dims, *(dim for operand in derived.operands for dim in _dims_of(operand))]
+    return [dim for array in computed_before(derived) for dim in array.dims]
 
 
 @frozen(eq=False, slots=False)

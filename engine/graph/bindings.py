@@ -1,12 +1,13 @@
 """The bindings of a graph with symbolic dimensions: lengths, shapes of vars, and the data that decide sizes."""
 
+from collections import ChainMap
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from attrs import define, field
 
-from engine.graph.symbols import Axis, Datum, Derived, Element, Extent, Recipe, Symbol, compute
+from engine.graph.symbols import Axis, Datum, Derived, Element, Extent, Recipe, Symbol, compute, computed_before
 from ops.tensor.dims import Dim, replaced, value_of
 from ops.tensor.errors import ShapeError
 from ops.tensor.spec import Array, Shape
@@ -56,7 +57,8 @@ class Bindings:
         """Returns an array that depends on dimensions; it is computed once."""
         arrays = self._kept if derived.is_kept else self._arrays
         if derived not in arrays:
-            arrays[derived] = self._computed(derived)
+            for array in computed_before(derived, ChainMap(self._arrays, self._kept)):
+                (self._kept if array.is_kept else self._arrays)[array] = self._computed(array)
         return arrays[derived]
 
     def decide(self, keys: frozenset[str]) -> bool:

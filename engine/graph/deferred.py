@@ -89,17 +89,24 @@ def array_of(entry: Entry) -> Array:
     return entry.array() if isinstance(entry, Deferred) else entry
 
 
-def sources(entry: object) -> Iterator[Array]:
-    """Yields the array, or the arrays among the arguments of the function that computes it."""
-    if isinstance(entry, np.ndarray):
-        yield entry
-    elif isinstance(entry, Deferred):
-        yield from sources(entry.make)
-    elif isinstance(entry, partial):
-        yield from sources((*entry.args, *entry.keywords.values()))
-    elif isinstance(entry, tuple):
-        for part in entry:
-            yield from sources(part)
+def sources(*entries: Entry) -> Iterator[Array]:
+    """Yields the stored arrays that entries are or are computed from, each once."""
+    return (entry for entry in behind(*entries) if isinstance(entry, np.ndarray))
+
+
+def behind(*entries: Entry) -> Iterator[Entry]:
+    """Yields entries, and those among the arguments of the functions that compute them, each once."""
+    seen, left = set[int](), list[object](entries)
+    while left:
+        part = left.pop()
+        if isinstance(part, (np.ndarray, Deferred)) and id(part) not in seen:
+            seen.add(id(part))
+            yield part
+            left += [part.make] if isinstance(part, Deferred) else []
+        elif isinstance(part, partial):
+            left += [*part.args, *part.keywords.values()]
+        elif isinstance(part, tuple):
+            left += part
 
 
 def aligned(array: Array) -> Entry:

@@ -1,6 +1,6 @@
 """Symbols: the sources of the numbers of dimensions, and arrays that depend on dimensions only."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -147,6 +147,19 @@ class Extent:
 
     source: Derived
     axis: int
+
+
+def computed_before(array: Derived, present: Container[Derived] = ()) -> list[Derived]:
+    """Returns an array and all that it is computed from, each once, operands first; none that is `present` already."""
+    order: dict[Derived, None] = {}
+    left = [array]
+    while left:
+        waiting = [o for o in left[-1].operands if o not in order and o not in present]
+        if waiting:
+            left += waiting
+        else:
+            order.setdefault(left.pop())
+    return list(order)
 
 
 def data_behind(leaves: Iterable[Hashable], arrays: Iterable[Derived] = ()) -> frozenset[Datum]:

@@ -26,8 +26,8 @@ class NotStaticError(UnsupportedError):
 class BodyBuilder(GraphBuilder):
     """The builder of the graph of a body."""
 
-    def __init__(self, graph: InnerGraph, reserved: Collection[str], may_wait: bool) -> None:
-        super().__init__(graph, reserved, may_wait)
+    def __init__(self, graph: InnerGraph, around: GraphBuilder, reserved: Collection[str], may_wait: bool) -> None:
+        super().__init__(graph, around.allowance, reserved, may_wait and around.may_wait)
         self._inner = graph
 
     def sources(self, var: Var) -> tuple[str, ...]:
@@ -84,7 +84,7 @@ def read_body(
     """
     proto = graph_of(node, attribute, len(inputs))
     graph = InnerGraph(f"{node.name}/{attribute}", node.builder.graph)
-    builder = BodyBuilder(graph, {o for n in proto.node for o in n.output}, may_wait and node.builder.may_wait)
+    builder = BodyBuilder(graph, node.builder, {o for n in proto.node for o in n.output}, may_wait)
     values: list[Value] = []
     for i, (info, value) in enumerate(zip(proto.input, inputs, strict=True)):
         if isinstance(value, TensorSpec):

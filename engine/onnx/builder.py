@@ -1,6 +1,6 @@
 """Builds the graph. A value is a var of the graph, or an array where everything is constant."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -10,7 +10,10 @@ from engine.graph.graph import Graph, NamesFor
 from engine.graph.parameters import as_kept
 from engine.graph.symbols import Derived, derive, of_dims
 from engine.graph.var import Var
-from engine.text.errors import ModelError, UnsupportedError
+from engine.onnx.allowance import Allowance
+from engine.onnx.external_data import NO_FILES, DataFiles
+from engine.onnx.tensors import EXTERNAL, array_of
+from engine.text.errors import UnsupportedError
 from ops.half.ops import sign_stored
 from ops.movement.views import IDENTITY
 from ops.registry import find
@@ -25,19 +28,20 @@ Value = Var | Array | Derived
 Guesses = Callable[[int], Sequence[Guess]]
 """Takes the size of a tensor, returns guesses of its elements; () for none."""
 
-MOST_FOLDED: Final = 2**31
-"""The most bytes of constants that one operator may compute: a whole ONNX message cannot have more."""
+MOST_LENGTHS: Final = 1024
+"""The most elements of a tensor that decide sizes, where only the run knows them: each becomes a dimension."""
 
 
 class GraphBuilder:
     """A graph that grows. Operators are added to it, or run at once where all their inputs are arrays.
 
-    `reserved` are the tensor names of the model, which no other tensor may take. `may_wait` tells whether the run may
-    decide sizes.
+    `allowance` is what reading the model may still take. `reserved` are the tensor names of the model, which no other
+    tensor may take. `may_wait` tells whether the run may decide sizes.
     """
 
-    def __init__(self, graph: Graph, reserved: Collection[str], may_wait: bool = True) -> None:
+    def __init__(self, graph: Graph, allowance: Allowance, reserved: Collection[str], may_wait: bool = True) -> None:
         self.graph = graph
+        self.allowance = allowance
         self.may_wait = may_wait
         self._reserved = frozenset(reserved)
         self._labels: dict[int, tuple[Array | Derived, str]] = {}
@@ -49,14 +53,19 @@ class GraphBuilder:
         self, name: str, values: Sequence[Value], attrs: Mapping[str, Any], node: str, outputs: Sequence[str]
     ) -> tuple[Value, ...]:
         """Adds the operator `name` or computes it; returns its outputs. `outputs` are their names, "" for a new one."""
-        schema = find(name)
         constants = [v for v in values if not isinstance(v, Var)]
         if len(constants) == len(values):
-            results = self._computed(schema, constants, attrs)
+            results = self._computed(find(name), constants, attrs)
             if results:
                 return results
+        return self.add(name, values, attrs, node, outputs)
+
+    def add(
+        self, name: str, values: Sequence[Value], attrs: Mapping[str, Any], node: str, outputs: Sequence[str]
+    ) -> tuple[Var, ...]:
+        """Adds the operator as `emit` does, also where all its inputs are constant."""
         operands = [self.var(v) for v in values]
-        return self.graph.add(schema, operands, attrs, name=node, output_names=self.names(node, outputs))
+        return self.graph.add(find(name), operands, attrs, name=node, output_names=self.names(node, outputs))
 
     def names(self, node: str, outputs: Sequence[str]) -> NamesFor:
         """Returns the names for the outputs of an operator: the wanted ones, and new ones for "" and for all others."""
@@ -72,7 +81,8 @@ class GraphBuilder:
         arrays = [v for v in values if not isinstance(v, Derived)]
         specs = [TensorSpec(v.shape, v.dtype) for v in arrays]
         schema, signature = sign_stored(schema, specs, attrs, frozenset())
-        check_size(signature.outputs)
+        if not self.allowance.grants(schema, signature):
+            return ()
         with np.errstate(all="ignore"):
             return evaluate(schema, *arrays, **signature.attrs)
 
@@ -94,6 +104,8 @@ class GraphBuilder:
         size = value.spec.size
         if isinstance(size, Dim):
             raise UnsupportedError(f"the size of tensor {value.name!r}, which is open, decides a number of dimensions")
+        if size > MOST_LENGTHS:
+            raise UnsupportedError(f"tensor {value.name!r} decides {size} sizes; the run may decide {MOST_LENGTHS}")
         if value.dtype not in INTEGERS:
             (value,) = self.graph.add(find("cast"), [value], {"to": np.int64})
         samples = guesses(size) or ((),) * size
@@ -124,6 +136,13 @@ class GraphBuilder:
             return self.graph.add_constant(self._free(label, "constant"), spec_of(kept), aligned(kept))
         return self.graph.constant(value, self._free(label, "shape"))
 
+    def stored(self, tensor: Any, what: str, files: DataFiles = NO_FILES) -> Array:
+        """Returns the data of a TensorProto, as often as its function or loop is read. Raises ModelError."""
+        array = array_of(tensor, what, files)
+        if tensor.data_location != EXTERNAL:
+            self.allowance.take_bytes(array.nbytes)
+        return array
+
     def label(self, value: Value, name: str) -> None:
         """Sets the name under which an array becomes a constant; the first name stays."""
         if not isinstance(value, Var):
@@ -150,13 +169,6 @@ class GraphBuilder:
             name = f"{stem}:{number}"
             if name not in self.graph.vars and name not in self._reserved:
                 return name
-
-
-def check_size(specs: Iterable[TensorSpec]) -> None:
-    """Raises ModelError for constants that are too large to be computed while a model is read."""
-    for spec in specs:
-        if spec.nbytes > MOST_FOLDED:
-            raise ModelError(f"a constant {spec} would have {spec.nbytes} bytes; the limit is {MOST_FOLDED}")
 
 
 def _read_only(array: Array) -> Array:

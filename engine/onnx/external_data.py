@@ -29,6 +29,11 @@ class DataFiles:
     opened: dict[str, mmap.mmap | bytes] = field(factory=dict, repr=False)
     mapped: bool = True
 
+    @property
+    def nbytes(self) -> int:
+        """Returns the bytes of the files that are open."""
+        return sum(map(len, self.opened.values()))
+
     def array(self, tensor: Any, spec: TensorSpec, what: str) -> Array:
         """Returns the part of a file that a TensorProto names: dense, read-only, at any address. Raises ModelError."""
         entries = {entry.key: entry.value for entry in tensor.external_data}

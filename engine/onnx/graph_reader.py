@@ -16,7 +16,6 @@ from engine.onnx.library import check_node, domain_of, one_line, onnx
 from engine.onnx.node import Node
 from engine.onnx.scope import Scope, check_unique, sorted_nodes
 from engine.onnx.table import converter
-from engine.onnx.tensors import array_of
 from engine.text.errors import EngineError, ModelError, UnsupportedError
 from ops.tensor.dims import dims_in
 from ops.tensor.errors import DtypeError
@@ -44,12 +43,13 @@ class GraphReader:
         check_unique((t.name for t in proto.initializer), "initializer")
         for tensor in proto.initializer:
             if tensor.name not in scope.values:
-                self._bind(tensor.name, array_of(tensor, f"initializer {tensor.name!r}", self.files), scope)
+                self._bind(tensor.name, self.builder.stored(tensor, f"initializer {tensor.name!r}", self.files), scope)
         self.read_nodes(proto.node, scope)
         return tuple(_output(o.name, scope) for o in proto.output)
 
     def read_nodes(self, protos: Sequence[Any], scope: Scope) -> None:
         """Reads nodes in a runnable order. Raises ModelError, CycleError, UnsupportedError."""
+        self._take(protos, scope)
         check_unique([*scope.values, *(o for p in protos for o in p.output if o)], "tensor")
         names = [scope.prefix + (p.name or f"{p.op_type}_{i}") for i, p in enumerate(protos)]
         for i in sorted_nodes(protos, names, scope):
@@ -58,6 +58,12 @@ class GraphReader:
             for output, value in zip(proto.output, values, strict=False):
                 if output and value is not None:
                     self._bind(output, value, scope)
+
+    def _take(self, protos: Sequence[Any], scope: Scope) -> None:
+        """Takes what these nodes cost; without nodes too, a body costs something each time that it is read."""
+        outputs = [o for p in protos for o in p.output]
+        self.builder.allowance.take_nodes(1 + len(protos))
+        self.builder.allowance.take_bytes(len(scope.prefix) * (len(protos) + len(outputs)) + sum(map(len, outputs)))
 
     def _read_node(self, proto: Any, name: str, scope: Scope) -> tuple[Value | None, ...]:
         what = f"node {name!r} ({proto.op_type})"

@@ -1,6 +1,7 @@
 """The one place where the onnx package is imported, on first use: it is heavy, and most programs read no model."""
 
 import functools
+from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 ModelProto = Any
@@ -39,6 +40,15 @@ def domain_of(name: str) -> str:
 def one_line(error: Exception) -> str:
     """Returns the first line of the message of another library's error."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def all_nodes(nodes: Iterable[Any]) -> Iterator[Any]:
+    """Yields NodeProtos, and those of the graphs inside them."""
+    for proto in nodes:
+        yield proto
+        for attribute in proto.attribute:
+            for graph in (attribute.g, *attribute.graphs):
+                yield from all_nodes(graph.node)
 
 
 def newest_opset() -> int:

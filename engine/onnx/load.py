@@ -7,6 +7,7 @@ from typing import Any
 import numpy.typing as npt
 
 from engine.graph.graph import Graph
+from engine.onnx.allowance import Allowance
 from engine.onnx.builder import GraphBuilder, Value
 from engine.onnx.file import Model, read_model
 from engine.onnx.fitting import first_fitting
@@ -50,7 +51,7 @@ def load_onnx(
     choices = InputChoices(shapes or {}, constants or {})
 
     def read(graph: Graph, equal: Equal) -> None:
-        builder = GraphBuilder(graph, _tensor_names(model.proto.graph), stages)
+        builder = GraphBuilder(graph, Allowance.of(model.proto, model.files), _tensor_names(model.proto.graph), stages)
         scope = Scope(model.opsets, values=dict(read_inputs(model.proto.graph, choices, builder, equal)))
         reader = GraphReader(builder, functions, model.files, model.proto.ir_version)
         _mark_outputs(model, reader.read_graph(model.proto.graph, scope), builder)
@@ -68,9 +69,11 @@ def load_inputs(
 
     The operators are not read, so no name gives way to another one or to a number.
     """
-    proto = read_model(source, cut=True).proto.graph
+    model = read_model(source, cut=True)
+    proto, allowance = model.proto.graph, Allowance.of(model.proto, model.files)
     graph = Graph(proto.name or "graph")
-    read_inputs(proto, InputChoices(shapes or {}, constants or {}), GraphBuilder(graph, _tensor_names(proto)), {})
+    builder = GraphBuilder(graph, allowance, _tensor_names(proto))
+    read_inputs(proto, InputChoices(shapes or {}, constants or {}), builder, {})
     return graph
 
 

@@ -13,6 +13,9 @@ from engine.text.errors import ConstantNeededError, ModelError, UnsupportedError
 from ops.symbolic.guesses import Guess
 from ops.tensor.spec import Array
 
+_MOST_NUMBERS = 2**16
+"""The most elements of a constant that decide a shape."""
+
 
 @frozen(eq=False)
 class Node:
@@ -75,6 +78,8 @@ class Node:
         if not isinstance(value, Var):
             return value
         sources = self.builder.sources(value)
+        if not sources:
+            raise self.refuse(f"input {role!r} decides a shape, and tensor {tensor!r} is too large to be computed now")
         origin = f"computed from graph input {', '.join(map(repr, sources))}"
         if value.name in self.builder.graph.inputs:
             origin = "a graph input"
@@ -90,7 +95,14 @@ class Node:
         may_wait = guesses is not None and self.builder.may_wait
         if isinstance(value, Derived) or (isinstance(value, Var) and may_wait):
             return self.builder.integers(value, guesses or no_guess)
-        return tuple(self.array(index, role).reshape(-1).tolist())
+        return self.numbers(index, role)
+
+    def numbers(self, index: int, role: str) -> tuple[Any, ...]:
+        """Returns all elements of an input that must be constant. Raises ConstantNeededError, UnsupportedError."""
+        array = self.array(index, role)
+        if array.size > _MOST_NUMBERS:
+            raise self.refuse(f"input {role!r} has {array.size} elements; at most {_MOST_NUMBERS} can decide a shape")
+        return tuple(array.reshape(-1).tolist())
 
     def integer(self, index: int, role: str, guesses: Guesses | None = None) -> int:
         """Returns the element of an input as `integers` does. Raises ModelError unless there is exactly one."""

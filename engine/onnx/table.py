@@ -1,6 +1,6 @@
 """The table of ONNX operators by converter and operator set, and a check that a model needs no others."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -17,7 +17,7 @@ from engine.onnx.converters import (
     shape,
 )
 from engine.onnx.functions import Functions
-from engine.onnx.library import domain_of
+from engine.onnx.library import all_nodes, domain_of
 from engine.onnx.node import Converter
 from engine.text.errors import UnsupportedError
 
@@ -44,7 +44,7 @@ def converter(domain: str, op_type: str, version: int) -> Converter | None:
 def check_operators(model: Any, opsets: Mapping[str, int], functions: Functions) -> None:
     """Raises UnsupportedError that lists all operators of a ModelProto, branches included, that are not supported."""
     unknown: dict[str, int] = {}
-    for proto in _all_nodes(model.graph.node):
+    for proto in all_nodes(model.graph.node):
         domain = domain_of(proto.domain)
         version = opsets.get(domain, 0)
         if functions.own(proto) or converter(domain, proto.op_type, version) or functions.is_defined(proto, version):
@@ -62,11 +62,3 @@ def _reason(op_type: str) -> str:
     if op_type.startswith("Random") or op_type in ("Bernoulli", "Multinomial"):
         return ", draws random numbers"
     return ""
-
-
-def _all_nodes(nodes: Sequence[Any]) -> Iterator[Any]:
-    for proto in nodes:
-        yield proto
-        for attribute in proto.attribute:
-            for graph in (attribute.g, *attribute.graphs):
-                yield from _all_nodes(graph.node)

@@ -26,7 +26,8 @@ _DTYPES: Final[Mapping[int, np.dtype[Any]]] = {
     13: np.dtype("uint64"),
     16: BFLOAT16,
 }
-_EXTERNAL: Final = 1
+EXTERNAL: Final = 1
+"""The data location of a tensor whose data is in a file."""
 
 
 def dtype_of(code: int, what: str) -> np.dtype[Any]:
@@ -46,7 +47,7 @@ def code_of(dtype: np.dtype[Any]) -> int:
 def array_of(tensor: Any, what: str, files: DataFiles = NO_FILES) -> Array:
     """Returns the data of a TensorProto: a new array, or a read-only part of one of the files. Raises ModelError."""
     spec = _spec(tensor, what)
-    if tensor.data_location == _EXTERNAL:
+    if tensor.data_location == EXTERNAL:
         return files.array(tensor, spec, what)
     try:
         array: Array = np.asarray(onnx().numpy_helper.to_array(tensor))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from attrs import define, field
 
-from engine.graph.symbols import Derived, Recipe, compute
+from engine.graph.symbols import Derived, Recipe, compute, computed_before
 from ops.elementwise.binary import ADD, MUL, SUB
 from ops.elementwise.cast import CAST
 from ops.movement.concat import CONCAT
@@ -34,9 +34,9 @@ class DerivedValues:
 
     def of(self, array: Derived) -> Array | None:
         """Returns the elements as an array of dimensions and numbers; None where they cannot be told one by one."""
-        if array not in self._values:
-            values = self._elements(array) if array.dtype in INTEGERS else None
-            self._values[array] = values if values is not None and _agrees(values, array) else None
+        for part in computed_before(array, self._values) if array not in self._values else ():
+            values = self._elements(part) if part.dtype in INTEGERS else None
+            self._values[part] = values if values is not None and _agrees(values, part) else None
         return self._values[array]
 
     def _elements(self, array: Derived) -> Array | None:

@@ -13,7 +13,7 @@ from attrs import evolve
 
 from engine.graph.graph import Graph
 from engine.graph.operator import Operator
-from engine.graph.symbols import Axis, Datum, Derived, Element, Extent, Recipe
+from engine.graph.symbols import Axis, Datum, Derived, Element, Extent, Recipe, computed_before
 from engine.graph.var import Var
 from engine.passes.derived_values import DerivedValues
 from ops.schema.body import bodies
@@ -99,8 +99,8 @@ class OpenLengths:
         """Returns an array of dimensions with all of them in normal form."""
         if self._is_shared:
             return array
-        if array not in self._derived:
-            self._derived[array] = evolve(array, source=self._source(array), table=self.table)
+        for part in computed_before(array, self._derived) if array not in self._derived else ():
+            self._derived[part] = evolve(part, source=self._source(part), table=self.table)
         return self._derived[array]
 
     def _source(self, array: Derived) -> tuple[Any, ...] | Recipe:

@@ -15,6 +15,10 @@ from ops.tensor.errors import OpError, ShapeError
 from ops.tensor.spec import TensorSpec
 
 _LARGEST_DIVISOR = 64
+_LONGEST = 1000
+"""Most characters of a formula: one that is made of formulas can be twice as long with each operator."""
+_MOST_DIMS, _MOST_PAIRED = 256, 32
+"""Dimensions that a formula is looked for in, one by one and by pairs, at most: the last ones."""
 
 
 @frozen(eq=False)
@@ -159,6 +163,7 @@ def _dim(lengths: Mapping[int, int], dims: Sequence[Dim], name: str, key: Hashab
 
 def formula(lengths: Mapping[int, int], dims: Sequence[Dim], name: str) -> Dim | str:
     """Returns numbers by sample as a formula in `dims`; `name` where no simple one is right in every sample."""
+    dims = [dim for dim in dims[-_MOST_DIMS:] if len(dim.text) <= _LONGEST]
     for dim in dims:
         if all(dim.samples[j] == n for j, n in lengths.items()):
             return dim
@@ -166,7 +171,7 @@ def formula(lengths: Mapping[int, int], dims: Sequence[Dim], name: str) -> Dim |
         scaled = _linear(lengths, dim)
         if isinstance(scaled, Dim):
             return scaled
-    for one, other in combinations(dims, 2):
+    for one, other in combinations(dims[-_MOST_PAIRED:], 2):
         for combined in (one + other, one * other):
             ratios = {Fraction(n, combined.samples[j] or 1) for j, n in lengths.items()}
             if len(ratios) == 1 and (ratio := ratios.pop()).denominator == 1:

@@ -9,14 +9,12 @@ import numpy as np
 
 from engine.graph.symbols import Derived
 from engine.graph.var import Var
-from engine.onnx.builder import Value, check_size
+from engine.onnx.builder import Value
 from engine.onnx.node import Converter, Node, no_guess
-from engine.onnx.tensors import array_of
 from engine.text.errors import ModelError
 from ops.movement.arange import number_of_steps
 from ops.symbolic.guesses import numbers_to
-from ops.tensor.dims import dims_in
-from ops.tensor.spec import Array, TensorSpec
+from ops.tensor.spec import Array
 
 _FORMS: Mapping[str, Any] = MappingProxyType(
     {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
@@ -28,7 +26,7 @@ def _constant(node: Node) -> tuple[Value, ...]:
         raise ModelError(f"a constant must have one value, not {len(node.attrs)}")
     ((form, value),) = node.attrs.items()
     if form == "value":
-        return (array_of(value, f"the tensor of {node}"),)
+        return (node.builder.stored(value, f"the tensor of {node}"),)
     if form not in _FORMS:
         raise node.refuse(f"a constant given as {form!r} is not supported")
     return (np.asarray(value, dtype=_FORMS[form]),)
@@ -36,7 +34,7 @@ def _constant(node: Node) -> tuple[Value, ...]:
 
 def _constant_of_shape(node: Node) -> tuple[Value, ...]:
     proto = node.attr("value")
-    fill = np.zeros(1, np.float32) if proto is None else array_of(proto, f"the value of {node}")
+    fill = np.zeros(1, np.float32) if proto is None else node.builder.stored(proto, f"the value of {node}")
     if fill.size != 1:
         raise ModelError(f"the value must have one element, not {fill.size}")
     return (_filled(node, fill.reshape(()), node.integers(0, "input", no_guess)),)
@@ -44,11 +42,7 @@ def _constant_of_shape(node: Node) -> tuple[Value, ...]:
 
 def _filled(node: Node, fill: Array, shape: Sequence[int]) -> Value:
     """Returns a tensor whose elements are all equal."""
-    if dims_in(tuple(shape)):
-        return node.step("expand", fill, shape=tuple(shape))
-    spec = TensorSpec(tuple(shape), fill.dtype)
-    check_size([spec])
-    return np.full(spec.shape, fill)
+    return node.step("expand", fill, shape=tuple(shape))
 
 
 def _shape(node: Node) -> tuple[Value, ...]:
@@ -67,9 +61,7 @@ def _range(node: Node) -> tuple[Value, ...]:
     if len(constants) < len(bounds):
         counted = node.step("arange_count", *bounds)
         return node.last("arange", *bounds, count=node.count(counted, (), (0, "start"), (1, "limit"), (2, "delta")))
-    count = number_of_steps(*constants)
-    check_size([TensorSpec((count,), constants[0].dtype)])
-    return node.last("arange", *constants, count=count)
+    return node.last("arange", *constants, count=number_of_steps(*constants))
 
 
 def _scalar(value: Value) -> Value:

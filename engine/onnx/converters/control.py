@@ -14,6 +14,7 @@ from engine.control.deferred import Growth, add_branch, add_loop, are_alike, is_
 from engine.graph.var import Var
 from engine.onnx.bodies import NotStaticError, Reading, graph_of, read_body
 from engine.onnx.builder import GraphBuilder, Value
+from engine.onnx.library import all_nodes
 from engine.onnx.node import Converter, Node, no_guess
 from engine.text.errors import ConstantNeededError, ModelError, UnsupportedError
 from ops.control.loop import COUNTER
@@ -28,7 +29,10 @@ _PLANNED = "a Scan is planned beforehand, and cannot do that; a Loop can"
 _MOST_ROWS = 1024
 """Rows that a loop may reserve before it has counted them. More rows need more memory, but no second run."""
 _MOST_UNROLLED = 10_000
-"""Nodes of a loop whose iterations are read one by one, at most. More nodes make larger graphs and slower reading."""
+"""Nodes of a loop whose iterations are read one by one, at most. More nodes make larger graphs and slower reading.
+
+A loop of constants that has no more is computed when the model is read.
+"""
 
 
 def data_decide(node: Node, what: str, *inputs: tuple[int, str]) -> NoReturn:
@@ -107,12 +111,24 @@ def _read_in_place(node: Node) -> tuple[Value, ...]:
     """Reads the iterations one by one, where constants tell their number and it is small; else returns ()."""
     limit = _limit(node)
     is_open = any(v is not None and not isinstance(v, np.ndarray) for v in node.inputs[:2])
-    if is_open or limit is None or limit * len(node.attr("body").node) > _MOST_UNROLLED:
+    if is_open or limit is None or not _is_short(node, limit):
         return ()
     try:
         return _unrolled(node, limit)
     except NotStaticError:
         return ()
+
+
+def _is_short(node: Node, turns: int) -> bool:
+    """Returns whether all turns of the body are few nodes; the body itself counts as one."""
+    return turns * (1 + sum(1 for _ in all_nodes(node.attr("body").node))) <= _MOST_UNROLLED
+
+
+def _is_computed(node: Node, body: PlannedBody, values: Sequence[Value], turns: int | None) -> bool:
+    """Returns whether a loop can be computed at once: of constants, short, and without another loop in its body."""
+    if turns is None or not all(isinstance(v, np.ndarray) for v in values) or not _is_short(node, turns):
+        return False
+    return not any(isinstance(v, PlannedBody) for op in body.graph.operators for v in op.attrs.values())
 
 
 def _refuse(node: Node, error: UnsupportedError) -> NoReturn:
@@ -163,7 +179,7 @@ def _add_loop(
 ) -> tuple[Value, ...]:
     """Adds the loop, or computes it at once. Its last output is the number of iterations."""
     builder = node.builder
-    if all(isinstance(v, np.ndarray) for v in values):
+    if _is_computed(node, body, values, attrs["trips"]):
         return builder.emit("loop", values, {**attrs, "body": body}, node.name, outputs)
     operands = [builder.var(v) for v in values]
     return add_loop(
@@ -268,7 +284,10 @@ def _scan(node: Node) -> tuple[Value, ...]:
         raise NotStaticError(f"{node}: a carried value changes its shape from one iteration to the next; {_PLANNED}")
     sides = {f"{side}_{what}": node.attr(f"scan_{side}_{what}", ()) for side in _SIDES for what in _WAYS}
     attrs: dict[str, Any] = {"states": len(states), "scan_inputs": count, **sides}
-    return node.last("scan", *operands, *reading.captured, body=reading.body(reading.outputs), **attrs)
+    values, body = (*operands, *reading.captured), reading.body(reading.outputs)
+    is_computed = _is_computed(node, body, values, tensors[0].shape[normalize_axis(axes[0], len(tensors[0].shape))])
+    add = node.builder.emit if is_computed else node.builder.add
+    return add("scan", values, {**attrs, "body": body}, node.name, node.outputs)
 
 
 def _row(value: Value, axis: int) -> TensorSpec:

@@ -101,7 +101,7 @@ def _full_roi(roi: Sequence[float], axes: Sequence[int], rank: int) -> tuple[flo
 
 def _numbers(node: Node, index: int, role: str) -> tuple[float, ...]:
     """Returns a constant input as plain numbers; () where it is left out."""
-    return () if node.optional(index) is None else tuple(node.array(index, role).reshape(-1).tolist())
+    return () if node.optional(index) is None else node.numbers(index, role)
 
 
 CONVERTERS: Mapping[str, tuple[tuple[int, Converter | None], ...]] = MappingProxyType(

@@ -1,6 +1,7 @@
 """Constants that are made when they are wanted."""
 
 import gc
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import engine
 import ops
 from engine.executor.binding import pack_constants
 from engine.graph import deferred
-from engine.graph.deferred import Constants, Deferred, aligned
+from engine.graph.deferred import Constants, Deferred, aligned, behind, sources
 from engine.graph.graph import Graph
 from engine.passes.cleanup.constants import CONSTANTS
 from engine.planning.weights import weight_memory
@@ -97,3 +98,12 @@ def test_a_constant_that_every_reader_packs_is_dropped_and_not_resident() -> Non
     assert memory.prepacked_bytes == packed.nbytes >= w.nbytes
     assert memory.resident_weights_bytes - packed.nbytes == plan.weights_bytes - w.nbytes
     assert plan.resident_weights_bytes == plan.weights_bytes + packed.nbytes  # its graph holds all arrays in memory
+
+
+def test_an_array_that_is_used_often_is_one_source() -> None:
+    stored = np.arange(3, dtype=np.float32)
+    entry = Deferred(SPEC, partial(np.copy, stored))
+    for _ in range(14):
+        entry = Deferred(SPEC, partial(np.add, entry, entry))
+    assert [id(a) for a in sources(entry, entry)] == [id(stored)]
+    assert len(list(behind(entry))) == 16

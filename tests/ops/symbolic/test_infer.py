@@ -133,3 +133,19 @@ def test_drafted_signatures_equal_those_of_each_sample(j: int, kernel: int, stri
     assume(j in table.alive)
     numbers = TensorSpec(in_sample(shape, j), np.float32)
     assert in_sample(output_shape, j) == find("max_pool").sign([numbers], attrs).outputs[0].shape
+
+
+def test_a_formula_of_formulas_stays_short() -> None:
+    table = Samples()
+    a, b, *_ = names(table).values()
+    for _ in range(30):
+        ((c,),) = (shape_of("concat", table, (a,), (b,), axis=0),)
+        a, b = b, c
+    assert len(str(b)) < 2000
+
+
+def test_formulas_of_many_names_are_looked_for_in_few() -> None:
+    table = Samples()
+    table.named.extend(leaf(f"n{i}", table.invent(), table, i) for i in range(2000))
+    one, other, *_ = table.named
+    assert str(shape_of("concat", table, (one,), (other,), axis=0)[0]) == "n0+n1"

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 import engine
 import ops
 from engine import Graph, Var, optimise
+from engine.graph.deferred import Deferred, behind
 from engine.passes import verify
 from engine.passes.cleanup.common import COMMON
 from engine.passes.cleanup.constants import CONSTANTS
@@ -178,6 +179,25 @@ def test_constant_folding_does_not_grow_constants_much() -> None:
     graph.output(x + ops.expand(row, (1000, 1000)), "y")
     assert CONSTANTS(graph) is graph
     assert len(optimise(graph, 1).operators) == 2
+
+
+def test_constants_that_grow_with_each_operator_are_not_folded_on_and_on() -> None:
+    graph = Graph("doubled")
+    y = graph.constant(np.arange(2**17, dtype=np.float32))
+    for _ in range(20):
+        y = ops.concat([y, y], 0)
+    graph.output(y, "y")
+    assert max(c.nbytes for c in optimise(graph, 1).constants.entries.values()) == 2**20
+
+
+def test_large_constants_are_not_computed_by_operators_without_end() -> None:
+    graph = Graph("products")
+    y = graph.constant(np.eye(200, dtype=np.float32))
+    for _ in range(40):
+        y = ops.matmul(y, y)
+    graph.output(y, "y")
+    (entry,) = optimise(graph, 1).constants.entries.values()
+    assert sum(1 for e in behind(entry) if isinstance(e, Deferred)) == 16
 
 
 def test_constant_folding_leaves_operators_that_fail_to_the_run() -> None:
