@@ -6,15 +6,18 @@
                                                   s1 =         p1 w0 + p2 w1 + p3 w2
                                                   ...
 
-Where the number of taps is a constant (`Row`), all pixels of a row are loaded once and the taps are written out; else
-the taps are a loop. Imports llvmlite: only modules of compiled code load it. Vectors are 16 floats on every processor;
-LLVM cuts them into what there is. Addresses and hops are words of 64 bits, in bytes.
+Where the number of taps is a constant (`Row`), all columns of a row are loaded once and the taps are written out;
+columns beside the row are no memory, but zeros (of a maximum: -infinity). Else the taps are a loop over those inside.
+Imports llvmlite: only modules of compiled code load it. Vectors are 16 floats on every processor; LLVM cuts them into
+what there is. Addresses and hops are words of 64 bits, in bytes.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import NamedTuple
 
+from attrs import frozen
 from llvmlite import ir  # type: ignore[import-untyped]
 
 from ops.native.emit.builder import (
@@ -49,11 +52,14 @@ class Window(NamedTuple):
 
     x and y: the addresses of the first tap of the first pixel, and of that pixel's output. lanes: the channels to
     write. taps and hops: counts, and bytes from tap to tap. x_hop, y_hop: bytes from the first tap of a pixel to that
-    of the next one, and from output to output.
+    of the next one, and from output to output. repeat, blocks: how many such tiles follow each other along the row, and
+    how many blocks of channels each has. pixels: those of a tile to write; begin, end: its columns inside the row, the
+    first tap of the first pixel is column 0; only emitters of a `Row` that are not full read these.
 
     Depthwise convolution alone reads the others. weights: the address of those of the first tap, with their own hops.
-    bias, added: addresses; added is 0 for nothing; added_hop: bytes from pixel to pixel. first, many: the number of the
-    first output, and how many outputs read one channel; where that is not 1, x is the address of channel 0.
+    bias, added: addresses; added is 0 for nothing, added_hop too; added_hop: bytes from pixel to pixel. first, many:
+    the number of the first output, and how many outputs read one channel; where that is not 1, x is the address of
+    channel 0.
     """
 
     emitter: Value
@@ -68,6 +74,11 @@ class Window(NamedTuple):
     hop_x: Value
     x_hop: Value
     y_hop: Value
+    repeat: Value
+    blocks: Value
+    pixels: Value
+    begin: Value
+    end: Value
     weights: Value
     weights_hop_z: Value
     weights_hop_y: Value
@@ -92,10 +103,14 @@ Emitter = Callable[[Value, Window, Finish], None]
 
 
 class Row(NamedTuple):
-    """Windows along a row whose taps all lie inside, side by side; windows are `stride` pixels apart."""
+    """Windows along a row with so many taps side by side; windows are `stride` pixels apart."""
 
     taps: int
     stride: int
+
+    def columns(self, pixels: int) -> int:
+        """Returns the columns that windows of so many pixels read."""
+        return (pixels - 1) * self.stride + self.taps
 
 
 def one_of(*emitters: Emitter) -> Callable[[Value, Sequence[Value], Sequence[Value]], None]:
@@ -114,11 +129,31 @@ def address_of(builder: Value, start: Value, hop: Value, times: int) -> Value:
     return advance(builder, start, hop, times) if times else start
 
 
-class Lanes:
-    """Loads and stores of the channels of a block: all 16, or the first ones of them."""
+@contextmanager
+def tiles(builder: Value, window: Window, pixels: int) -> Iterator[Window]:
+    """Puts the code inside `with` into loops over the tiles along a row and their blocks of channels; yields each."""
+    with counting(builder, window.repeat) as number:
+        first = builder.mul(number, word(pixels))
+        x, y = advance(builder, window.x, first, window.x_hop), advance(builder, window.y, first, window.y_hop)
+        added = advance(builder, window.added, first, window.added_hop)
+        with counting(builder, window.blocks) as block:
+            shift = builder.mul(block, word(4 * LANES))
+            moved = [builder.add(place, shift) for place in (x, y, window.weights, window.bias)]
+            beside = builder.add(added, builder.mul(shift, builder.zext(_any(builder, window.added), WORD)))
+            yield window._replace(x=moved[0], y=moved[1], weights=moved[2], bias=moved[3], added=beside)
 
-    def __init__(self, builder: Value, count: Value, full: bool) -> None:
-        self.builder, self.mask = builder, None if full else first_lanes(builder, count)
+
+def _any(builder: Value, address: Value) -> Value:
+    """Returns whether there is an address."""
+    return builder.icmp_signed("!=", address, word(0))
+
+
+class Lanes:
+    """Loads and stores of the channels of a block: all 16 of all pixels, or those that are there."""
+
+    def __init__(self, builder: Value, window: Window, full: bool) -> None:
+        self.builder, self.window = builder, window
+        self.mask = None if full else first_lanes(builder, window.lanes)
 
     def load(self, address: Value) -> Value:
         """Returns the channels of a block at an address; zeros where there is no channel."""
@@ -128,16 +163,36 @@ class Lanes:
         """Returns what the outputs of a block read of a pixel."""
         return self.load(address)
 
-    def store(self, address: Value, value: Value) -> None:
-        """Writes the channels of a block to an address; nothing where there is no channel."""
-        store(self.builder, address, value, self.mask)
+    def columns(self, count: int) -> list[Value]:
+        """Returns the masks of so many columns of a row: the channels, where the column is inside."""
+        b, window = self.builder, self.window
+        if self.mask is None:
+            return [None] * count
+        inside = (
+            b.and_(b.icmp_signed("<=", window.begin, word(c)), b.icmp_signed("<", word(c), window.end))
+            for c in range(count)
+        )
+        return [b.and_(self.mask, splat(b, each)) for each in inside]
+
+    def written(self, pixel: int) -> Value:
+        """Returns the mask of a pixel of y: the channels, where the pixel is one of the tile."""
+        if self.mask is None:
+            return None
+        some = self.builder.icmp_signed("<", word(pixel), self.window.pixels)
+        return self.builder.and_(self.mask, splat(self.builder, some))
+
+    def store(self, values: Sequence[Value]) -> None:
+        """Writes the outputs of the pixels."""
+        for p, value in enumerate(values):
+            place = address_of(self.builder, self.window.y, self.window.y_hop, p)
+            store(self.builder, place, value, self.written(p))
 
 
 class Spread(Lanes):
     """Lanes where `many` outputs read each channel of a pixel, and the first lane is output `first`."""
 
     def __init__(self, builder: Value, window: Window) -> None:
-        super().__init__(builder, window.lanes, full=False)
+        super().__init__(builder, window, full=False)
         outputs = builder.add(numbers(), splat_int(builder, window.first))
         channels = builder.udiv(outputs, splat_int(builder, window.many))
         wide = builder.zext(channels, ir.VectorType(WORD, LANES))
@@ -157,47 +212,52 @@ def _join_pixels(
         builder.store(join(builder.load(place, typ=FLOATS), pixel, tap), place)
 
 
-def _join(  # noqa: PLR0917 - what all kinds of windows share
-    builder: Value,
-    window: Window,
-    starts: Sequence[Value],
-    join: Join,
-    lanes: Lanes,
-    row_of: Row | None = None,
-) -> list[Value]:
-    """Returns what `join(sum, x, tap)` makes of the starts, one for each pixel, over all taps.
+@frozen
+class Fold:
+    """What becomes of the elements of a window: `join` of the start and one after the other.
 
-    Taps along a row of a constant length are written out, and each element of the row is read once.
+    `outside` stands for an element of a `Row` beside the row of x.
     """
-    sums = variables(builder, starts)
-    with counting(builder, window.taps_z) as z:
-        plane = advance(builder, window.x, window.hop_z, z)
-        with counting(builder, window.taps_y) as y:
-            row = advance(builder, plane, window.hop_y, y)
-            if row_of is None:
-                with counting(builder, window.taps_x) as x:
-                    place = advance(builder, row, window.hop_x, x)
-                    pixels = [lanes.pixel(address_of(builder, place, window.x_hop, p)) for p in range(len(sums))]
-                    _join_pixels(builder, sums, pixels, (z, y, x), join)
-            else:
-                columns = (len(sums) - 1) * row_of.stride + row_of.taps
-                pixels = [lanes.pixel(address_of(builder, row, window.hop_x, c)) for c in range(columns)]
-                for tap in range(row_of.taps):
-                    _join_pixels(builder, sums, pixels[tap :: row_of.stride], (z, y, word(tap)), join)
-    return [builder.load(place, typ=FLOATS) for place in sums]
+
+    join: Join
+    outside: Value = ZEROS
+
+    def all_taps(self, lanes: Lanes, starts: Sequence[Value], row_of: Row | None = None) -> list[Value]:
+        """Returns the results of the pixels whose starts are given.
+
+        Taps along a row of a constant length are written out, and each element of the row is read once.
+        """
+        builder, window = lanes.builder, lanes.window
+        sums = variables(builder, starts)
+        masks = lanes.columns(row_of.columns(len(sums))) if row_of else []
+        with counting(builder, window.taps_z) as z:
+            plane = advance(builder, window.x, window.hop_z, z)
+            with counting(builder, window.taps_y) as y:
+                row = advance(builder, plane, window.hop_y, y)
+                if row_of is None:
+                    with counting(builder, window.taps_x) as x:
+                        place = advance(builder, row, window.hop_x, x)
+                        pixels = [lanes.pixel(address_of(builder, place, window.x_hop, p)) for p in range(len(sums))]
+                        _join_pixels(builder, sums, pixels, (z, y, x), self.join)
+                else:
+                    places = [address_of(builder, row, window.hop_x, c) for c in range(len(masks))]
+                    pixels = [
+                        load(builder, place, FLOATS, mask, otherwise=self.outside)
+                        for place, mask in zip(places, masks, strict=True)
+                    ]
+                    for tap in range(row_of.taps):
+                        _join_pixels(builder, sums, pixels[tap :: row_of.stride], (z, y, word(tap)), self.join)
+        return [builder.load(place, typ=FLOATS) for place in sums]
 
 
 def maxima(pixels: int, full: bool, row_of: Row | None = None) -> Emitter:
     """Returns the emitter of the maxima of windows; NaN where one is in the window, -infinity of an empty one."""
 
     def emit(builder: Value, window: Window, _: Finish) -> None:
-        lanes = Lanes(builder, window.lanes, full)
-
-        def join(largest: Value, pixel: Value, _: Sequence[Value]) -> Value:
-            return larger_or_nan(builder, largest, pixel)
-
-        for p, largest in enumerate(_join(builder, window, [LEAST] * pixels, join, lanes, row_of)):
-            lanes.store(address_of(builder, window.y, window.y_hop, p), largest)
+        fold = Fold(lambda largest, pixel, _: larger_or_nan(builder, largest, pixel), LEAST)
+        with tiles(builder, window, pixels) as tile:
+            lanes = Lanes(builder, tile, full)
+            lanes.store(fold.all_taps(lanes, [LEAST] * pixels, row_of))
 
     return emit
 
@@ -212,14 +272,11 @@ def means(pixels: int, full: bool) -> Emitter:
     """Returns the emitter of the sums of windows, each divided by the count of the finish."""
 
     def emit(builder: Value, window: Window, finish: Finish) -> None:
-        lanes = Lanes(builder, window.lanes, full)
-
-        def join(total: Value, pixel: Value, _: Sequence[Value]) -> Value:
-            return builder.fadd(total, pixel)
-
-        count = splat_float(builder, finish.count)
-        for p, total in enumerate(_join(builder, window, [ZEROS] * pixels, join, lanes)):
-            lanes.store(address_of(builder, window.y, window.y_hop, p), builder.fdiv(total, count))
+        fold, count = Fold(lambda total, pixel, _: builder.fadd(total, pixel)), splat_float(builder, finish.count)
+        with tiles(builder, window, pixels) as tile:
+            lanes = Lanes(builder, tile, full)
+            totals = fold.all_taps(lanes, [ZEROS] * pixels)
+            lanes.store([builder.fdiv(total, count) for total in totals])
 
     return emit
 
@@ -231,25 +288,35 @@ def products(pixels: int, full: bool, spread: bool = False, row_of: Row | None =
     """
 
     def emit(builder: Value, window: Window, finish: Finish) -> None:
-        lanes = Spread(builder, window) if spread else Lanes(builder, window.lanes, full)
-        hops = window.weights_hop_z, window.weights_hop_y, window.weights_hop_x
-
-        def join(total: Value, pixel: Value, tap: Sequence[Value]) -> Value:
-            steps = [builder.mul(hop, t) for hop, t in zip(hops, tap, strict=True)]
-            place = builder.add(builder.add(window.weights, steps[0]), builder.add(steps[1], steps[2]))
-            return fused(builder, pixel, lanes.load(place), total)
-
-        sums = variables(builder, _join(builder, window, [lanes.load(window.bias)] * pixels, join, lanes, row_of))
-        with builder.if_then(builder.icmp_signed("!=", window.added, word(0))):
-            for p, place in enumerate(sums):
-                other = lanes.load(address_of(builder, window.added, window.added_hop, p))
-                builder.store(builder.fadd(builder.load(place, typ=FLOATS), other), place)
         limits = [splat_float(builder, n) for n in (finish.low, finish.high, finish.slope)]
-        for p, place in enumerate(sums):
-            value = activated(builder, builder.load(place, typ=FLOATS), limits)
-            lanes.store(address_of(builder, window.y, window.y_hop, p), value)
+        with tiles(builder, window, pixels) as tile:
+            lanes = Spread(builder, tile) if spread else Lanes(builder, tile, full)
+            fold = Fold(partial(_add_product, lanes))
+            sums = _add_beside(lanes, fold.all_taps(lanes, [lanes.load(tile.bias)] * pixels, row_of))
+            lanes.store([activated(builder, total, limits) for total in sums])
 
     return emit
+
+
+def _add_product(lanes: Lanes, total: Value, pixel: Value, tap: Sequence[Value]) -> Value:
+    """Returns the sum with an element of x times the weight of its tap."""
+    b, window = lanes.builder, lanes.window
+    hops = window.weights_hop_z, window.weights_hop_y, window.weights_hop_x
+    steps = [b.mul(hop, t) for hop, t in zip(hops, tap, strict=True)]
+    place = b.add(b.add(window.weights, steps[0]), b.add(steps[1], steps[2]))
+    return fused(b, pixel, lanes.load(place), total)
+
+
+def _add_beside(lanes: Lanes, sums: Sequence[Value]) -> list[Value]:
+    """Returns the sums with the pixels of the tensor that is added, if there is one."""
+    b, window = lanes.builder, lanes.window
+    places = variables(b, sums)
+    with b.if_then(_any(b, window.added)):
+        for p, place in enumerate(places):
+            address = address_of(b, window.added, window.added_hop, p)
+            other = load(b, address, FLOATS, lanes.written(p))
+            b.store(b.fadd(b.load(place, typ=FLOATS), other), place)
+    return [b.load(place, typ=FLOATS) for place in places]
 
 
 def activated(builder: Value, value: Value, limits: Sequence[Value]) -> Value:
