@@ -10,6 +10,7 @@ from itertools import combinations
 import numpy as np
 from attrs import define, evolve, field, frozen
 
+from allocator.problem import Column
 from engine.executor.binding import PackCache, Packed, bind_call
 from engine.executor.relocation import MovableCall, Operands, Relocation, movable, relocation, same_words
 from engine.lower.calls import Call, Lowered, Storage, unread_inputs
@@ -59,11 +60,15 @@ class CallOperands:
     other: Array
     ends: tuple[tuple[int, int], ...]
 
-    def circumstances(self, placement: Placement) -> Iterator[bytes]:
-        """Yields what a kernel may ask of the addresses of each call: how they are aligned, and which are equal."""
+    def circumstances(self, placement: Placement) -> bytes:
+        """Returns what kernels may ask of all addresses: how they are aligned, and which are equal."""
         first = placement.first
-        aligned = (first[self.arena] % CACHE_LINE).astype(np.uint8).tobytes()
-        equal = (first[self.one] == first[self.other]).tobytes()
+        aligned = (first[self.arena] % CACHE_LINE).astype(np.uint8)
+        return b"".join((aligned.tobytes(), (first[self.one] == first[self.other]).tobytes()))
+
+    def of_calls(self, circumstances: bytes) -> Iterator[bytes]:
+        """Yields those of each call."""
+        aligned, equal = circumstances[: len(self.arena)], circumstances[len(self.arena) :]
         at, pair = 0, 0
         for end, last in self.ends:
             yield aligned[at:end] + equal[pair:last]
@@ -101,90 +106,119 @@ class BoundCalls:
     kept: tuple[Native, ...] = field(repr=False)
 
 
+@frozen(eq=False)
+class SharedWords:
+    """The calls that share words: those of one class with equal circumstances, which are `of[i]` in group i.
+
+    `first` is the first call of each group, `group` the group of each call; -1 for a call that is bound by itself.
+    `relocations` has the ways to lay out their words, by the structures of the groups.
+    """
+
+    first: tuple[int, ...]
+    of: tuple[bytes, ...]
+    group: Array
+    relocations: dict[Hashable, Relocation] = field(factory=dict, repr=False)
+
+
 @define(eq=False)
 class CallBinder:
-    """Binds the calls of a pattern. `movable` has the numbers of the templates whose calls may be moved."""
+    """Binds the calls of a pattern. `classes` has the class of each call.
+
+    `movable` has the numbers of the templates whose calls may be moved.
+    """
 
     pattern: Pattern
     packed: Packed
     operands: CallOperands
     calls: tuple[Call, ...]
-    numbers: tuple[int, ...]
-    positions: tuple[int, ...]
+    classes: Column
     movable: frozenset[int] = frozenset()
     _moved_calls: dict[Hashable, tuple[MovableCall, ...]] = field(factory=dict)
     _latest: dict[int, tuple[Hashable, Native]] = field(factory=dict)
     _structures: dict[Hashable, int] = field(factory=dict)
-    _relocations: dict[Hashable, Relocation] = field(factory=dict)
+    _shared: dict[bytes, SharedWords] = field(factory=dict)
 
     def bind(self, fit: Fit, placement: Placement) -> BoundCalls:
         """Binds all calls at the addresses of a placement. Raises KernelError."""
         if len(self._moved_calls) > MOST_CALLS:
             self._moved_calls.clear()
-        thunks, which, columns = dict[int, Thunk](), list[int](), list[Array]()
-        distinct: dict[int, int] = {}
-        calls: list[MovableCall] = []
-        circumstances = self.operands.circumstances(placement)
-        for index, (position, seen) in enumerate(zip(self.positions, circumstances, strict=True)):
-            geometry = fit.calls[position]
-            key = geometry, seen
-            if self.numbers[index] not in self.movable:
-                thunks[index] = self._unmoved(index, geometry, placement)
-                continue
-            if key not in self._moved_calls:
-                thunk = self.bound(index, geometry, placement.array)
-                self._moved_calls[key] = self._movable(index, thunk, placement)
-            if not self._moved_calls[key]:
-                thunks[index] = self._unmoved(index, geometry, placement)
-                continue
-            (call,) = self._moved_calls[key]
-            if id(call) not in distinct:
-                distinct[id(call)] = len(calls)
-                calls.append(call)
-            which.append(distinct[id(call)])
-            columns.append(self.operands.columns[index])
-        return self._moved(calls, which, columns, thunks, placement)
-
-    def _moved(
-        self,
-        calls: list[MovableCall],
-        which: list[int],
-        columns: list[Array],
-        thunks: dict[int, Thunk],
-        placement: Placement,
-    ) -> BoundCalls:
-        structures = tuple(self._structures.setdefault(c.structure, len(self._structures)) for c in calls)
-        key = (structures, tuple(which), tuple(thunks))
-        if key not in self._relocations:
-            if len(self._relocations) >= MOST_RELOCATIONS:
-                self._relocations.clear()
-            self._relocations[key] = relocation(calls, which, columns, len(placement.first))
-        way = self._relocations[key]
+        shared = self._sharing(self.operands.circumstances(placement))
+        moved = [self._moved(i, seen, fit, placement) for i, seen in zip(shared.first, shared.of, strict=True)]
+        is_moved = np.array([*map(bool, moved), False])[shared.group]  # group -1 is the last one
+        thunks = {index: self._unmoved(index, fit, placement) for index in np.flatnonzero(~is_moved).tolist()}
+        way = self._relocation(shared, moved, is_moved, len(placement.first))
+        calls = [call for (call,) in filter(None, moved)]
         buffer = way.words(calls, placement.first)
         return BoundCalls(way.steps(buffer), way.rows, thunks, buffer, tuple(call.native for call in calls))
+
+    def _sharing(self, circumstances: bytes) -> SharedWords:
+        if circumstances not in self._shared:
+            if len(self._shared) >= MOST_RELOCATIONS:
+                self._shared.clear()
+            groups, group = dict[Hashable, int](), list[int]()
+            first, of = list[int](), list[bytes]()
+            for index, seen in enumerate(self.operands.of_calls(circumstances)):
+                if self._number(index) not in self.movable:
+                    group.append(-1)
+                    continue
+                group.append(groups.setdefault((int(self.classes[index]), seen), len(first)))
+                if group[-1] == len(first):
+                    first, of = [*first, index], [*of, seen]
+            self._shared[circumstances] = SharedWords(tuple(first), tuple(of), np.array(group, np.int64))
+        return self._shared[circumstances]
+
+    def _moved(self, index: int, seen: bytes, fit: Fit, placement: Placement) -> tuple[MovableCall, ...]:
+        """Returns a call to be moved; () where it cannot be, with these lengths."""
+        key = self._geometry(index, fit), seen
+        if key not in self._moved_calls:
+            self._moved_calls[key] = self._movable(index, self.bound(index, fit, placement.array), placement)
+        return self._moved_calls[key]
+
+    def _relocation(
+        self, shared: SharedWords, moved: Sequence[tuple[MovableCall, ...]], is_moved: Array, count: int
+    ) -> Relocation:
+        """Returns how the words of moved calls are laid out; `count` is the number of operands."""
+        structures = tuple(
+            self._structures.setdefault(c[0].structure, len(self._structures)) if c else -1 for c in moved
+        )
+        if structures not in shared.relocations:
+            if len(shared.relocations) >= MOST_RELOCATIONS:
+                shared.relocations.clear()
+            number = np.cumsum([0, *map(bool, moved)])[shared.group[is_moved]].tolist()
+            columns = [self.operands.columns[i] for i in np.flatnonzero(is_moved).tolist()]
+            shared.relocations[structures] = relocation(
+                [call for (call,) in filter(None, moved)], number, columns, count
+            )
+        return shared.relocations[structures]
 
     def _movable(self, index: int, thunk: Thunk, placement: Placement) -> tuple[MovableCall, ...]:
         if not isinstance(thunk, Native):
             return ()
         return movable(thunk, placement.operands(self.operands.columns[index]))
 
-    def _unmoved(self, index: int, geometry: CallGeometry, placement: Placement) -> Thunk:
+    def _unmoved(self, index: int, fit: Fit, placement: Placement) -> Thunk:
         """Returns a call that is bound by itself: the latest one where it lies at the same addresses."""
-        key = geometry, placement.first[self.operands.columns[index]].tobytes()
+        key = self._geometry(index, fit), placement.first[self.operands.columns[index]].tobytes()
         if index in self._latest and self._latest[index][0] == key:
             return self._latest[index][1]
-        thunk = self.bound(index, geometry, placement.array)
+        thunk = self.bound(index, fit, placement.array)
         if isinstance(thunk, Native) and not self._reads_derived(index):
             self._latest[index] = key, thunk
         return thunk
 
-    def call(self, index: int, geometry: CallGeometry) -> Call:
-        """Returns the call with the numbers of its geometry."""
-        return evolve(self.calls[index], signature=geometry.signature)
+    def _number(self, index: int) -> int:
+        return self.pattern.classes.all[int(self.classes[index])].template.number
 
-    def bound(self, index: int, geometry: CallGeometry, array: ArrayOf) -> Thunk:
+    def _geometry(self, index: int, fit: Fit) -> CallGeometry:
+        return fit.by_call[int(self.classes[index])]
+
+    def call(self, index: int, fit: Fit) -> Call:
+        """Returns the call with the numbers of its geometry."""
+        return evolve(self.calls[index], signature=self._geometry(index, fit).signature)
+
+    def bound(self, index: int, fit: Fit, array: ArrayOf) -> Thunk:
         """Returns the thunk of a call, bound by itself. Constants that lengths decide are packed again."""
-        call, packed = self.call(index, geometry), self.packed
+        call, packed = self.call(index, fit), self.packed
         if self._reads_derived(index):
             constants = {i: array(v) for i, v in enumerate(call.inputs) if i in call.signature.constants}
             packed = Packed({call.tick: PackCache().pack(call, constants)})
@@ -193,26 +227,26 @@ class CallBinder:
     def try_moves(self, fit: Fit, placement: Placement, thunks: Sequence[Thunk]) -> "CallBinder":
         """Returns the binder that moves what may be moved; `thunks` are all calls of the pattern's own stage, bound."""
         refused, first = set[int](), dict[Hashable, MovableCall]()
-        circumstances = self.operands.circumstances(placement)
+        circumstances = self.operands.of_calls(self.operands.circumstances(placement))
         for index, (thunk, seen) in enumerate(zip(thunks, circumstances, strict=True)):
-            number, geometry = self.numbers[index], fit.calls[self.positions[index]]
+            number = self._number(index)
             moved = () if self._reads_derived(index) else self._movable(index, thunk, placement)
-            key = geometry, seen
+            key = self._geometry(index, fit), seen
             if not moved or number in refused:
                 refused.add(number)
             elif key not in first:
                 (first[key],) = moved
-                refused.update(() if self._same_elsewhere(index, geometry, placement, moved[0]) else (number,))
+                refused.update(() if self._same_elsewhere(index, fit, placement, moved[0]) else (number,))
             elif not same_words(first[key], moved[0]):
                 refused.add(number)
-        return evolve(self, movable=frozenset(self.numbers) - refused)
+        return evolve(self, movable=frozenset(map(self._number, range(len(self.calls)))) - refused)
 
     def _reads_derived(self, index: int) -> bool:
         """Returns whether a call reads constants whose elements depend on lengths."""
         values = self.pattern.lowered.values
         return any(values[v].owner in self.pattern.derived for v in self.calls[index].inputs)
 
-    def _same_elsewhere(self, index: int, geometry: CallGeometry, placement: Placement, wanted: MovableCall) -> bool:
+    def _same_elsewhere(self, index: int, fit: Fit, placement: Placement, wanted: MovableCall) -> bool:
         """Returns whether a call that is bound to other bytes, aligned and shared alike, has the same words."""
         values, columns = self.pattern.lowered.values, self.operands.columns[index].tolist()
         own = [v for v in columns if v < len(values) and values[v].storage is Storage.ARENA]
@@ -222,7 +256,7 @@ class CallBinder:
             shift = address_of(array) - int(first[value])
             low[value], high[value], first[value] = low[value] + shift, high[value] + shift, first[value] + shift
         elsewhere = Placement(low, high, first, lambda v: other[v] if v in other else placement.array(v))
-        again = self._movable(index, self.bound(index, geometry, elsewhere.array), elsewhere)
+        again = self._movable(index, self.bound(index, fit, elsewhere.array), elsewhere)
         return bool(again) and same_words(wanted, again[0])
 
 

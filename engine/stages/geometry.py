@@ -66,11 +66,17 @@ class CallTemplate:
     operands: tuple[int, ...]
     waits: bool = False
     written: tuple[int, ...] = field(init=False)
+    has_body: bool = field(init=False)
+    """True if an attribute has dimensions inside it that may depend on other graphs."""
 
     @written.default
     def _written(self) -> tuple[int, ...]:
         extra = self.instruction.workspace if isinstance(self.instruction, Call) else ()
         return self.instruction.outputs + extra
+
+    @has_body.default
+    def _has_body(self) -> bool:
+        return any(_has_body(value) for task in self.task for value in task.operator.attrs.values())
 
     @property
     def schema(self) -> OpSchema:
@@ -82,11 +88,6 @@ class CallTemplate:
         """The dimensions in its attributes, in a fixed order, except those in bodies."""
         values = (value for task in self.task for value in task.operator.attrs.values())
         return tuple(dim for value in values if not _has_body(value) for dim in dims_in(value))
-
-    @property
-    def has_body(self) -> bool:
-        """True if an attribute has dimensions inside it that may depend on other graphs."""
-        return any(_has_body(value) for task in self.task for value in task.operator.attrs.values())
 
 
 @frozen(eq=False)

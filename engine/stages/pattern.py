@@ -17,6 +17,7 @@ from engine.lower.backends import backends_of
 from engine.lower.calls import Call, Instruction, Join, Lowered, Role, Storage
 from engine.lower.lowering import LoweringChoices
 from engine.planning.options import Options
+from engine.stages.classes import Classes, ClassFinder, Readers
 from engine.stages.geometry import (
     CallGeometry,
     CallTemplate,
@@ -35,20 +36,19 @@ MOST_BYTES = 4096
 """Bytes of a constant that is not of floats up to which its elements are compared; a larger one equals only itself."""
 MOST_GEOMETRIES = 1 << 14
 """Geometries of calls that are kept for the lengths to come. It trades memory against deriving them again."""
-Dims = tuple[Dim | tuple[int, int], ...]
-"""Dimensions; one that is the length of a value along an axis as the pair of both."""
 
 
 @frozen(eq=False)
 class Fit:
     """The geometry of each value and of each instruction for some lengths, and the arrays that depend on them.
 
-    `low`, `high` and `first` are columns of the values: first byte, end and first element, counted from the first
-    byte of their owners.
+    `by_value` and `by_call` have the geometries of the classes. `low`, `high` and `first` are columns of the values:
+    first byte, end and first element, counted from the first byte of their owners.
     """
 
-    values: Sequence[ValueGeometry]
-    calls: Sequence[CallGeometry]
+    classes: Classes = field(repr=False)
+    by_value: Sequence[ValueGeometry]
+    by_call: Sequence[CallGeometry]
     derived: Mapping[int, Array]
     low: Column = field(init=False, repr=False)
     high: Column = field(init=False, repr=False)
@@ -56,35 +56,38 @@ class Fit:
 
     @low.default
     def _low(self) -> Column:
-        return np.fromiter([v.low for v in self.values], np.int64, len(self.values))
+        return np.array([v.low for v in self.by_value], np.int64)[self.classes.values]
 
     @high.default
     def _high(self) -> Column:
-        return np.fromiter([v.high for v in self.values], np.int64, len(self.values))
+        return np.array([v.high for v in self.by_value], np.int64)[self.classes.values]
 
     @first.default
     def _first(self) -> Column:
-        return np.fromiter([v.first for v in self.values], np.int64, len(self.values))
+        return np.array([v.first for v in self.by_value], np.int64)[self.classes.values]
+
+    @property
+    def values(self) -> list[ValueGeometry]:
+        """The geometry of each value, by id."""
+        return [self.by_value[number] for number in self.classes.values.tolist()]
+
+    @property
+    def calls(self) -> list[CallGeometry]:
+        """The geometry of each instruction, by position."""
+        return [self.by_call[number] for number in self.classes.calls.tolist()]
+
+    def value(self, value: int) -> ValueGeometry:
+        """Returns the geometry of a value."""
+        return self.by_value[int(self.classes.values[value])]
 
 
 @frozen(eq=False)
 class Pattern:
-    """The instructions of a lowered network as templates, in their order; `dims` has the dimensions of each.
-
-    `constants` has the geometries that never change, by value; `derived` are constants whose elements lengths decide.
-    `keys` maps the keys of bindings to values. `readers` has the templates, by position, that choose their kernel by
-    their readers too: of each reader the positions of its instruction and of the operand. `with_bodies` are the
-    positions of templates with bodies of control flow.
-    """
+    """The classes of a lowered network. `derived` are constants whose elements lengths decide, by value."""
 
     lowered: Lowered
-    templates: tuple[CallTemplate, ...]
-    dims: tuple[Dims, ...]
-    constants: Mapping[int, ValueGeometry]
+    classes: Classes
     derived: Mapping[int, Derived]
-    keys: Mapping[str, int]
-    readers: Mapping[int, tuple[tuple[int, int], ...]]
-    with_bodies: frozenset[int]
     guards: tuple[Guard, ...]
     geometries: Geometries
 
@@ -94,13 +97,15 @@ class Pattern:
         Raises OtherChoiceError where other instructions are right, OpError where the lengths do not fit.
         """
         self.geometries.forget(MOST_GEOMETRIES)
-        fitting = _Fitting(self, dict(self.constants))
+        fitting = _Fitting(self, dict(self.classes.constants))
         fitting.bindings = Bindings(lengths, dict(shapes), dict(data), fitting.length)
         return fitting.run()
 
 
 @define(eq=False)
 class _Fitting:
+    """Geometries so far, by class; `derived` has arrays by value."""
+
     pattern: Pattern
     values: dict[int, ValueGeometry]
     derived: dict[int, Array] = field(factory=dict)
@@ -108,36 +113,38 @@ class _Fitting:
     bindings: Bindings = field(factory=lambda: Bindings({}))
 
     def run(self) -> Fit:
-        pattern, values, geometries = self.pattern, self.values, self.pattern.geometries
-        lowered = pattern.lowered
-        for value in lowered.inputs.values():
-            spec = lowered.values[value].spec.with_shape(self.bindings.shapes[lowered.values[value].name])
-            values[value] = geometries.dense(spec)
+        classes, values, geometries = self.pattern.classes, self.values, self.pattern.geometries
+        for number, name, spec in classes.inputs:
+            self._set(number, geometries.dense(spec.with_shape(self.bindings.shapes[name])))
         by_operands, calls = geometries.by_operands, self.calls
-        for position, (template, dims) in enumerate(zip(pattern.templates, pattern.dims, strict=True)):
-            operands = [values[v] if v in values else self._derived(v) for v in template.operands]
-            numbers = [self._number(d) for d in dims]
-            key: tuple[Hashable, ...] = (template.number, *operands, *numbers)
-            if position in pattern.with_bodies:  # planned for each choice of lengths
-                key = *key, position, self.bindings
+        for call_class in classes.all:
+            operands = [values[v] if v in values else self._derived(v) for v in call_class.operands]
+            key: tuple[Hashable, ...] = (call_class.template.number, *operands, *map(self._number, call_class.dims))
+            if call_class.template.has_body:  # planned for each choice of lengths
+                key = *key, call_class, self.bindings
             call = by_operands.get(key)
             if call is None:
-                call = by_operands[key] = geometries.of_call(template, operands, self.bindings)
+                call = by_operands[key] = geometries.of_call(call_class.template, operands, self.bindings)
             calls.append(call)
-            for value, geometry in zip(template.written, (*call.outputs, *call.workspace), strict=True):
-                values[value] = geometry
-        for guard in pattern.guards:
+            for number, geometry in zip(call_class.written, (*call.outputs, *call.workspace), strict=True):
+                self._set(number, geometry)
+        for guard in self.pattern.guards:
             guard.check(self.bindings.number)
         self._check_readers()
-        return Fit(
-            [values[v] if v in values else self._derived(v) for v in range(len(lowered.values))], calls, self.derived
-        )
+        by_value = [values[v] if v in values else self._derived(v) for v in range(classes.values.max(initial=-1) + 1)]
+        return Fit(classes, by_value, calls, self.derived)
+
+    def _set(self, number: int, geometry: ValueGeometry) -> None:
+        """Notes the geometry of a class of values. Raises OtherChoiceError where it has another one already."""
+        known = self.values.setdefault(number, geometry)
+        if known is not geometry and (known.spec, known.layout) != (geometry.spec, geometry.layout):
+            raise OtherChoiceError
 
     def length(self, leaf: Dim) -> int:
         """Returns the length that a leaf stands for: that of a value along an axis."""
-        key = leaf.key
-        if isinstance(key, Axis) and key.var in self.pattern.keys:
-            return self.values[self.pattern.keys[key.var]].spec.shape[key.axis]
+        key, keys = leaf.key, self.pattern.classes.keys
+        if isinstance(key, Axis) and key.var in keys:
+            return self.values[keys[key.var]].spec.shape[key.axis]
         raise LookupError(f"nothing says what {leaf} is ({key!r})")
 
     def _number(self, dim: Dim | tuple[int, int]) -> int:
@@ -145,20 +152,22 @@ class _Fitting:
             return self.values[dim[0]].spec.shape[dim[1]]
         return value_of(dim, self.bindings.number)
 
-    def _derived(self, value: int) -> ValueGeometry:
+    def _derived(self, number: int) -> ValueGeometry:
+        value = self.pattern.classes.derived[number]
         array = self.derived[value] = self.bindings.array(self.pattern.derived[value])
-        geometry = self.values[value] = self.pattern.geometries.dense(spec_of(array))
+        geometry = self.values[number] = self.pattern.geometries.dense(spec_of(array))
         return geometry
 
     def _check_readers(self) -> None:
         """Checks that the kernels that write for readers that join their inputs are still those."""
-        for position, readers in self.pattern.readers.items():
-            template, places = self.pattern.templates[position], []
+        classes = self.pattern.classes
+        for number, readers in classes.readers:
+            template, places = classes.all[number].template, []
             for reader, operand in readers:
-                signature, schema = self.calls[reader].signature, self.pattern.templates[reader].schema
+                signature, schema = self.calls[reader].signature, classes.all[reader].template.schema
                 place = schema.input_places(Layout.dense(signature.y), signature)[operand]
                 places += [place] if place is not None and not place.is_dense else []
-            call, signature = template.instruction, self.calls[position].signature
+            call, signature = template.instruction, self.calls[number].signature
             assert isinstance(call, Call)
             if self.pattern.geometries.kernel(template, signature, places) is not call.kernel:
                 raise OtherChoiceError
@@ -187,49 +196,46 @@ class _Maker:
     lowered: Lowered
     geometries: Geometries
     numbers: dict[Hashable, int] = field(factory=dict)
-    keys: dict[str, int] = field(factory=dict)
+    by_name: Mapping[str, int] = field(init=False)
+
+    @by_name.default
+    def _by_name(self) -> Mapping[str, int]:
+        return {v.name: v.id for v in self.lowered.values if v.role not in (Role.COPY, Role.WORKSPACE)}
 
     def run(self) -> Pattern:
-        graph, values = self.template.graph, self.lowered.values
-        by_name = {v.name: v.id for v in values if v.role not in (Role.COPY, Role.WORKSPACE)}
-        self.keys = {graph.key(name): by_name[var.name] for name, var in graph.inputs.items()}
+        graph, by_name = self.template.graph, self.by_name
         derived = {graph.key(var.name): array for var, array in graph.derived.items()}
         tasks = {task.operator.name: task for task in self.template.tasks if isinstance(task, Task)}
+        keys = {graph.key(name): by_name[var.name] for name, var in graph.inputs.items()}
         for task in tasks.values():
-            self.keys |= {key: by_name[v.name] for key, v in zip(task.keys, task.operator.outputs, strict=True)}
-        readers = self._readers(by_name)
+            keys |= {key: by_name[v.name] for key, v in zip(task.keys, task.operator.outputs, strict=True)}
+        readers = self._readers()
         templates = []
         for position, instruction in enumerate(self.lowered.instructions):
             own = tuple(tasks[op.name] for op in instruction.operators)
             operands = tuple(by_name[v.name] for op in instruction.operators for v in op.inputs) or instruction.inputs
-            number = self._number(instruction, own, operands, frozenset(derived))
+            number = self._number(instruction, own, operands, frozenset(derived), position in readers)
             templates.append(CallTemplate(number, instruction, own, operands, position in readers))
-        fixed = [v for v in self.lowered.constants if values[v].name not in derived]
+        by_value = {by_name[name]: array for name, array in derived.items() if name in by_name}
+        results = (v for task in tasks.values() for v in task.operator.outputs)
+        shapes = {by_name[v.name]: v.shape for v in (*graph.inputs.values(), *results)}
+        finder = ClassFinder(self.lowered, self.geometries, shapes, keys, frozenset(by_value))
         return Pattern(
             self.lowered,
-            tuple(templates),
-            tuple(tuple(map(self._compiled, t.dims)) for t in templates),
-            {v: self.geometries.dense(values[v].spec) for v in fixed},
-            {by_name[name]: array for name, array in derived.items() if name in by_name},
-            self.keys,
-            readers,
-            frozenset(position for position, t in enumerate(templates) if t.has_body),
+            finder.run(templates, readers),
+            by_value,
             tuple(guard for task in self.template.tasks for guard in task.guards),
             self.geometries,
         )
 
-    def _compiled(self, dim: Dim) -> Dim | tuple[int, int]:
-        key = dim.key
-        return (self.keys[key.var], key.axis) if isinstance(key, Axis) and key.var in self.keys else dim
-
-    def _readers(self, by_name: Mapping[str, int]) -> dict[int, tuple[tuple[int, int], ...]]:
+    def _readers(self) -> dict[int, Readers]:
         """Returns the positions of calls whose kernel might be another for the sake of readers, with these readers."""
         places: dict[int, list[tuple[int, int]]] = {}
         for position, instruction in enumerate(self.lowered.instructions):
             for op in instruction.operators:
                 if op.schema.input_places is not no_places:
                     for operand, var in enumerate(op.inputs):
-                        places.setdefault(by_name[var.name], []).append((position, operand))
+                        places.setdefault(self.by_name[var.name], []).append((position, operand))
         return {
             position: tuple(places[instruction.outputs[0]])
             for position, instruction in enumerate(self.lowered.instructions)
@@ -238,7 +244,12 @@ class _Maker:
         }
 
     def _number(
-        self, instruction: Instruction, tasks: tuple[Task, ...], operands: tuple[int, ...], derived: frozenset[str]
+        self,
+        instruction: Instruction,
+        tasks: tuple[Task, ...],
+        operands: tuple[int, ...],
+        derived: frozenset[str],
+        waits: bool,
     ) -> int:
         """Returns a number that is equal for instructions that lengths make equal wherever their operands are."""
         elements = tuple(self._elements(v, derived) for v in operands)
@@ -253,7 +264,7 @@ class _Maker:
         described = tuple((id(t.operator.schema), *_claims(t), _attribute(dict(t.operator.attrs))) for t in tasks)
         fixed = tuple((t.is_fixed, t.operator.signature.constants) for t in tasks)
         pattern = tuple(map(taken.index, taken)), tuple(map(operands.index, operands))
-        key = (type(instruction), elements, copied, pattern, chosen, described, fixed)
+        key = (type(instruction), elements, copied, pattern, chosen, described, fixed, waits)
         return self.numbers.setdefault(key, len(self.numbers))
 
     def _elements(self, value: int, derived: frozenset[str]) -> Hashable:

@@ -177,7 +177,7 @@ class PlanReuse:
                 raise OtherChoiceError from error
             raise
         after = RunState((), bindings, {}, {}, {}, self.addresses.top(arena), ())
-        outputs = {name: fit.values[value].spec for name, value in self.pattern.lowered.outputs.items()}
+        outputs = {name: fit.value(value).spec for name, value in self.pattern.lowered.outputs.items()}
         plan = partial(self.addresses.plan, self.template, bindings, self.terms, start)
         ticks = len(self.pattern.lowered.instructions) + 2
         stage = ReusedStage(
@@ -219,7 +219,7 @@ class PlanReuse:
         constants, values = self.pattern.lowered.constants, self.pattern.lowered.values
 
         def array(value: int) -> Array:
-            geometry, owner = fit.values[value], values[value].owner
+            geometry, owner = fit.value(value), values[value].owner
             if self.in_arena[value]:
                 return memory.view(placed_value(geometry, int(start[value])), geometry.spec.dtype)
             whole = fit.derived[owner] if owner in fit.derived else constants[owner]
@@ -257,7 +257,7 @@ def _programs(binder: CallBinder, fit: Fit, placement: Placement, runner: Runner
     are one thunk.
     """
     bound, calls = binder.bind(fit, placement), binder.calls
-    costs = [fit.calls[position].cost for position in binder.positions]
+    costs: list[int] = np.array([call.cost for call in fit.by_call], np.int64)[binder.classes].tolist()
     kept = bound.buffer, bound.kept
     tables, fallible, rows, cost, at = list[Array](), list[tuple[int, Call, Native]](), 0, 0, 0
     moved = 0
@@ -268,14 +268,14 @@ def _programs(binder: CallBinder, fit: Fit, placement: Placement, runner: Runner
         moved, at = moved + count, index + 1
         thunk = bound.thunks.get(index)
         if isinstance(thunk, Native):
-            fallible.append((rows, binder.call(index, fit.calls[binder.positions[index]]), thunk))
+            fallible.append((rows, binder.call(index, fit), thunk))
             tables.append(thunk.table)
             rows, cost = rows + len(thunk.table), cost + costs[index]
             continue
         if rows:
             yield calls[max(index - 1, 0)], step_table(runner, tables, cost, fallible, kept)
         if thunk is not None and thunk is not nothing:
-            yield binder.call(index, fit.calls[binder.positions[index]]), thunk
+            yield binder.call(index, fit), thunk
         tables, fallible, rows, cost = [], [], 0, 0
 
 
@@ -294,10 +294,9 @@ def plan_reuse(
     if not pattern or not addresses:
         return ()
     packed = model.packed
-    positions = tuple(i for i, instruction in enumerate(lowered.instructions) if isinstance(instruction, Call))
-    numbers = tuple(pattern[0].templates[i].number for i in positions)
+    are_calls = [isinstance(instruction, Call) for instruction in lowered.instructions]
     operands = call_operands(lowered, packed)
-    binder = CallBinder(pattern[0], packed, operands, lowered.calls, numbers, positions)
+    binder = CallBinder(pattern[0], packed, operands, lowered.calls, pattern[0].classes.calls[are_calls])
     constants = _constants(model, operands, in_arena, pattern[0])
     rules = overlap_rules(lowered)
     reuse = PlanReuse(template, terms, packs, pattern[0], rules, addresses[0], model, binder, in_arena, constants)
