@@ -3,6 +3,7 @@
 import operator
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from itertools import chain
 
 import numpy as np
@@ -155,6 +156,7 @@ def _operands(call: Call) -> Iterable[tuple[TensorSpec, int]]:
     return zip(call.signature.inputs, call.inputs, strict=True)
 
 
+@lru_cache
 def _nothing(spec: TensorSpec) -> Array:
     """Returns an array of that spec without data (NaN, so that a read shows): its data are packed."""
     return np.broadcast_to(np.full((), np.nan if spec.dtype in _WITH_NAN else 0, spec.dtype), spec.shape)

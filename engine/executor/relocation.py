@@ -8,14 +8,15 @@ same shapes, layouts and attributes) have equal words, and get their addresses i
 That a kernel may be moved is proved by binding it: `same_words` compares calls that were bound at unrelated addresses.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from itertools import combinations
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, combinations
 from typing import Any
 
 import numpy as np
 from attrs import field, frozen
 
 from ops.native.call import COMPILED, Native
+from ops.native.door import run_locate
 from ops.tensor.layout import address_of
 from ops.tensor.spec import Array
 
@@ -28,19 +29,16 @@ _NOWHERE = np.zeros(1, np.int64)
 
 @frozen(eq=False)
 class Operands:
-    """First bytes, ends and addresses of the first elements of the operands of a call, as columns."""
+    """The operands of a call: first byte, end, and address of the first element of each."""
 
-    low: Array
-    high: Array
-    address: Array
+    spans: tuple[tuple[int, int, int], ...]
 
     @property
     def are_apart(self) -> bool:
         """True if operands that share bytes begin at the same address."""
-        extents = list(zip(self.low.tolist(), self.high.tolist(), self.address.tolist(), strict=True))
         return all(
             max(low, other_low) >= min(high, other_high) or first == other
-            for (low, high, first), (other_low, other_high, other) in combinations(extents, 2)
+            for (low, high, first), (other_low, other_high, other) in combinations(self.spans, 2)
         )
 
 
@@ -73,29 +71,27 @@ def movable(native: Native, operands: Operands) -> tuple[MovableCall, ...]:
     """Returns a bound call as a movable one; () where it calls a library, is large, or its operands overlap."""
     if any(step.kind != COMPILED for step in native.steps) or not operands.are_apart:
         return ()
-    arrays = list({address_of(a): a for a in _kept(native) if a.nbytes and not _lies_in(a, operands)}.values())
-    tables = [a for a in arrays if a.dtype == np.int64 and a.flags.c_contiguous]
-    others = tuple(a for a in arrays if not any(a is t for t in tables))
-    parts = [*(np.asarray(step.args, np.int64) for step in native.steps), *(t.reshape(-1) for t in tables)]
-    ends = np.cumsum([0, *map(len, parts)]).tolist()
+    arrays = {at: a for at, a in _kept(native).items() if not any(low <= at < high for low, high, _ in operands.spans)}
+    tables = {at: a for at, a in arrays.items() if a.dtype == np.int64 and a.flags.c_contiguous}
+    others = {at: a for at, a in arrays.items() if at not in tables}
+    parts = [*(step.args for step in native.steps), *(table.reshape(-1) for table in tables.values())]
+    ends = list(accumulate(map(len, parts), initial=0))
     if ends[-1] > MOST_WORDS:
         return ()
     words = np.concatenate([*parts, _NO_WORDS])
-    first = np.array([*operands.address.tolist(), *map(address_of, tables), 0], np.int64)
-    low = np.array([*operands.low.tolist(), *map(address_of, tables)], np.int64)
-    high = np.array([*operands.high.tolist(), *(address_of(t) + t.nbytes for t in tables)], np.int64)
-    inside = (low[:, None] <= words) & (words < high[:, None])
-    pointee = np.where(inside.any(axis=0), inside.argmax(axis=0), _NUMBER) if len(low) else np.full(len(words), _NUMBER)
+    pointee = np.empty_like(words)
+    spans = [*operands.spans, *((at, at + table.nbytes, at) for at, table in tables.items())]
+    run_locate()(words, np.array(spans, np.int64).reshape(len(spans), 3), pointee)
     steps = len(native.steps)
     call = MovableCall(
-        words - first[pointee],
+        words,
         pointee,
-        len(operands.low),
+        len(operands.spans),
         tuple(step.address for step in native.steps),
         tuple(ends[:steps]),
         tuple(ends[steps:-1]),
         tuple(_private(words, pointee, others)),
-        others,
+        tuple(others.values()),
         native,
     )
     return (call,)
@@ -116,27 +112,18 @@ def _same_array(one: Array, other: Array) -> bool:
     return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
 
 
-def _private(words: Array, pointee: Array, arrays: Sequence[Array]) -> Iterator[tuple[int, int, int]]:
-    for number, array in enumerate(arrays):
-        low = address_of(array)
+def _private(words: Array, pointee: Array, arrays: Mapping[int, Array]) -> Iterator[tuple[int, int, int]]:
+    for number, (low, array) in enumerate(arrays.items()):
         inside = np.flatnonzero((pointee == _NUMBER) & (low <= words) & (words <= low + array.nbytes))
         yield from ((position, number, int(words[position]) - low) for position in inside.tolist())
 
 
-def _kept(kept: Any) -> Iterator[Array]:
-    """Yields the arrays that a call keeps alive."""
+def _kept(kept: Any) -> dict[int, Array]:
+    """Returns the arrays that a call keeps alive, by their addresses."""
     if isinstance(kept, np.ndarray):
-        yield kept
-    elif isinstance(kept, Native):
-        yield from _kept(kept.keep)
-    elif isinstance(kept, (tuple, list)):
-        for part in kept:
-            yield from _kept(part)
-
-
-def _lies_in(array: Array, operands: Operands) -> bool:
-    at = address_of(array)
-    return any(low <= at < high for low, high in zip(operands.low.tolist(), operands.high.tolist(), strict=True))
+        return {address_of(kept): kept} if kept.nbytes else {}
+    parts = kept.keep if isinstance(kept, Native) else kept if isinstance(kept, (tuple, list)) else ()
+    return {at: array for part in parts for at, array in _kept(part).items()}
 
 
 @frozen(eq=False)

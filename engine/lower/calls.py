@@ -57,6 +57,10 @@ class Value:
         """True if another value owns the bytes."""
         return self.owner != self.id
 
+    def lying(self, spec: TensorSpec, layout: Layout) -> "Value":
+        """Returns the value with other numbers, for other lengths."""
+        return Value(self.id, self.name, self.source, spec, layout, self.owner, self.storage, self.role)
+
 
 @frozen(eq=False)
 class Call:
@@ -74,6 +78,20 @@ class Call:
     outputs: tuple[int, ...]
     workspace: tuple[int, ...]
     overwrites: tuple[Overwrite, ...]
+
+    def signed(self, signature: Signature) -> "Call":
+        """Returns the call with another signature, for other lengths."""
+        return Call(
+            self.tick,
+            self.name,
+            self.operators,
+            self.kernel,
+            signature,
+            self.inputs,
+            self.outputs,
+            self.workspace,
+            self.overwrites,
+        )
 
 
 @frozen(eq=False)

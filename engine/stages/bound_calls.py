@@ -41,9 +41,10 @@ class Placement:
     first: Array
     array: ArrayOf
 
-    def operands(self, columns: Array) -> Operands:
+    def operands(self, values: Array) -> Operands:
         """Returns the addresses of some operands."""
-        return Operands(self.low[columns], self.high[columns], self.first[columns])
+        columns = self.low[values], self.high[values], self.first[values]
+        return Operands(tuple(zip(*(column.tolist() for column in columns), strict=True)))
 
 
 @frozen(eq=False)
@@ -214,7 +215,7 @@ class CallBinder:
 
     def call(self, index: int, fit: Fit) -> Call:
         """Returns the call with the numbers of its geometry."""
-        return evolve(self.calls[index], signature=self._geometry(index, fit).signature)
+        return self.calls[index].signed(self._geometry(index, fit).signature)
 
     def bound(self, index: int, fit: Fit, array: ArrayOf) -> Thunk:
         """Returns the thunk of a call, bound by itself. Constants that lengths decide are packed again."""

@@ -116,6 +116,7 @@ class Geometries:
     rules: LoweringRules
     values: Sequence[Value]
     by_layout: dict[tuple[TensorSpec, Layout], ValueGeometry] = field(factory=dict)
+    by_spec: dict[TensorSpec, ValueGeometry] = field(factory=dict)
     by_operands: dict[Hashable, CallGeometry] = field(factory=dict)
 
     def forget(self, most: int) -> None:
@@ -123,10 +124,13 @@ class Geometries:
         if len(self.by_operands) > most:
             self.by_operands.clear()
             self.by_layout.clear()
+            self.by_spec.clear()
 
     def dense(self, spec: TensorSpec) -> ValueGeometry:
         """Returns the geometry of a value that owns its bytes."""
-        return self._lying(spec, Layout.dense(spec))
+        if spec not in self.by_spec:
+            self.by_spec[spec] = self._lying(spec, Layout.dense(spec))
+        return self.by_spec[spec]
 
     def _lying(self, spec: TensorSpec, layout: Layout) -> ValueGeometry:
         key = spec, layout
@@ -208,9 +212,9 @@ class Geometries:
         values: dict[int, Value] = {}
         for before, value, operand in zip(template.operands, call.inputs, operands, strict=True):
             layout = operand.layout if before == value else Layout.dense(operand.spec)
-            values[value] = evolve(self.values[value], spec=operand.spec, layout=layout)
+            values[value] = self.values[value].lying(operand.spec, layout)
         for value, spec in zip(call.outputs, signature.outputs, strict=True):
-            values[value] = evolve(self.values[value], spec=spec, layout=Layout.dense(spec))
+            values[value] = self.values[value].lying(spec, Layout.dense(spec))
         return tuple(o for o in declared if not broken_rule(o, declared, call.inputs, call.outputs, values))
 
 

@@ -14,9 +14,9 @@ def view_array(buffer: Array, layout: Layout, dtype: np.dtype[Any]) -> Array:
     A dense tensor has the strides of C order also in dimensions of length 1: numpy compares strides to decide whether
     an operation in place is safe, and copies the operand where they differ.
     """
-    flat = buffer.reshape(-1).view(np.uint8)
     strides = dense_strides(layout.shape, layout.itemsize) if layout.is_dense else layout.strides
-    return np.ndarray(layout.shape, dtype, buffer=flat, offset=layout.offset, strides=strides)
+    flat = buffer if buffer.flags.c_contiguous else buffer.reshape(-1).view(np.uint8)
+    return np.ndarray(layout.shape, dtype, flat, layout.offset, strides)
 
 
 def aligned_empty(nbytes: int, alignment: int) -> Array:

@@ -70,9 +70,19 @@ def run_part() -> Callable[[Array, Array, int], None]:
     return runner
 
 
-def _runner(maker: str) -> Any:
-    with code_cache(_RUNNERS) as is_cached:
-        return getattr(import_module(_RUNNERS), maker)(is_cached)
+@cache
+def run_locate() -> Callable[[Array, Array, Array], None]:
+    """Returns f(words, spans, pointee): where words point to the spans that rows tell, they count from their origins.
+
+    A row has the first byte, the end and the origin. `pointee` takes the row of each word; -1 for a number.
+    """
+    runner: Callable[[Array, Array, Array], None] = _runner("compile_locate", "ops.native.words_code")
+    return runner
+
+
+def _runner(maker: str, module: str = _RUNNERS) -> Any:
+    with code_cache(module) as is_cached:
+        return getattr(import_module(module), maker)(is_cached)
 
 
 def _compiled(module: str, name: str, signature: str, fastmath: tuple[str, ...]) -> Any:

@@ -47,11 +47,16 @@ def batched(a: Array, b: Array, y: Array, added: tuple[Array, ...] = ()) -> Prod
 
     At most one tensor is added; it broadcasts to y.
     """
-    wide = tuple(np.broadcast_to(v, y.shape) for v in added)
+    wide = tuple(v if v.shape == y.shape else np.broadcast_to(v, y.shape) for v in added)
     if b.ndim == 2 and all(map(_flattens, (a, y, *wide))):
         return Product(_flat(a), b, _flat(y), tuple(map(_flat, wide)))
-    left, right = (np.broadcast_to(v, (*y.shape[:-2], *v.shape[-2:])) for v in (a, b))
+    left, right = (_spread(v, y.shape[:-2]) for v in (a, b))
     return Product(left, right, y, wide)
+
+
+def _spread(array: Array, lead: Shape) -> Array:
+    """Returns the matrices of a batch of that shape."""
+    return array if array.shape[:-2] == lead else np.broadcast_to(array, (*lead, *array.shape[-2:]))
 
 
 def products(a: Array, b: Array, y: Array, added: tuple[Array, ...] = ()) -> Iterator[Product]:
@@ -62,7 +67,7 @@ def products(a: Array, b: Array, y: Array, added: tuple[Array, ...] = ()) -> Ite
 
 def _flattens(array: Array) -> bool:
     """Returns whether a batch of matrices is one matrix without a copy."""
-    return Layout.of(array).reshape(_flat_shape(array)) is not None
+    return array.flags.c_contiguous or Layout.of(array).reshape(_flat_shape(array)) is not None
 
 
 def _flat(array: Array) -> Array:

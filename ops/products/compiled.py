@@ -1,10 +1,10 @@
 """Products of float32 matrices as compiled calls: by tiles and panels, or with very few rows and b read in place."""
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from attrs import frozen
-from numpy.lib.stride_tricks import as_strided
 
 from ops.common.epilogue import GELU_ERF, GELU_TANH, SILU
 from ops.common.thunks import nothing
@@ -16,7 +16,7 @@ from ops.native.records import Number, pack_args
 from ops.products import args as at
 from ops.products.case import Product, batched
 from ops.schema.schema import Attrs, Thunk
-from ops.tensor.layout import Layout
+from ops.tensor.layout import Layout, address_of
 from ops.tensor.spec import Array, Shape
 
 SINGLE = np.dtype("float32")
@@ -111,16 +111,23 @@ def multiply(case: Multiplication) -> Thunk:
 
 def _stand_in(case: Multiplication) -> Array:
     """Returns an array of the shape of b, at its address or that of its panels."""
-    return as_strided(case.panels[0], case.b.shape, (0, 0), writeable=False) if case.panels else case.b
+    return np.ndarray(case.b.shape, SINGLE, case.panels[0], 0, (0, 0)) if case.panels else case.b
 
 
 def _operands(batch: Product) -> Array:
     """Returns OPERANDS records, a row for each product: addresses of a, b, y and the addend (or 0)."""
+    tensors, count = (batch.a, batch.b, batch.y, *batch.added), len(batch.lead)
     table = np.zeros((math.prod(batch.lead), 4), np.int64)
-    for column, tensor in enumerate((batch.a, batch.b, batch.y, *batch.added)):
-        hops = (np.arange(n) * s for n, s in zip(batch.lead, tensor.strides, strict=False))
-        table[:, column] = tensor.ctypes.data + sum(np.ix_(*hops), np.zeros(batch.lead, np.int64)).reshape(-1)
+    table[:, : len(tensors)] = list(map(address_of, tensors))
+    if count:
+        table[:, : len(tensors)] += _places(batch.lead).dot(np.array([t.strides[:count] for t in tensors]).T)
     return table
+
+
+@lru_cache(maxsize=16)
+def _places(lead: Shape) -> Array:
+    """Returns the places of a batch in C order, a row for each."""
+    return np.indices(lead, np.int64).reshape(len(lead), math.prod(lead)).T
 
 
 def _args(case: Multiplication, product: Product, operands: Array, bias: Array) -> Array:
