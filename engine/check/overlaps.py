@@ -9,6 +9,7 @@ until any of them is read last:
 - What a call writes shares no byte with what else it writes, nor with what it reads.
 - Except where the operator permits that very overwrite: the two may begin as far apart as it says.
 - A view lies inside its owner, and all lie inside the arena.
+- What overwrites nothing lies at a multiple of the alignment and of the bytes of an element, with padding behind it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,8 +20,9 @@ import numpy as np
 import numpy.typing as npt
 from attrs import field, frozen
 
-from engine.lower.calls import Call, Lowered, Storage
-from engine.text.errors import DataFlowError
+from engine.lower.calls import Call, Lowered, Role, Storage, Value
+from engine.text.errors import DataFlowError, PlacementError
+from ops.schema.workspace import STEP
 
 Column = npt.NDArray[np.int64]
 Pairs = npt.NDArray[np.int64]
@@ -34,7 +36,8 @@ def _table(rows: Sequence[tuple[int, ...]], width: int) -> Any:
 @frozen(eq=False)
 class OverlapRules:
     """`apart` are pairs of values that share no byte; `overwrites` are values that are written, the values read whose
-    bytes they may take, and the bytes between the first bytes of the two; `views` are views with their owners.
+    bytes they may take, and the bytes between the first bytes of the two; `views` are views with their owners;
+    `aligned` are the values that own bytes, with the alignment of each; `padding` bytes lie behind each of these.
     """
 
     lowered: Lowered
@@ -42,10 +45,15 @@ class OverlapRules:
     apart: Pairs = field(repr=False)
     overwrites: Pairs = field(repr=False)
     views: Pairs = field(repr=False)
+    aligned: Pairs = field(repr=False)
+    padding: int
 
 
-def overlap_rules(lowered: Lowered) -> OverlapRules:
-    """Returns the rules of calls and aliases that run in their order. Values outside of the arena have none."""
+def overlap_rules(lowered: Lowered, alignment: int, padding: int) -> OverlapRules:
+    """Returns the rules of calls and aliases that run in their order. Values outside of the arena have none.
+
+    Alignment and padding are those that were asked for, in bytes.
+    """
     permitted = list(dict.fromkeys(o for call in lowered.calls for o in _permitted(call)))
     free = {(written, read) for written, read, _ in permitted}
     pairs = dict.fromkeys((*_kept(lowered), *_touched(lowered)))
@@ -53,11 +61,18 @@ def overlap_rules(lowered: Lowered) -> OverlapRules:
     views = [(v.id, v.owner) for v in arena if v.is_view]
     ids = np.array([v.id for v in arena], np.int64)
     apart = [pair for pair in pairs if pair not in free]
-    return OverlapRules(lowered, ids, _table(apart, 2), _table(permitted, 3), _table(views, 2))
+    aligned = [(v.id, _alignment(v, alignment)) for v in arena if not v.is_view]
+    return OverlapRules(
+        lowered, ids, _table(apart, 2), _table(permitted, 3), _table(views, 2), _table(aligned, 2), padding
+    )
+
+
+def _alignment(value: Value, alignment: int) -> int:
+    return max(alignment, STEP if value.role is Role.WORKSPACE else value.spec.dtype.itemsize)
 
 
 def check_overlaps(rules: OverlapRules, low: Column, high: Column, arena_bytes: int) -> None:
-    """Checks the bytes [low, high) of each value, by id. Raises DataFlowError."""
+    """Checks the bytes [low, high) of each value, by id. Raises DataFlowError, PlacementError."""
     inside = (low[rules.arena] >= 0) & (high[rules.arena] <= arena_bytes)
     _require(rules, inside, rules.arena, f"lies outside of the arena of {arena_bytes} bytes")
     view, owner = rules.views
@@ -68,6 +83,25 @@ def check_overlaps(rules: OverlapRules, low: Column, high: Column, arena_bytes: 
     written, read, distance = rules.overwrites
     agreed = ~_share(low, high, written, read) | (low[written] - low[read] == distance)
     _require(rules, agreed, written, "is written otherwise than permitted over", read)
+    _check_placement(rules, low, high, written[_share(low, high, written, read)])
+
+
+def _check_placement(rules: OverlapRules, low: Column, high: Column, overwriters: Column) -> None:
+    """Checks alignment and padding of the values that overwrite nothing. Raises PlacementError."""
+    value, alignment = rules.aligned
+    own = (low[value] < high[value]) & ~np.isin(value, overwriters)
+    wrong = np.flatnonzero(own & (low[value] % alignment != 0))
+    if len(wrong):
+        row = int(wrong[0])
+        name, byte = rules.lowered.values[int(value[row])].name, low[value[row]]
+        raise PlacementError(f"{name!r} lies at byte {byte}; the alignment is {alignment[row]}")
+    padded = high.copy()
+    padded[value[own]] += rules.padding
+    one, other = rules.apart
+    near = np.flatnonzero(_share(low, padded, one, other) & (low[one] < high[one]) & (low[other] < high[other]))
+    if len(near):
+        names = (repr(rules.lowered.values[int(column[near[0]])].name) for column in (one, other))
+        raise PlacementError(f"there are no {rules.padding} bytes of padding between {' and '.join(names)}")
 
 
 def _share(low: Column, high: Column, one: Column, other: Column) -> npt.NDArray[np.bool_]:

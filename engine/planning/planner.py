@@ -6,7 +6,8 @@
 4. derive: calls become steps, steps chunks with lifetimes, chunks a problem (`_plan_calls`; allocator/derive)
 5. solve: every chunk gets an offset (`solve_problem`; allocator/solvers, or allocator/policies for parallel calls)
 6. place: every value gets a layout inside the arena (`place_values`)
-7. check: independent checkers follow the data through the plan, and look for races (engine/check)
+7. check: independent checkers compare the places with the options, follow the data through the plan, and look for
+   races (engine/check)
 """
 
 import time
@@ -21,7 +22,7 @@ from allocator.ordering.result import Limits
 from allocator.problem import NO_CAPACITY, Plan, Problem
 from allocator.progress import Activity
 from allocator.solvers.base import NO_NODES
-from engine.check import check_data_flow, check_races
+from engine.check import Asked, check_data_flow, check_placement, check_races
 from engine.graph.graph import Graph
 from engine.lower.backends import backends_of
 from engine.lower.calls import Lowered, arena_ids
@@ -34,7 +35,7 @@ from engine.nesting.search import may_nest
 from engine.planning.concurrency import Concurrency, concurrency_of
 from engine.planning.options import Options
 from engine.planning.placed import PlacedPlan, place_values
-from engine.planning.reserved import NOTHING_RESERVED, Reserved, solve_with_boundaries, with_pins
+from engine.planning.reserved import BOUNDARY_BYTES, NOTHING_RESERVED, Reserved, solve_with_boundaries, with_pins
 from engine.planning.solving import problem_of, solve_problem
 from engine.text.errors import OptionError
 
@@ -132,7 +133,7 @@ def _plan_calls(
     schedule = concurrency.schedule(problem, plan)
     places = place_values(lowered, ids, chunks, plan)
     placed = PlacedPlan(lowered, ids, program, chunks, problem, plan, places, options.alignment, schedule, options)
-    _check(placed)
+    _check(placed, reserved)
     return placed
 
 
@@ -160,8 +161,11 @@ def _parallel_search(options: Options, budget: int) -> Search:
     return search
 
 
-def _check(placed: PlacedPlan) -> None:
+def _check(placed: PlacedPlan, reserved: Reserved) -> None:
+    free = tuple((first, first + BOUNDARY_BYTES) for first in reserved.boundaries)
+    asked = Asked(placed.options.alignment, placed.options.padding, reserved.pinned, free)
     with Activity("judging"):
+        check_placement(placed, asked)
         check_data_flow(placed)
         if placed.options.parallel:
             check_races(placed)

@@ -57,11 +57,11 @@ def _stacked(plan: PlacedPlan, values: Sequence[int], reserved: Reserved) -> dic
     fixed += [(boundary, boundary + BOUNDARY_BYTES, 0, horizon) for boundary in reserved.boundaries]
     pins: dict[int, int] = {}
     for value in values:
-        size, (begin, end) = int(plan.problem.size[plan.chunk_of(value)]), _lifetime(plan, value)
-        at = 0
+        chunk, (begin, end) = plan.chunk_of(value), _lifetime(plan, value)
+        size, alignment, at = int(plan.problem.size[chunk]), int(plan.problem.alignment[chunk]), 0
         for low, high, first, last in sorted(fixed):
             if first < end and begin < last and low < at + size and at < high:
-                at = -(-high // plan.alignment) * plan.alignment
+                at = -(-high // alignment) * alignment
         pins[value] = at
         fixed.append((at, at + size, begin, end))
     return pins

@@ -39,7 +39,7 @@ from engine.stages.stage_runner import Arounds, StageRunner
 from engine.stages.state import RunState, initial_state
 from engine.stages.task import Template
 from engine.system.arrays import view_array
-from engine.text.errors import DataFlowError
+from engine.text.errors import DataFlowError, PlacementError
 from ops.common.thunks import nothing
 from ops.native.call import Native
 from ops.schema.schema import Thunk
@@ -164,15 +164,15 @@ class PlanReuse:
     def stage(self, bindings: Bindings) -> Stage:
         """Returns the stage for some lengths; `bindings` are those of the inputs.
 
-        Raises OtherChoiceError where lowering must decide again, OpError for lengths that do not fit, DataFlowError
-        where the judge refuses the addresses.
+        Raises OtherChoiceError where lowering must decide again, OpError for lengths that do not fit, DataFlowError or
+        PlacementError where the judge refuses the addresses.
         """
         fit = self._fit(bindings)
         low, high = np.where(self.in_arena, fit.low, 0), np.where(self.in_arena, fit.high, 0)
         start, arena = self.addresses.start(low, high, self.terms)
         try:
             check_overlaps(self.rules, low + start, high + start, arena)
-        except DataFlowError as error:
+        except (DataFlowError, PlacementError) as error:
             if isinstance(self.addresses, Bounded):  # for example an overwrite whose offset differs for smaller lengths
                 raise OtherChoiceError from error
             raise
@@ -298,7 +298,7 @@ def plan_reuse(
     operands = call_operands(lowered, packed)
     binder = CallBinder(pattern[0], packed, operands, lowered.calls, pattern[0].classes.calls[are_calls])
     constants = _constants(model, operands, in_arena, pattern[0])
-    rules = overlap_rules(lowered)
+    rules = overlap_rules(lowered, options.alignment, options.padding)
     reuse = PlanReuse(template, terms, packs, pattern[0], rules, addresses[0], model, binder, in_arena, constants)
     return reuse.tried()
 

@@ -111,5 +111,9 @@ class RaceError(JudgeError):
     """An execution plan in which two calls that may run at once touch the same bytes, and one of them writes."""
 
 
+class PlacementError(JudgeError):
+    """An execution plan in which a tensor does not lie as was asked: alignment, padding, pins, reserved bytes."""
+
+
 class PoisonError(JudgeError):
     """A kernel wrote where it must not, left a part of an output unwritten, or read bytes that it had not written."""

@@ -54,6 +54,13 @@ def test_staged_networks_equal_numpy_and_move_no_live_tensor(net: Net, seeds: li
             check_addresses(exe)
 
 
+@pytest.mark.parametrize("alignment", [1, 4, 16, 256])
+def test_live_tensors_keep_any_alignment_and_that_of_their_elements(alignment: int) -> None:
+    for seed in range(8):
+        net = build_net(seeded(seed), 12)
+        check(engine.compile(net.graph, alignment=alignment), net, seed)
+
+
 @settings(max_examples=15, deadline=None)
 @given(nets(5), SEEDS, st.sampled_from(MODES[1:]))
 def test_staged_networks_equal_numpy_in_every_mode(net: Net, seed: int, mode: dict[str, Any]) -> None:

@@ -23,7 +23,7 @@ from engine.stages.pattern import make_pattern
 from engine.stages.restacking import Restacking, restacking
 from engine.stages.reuse import ReusedStage
 from engine.system.arrays import aligned_empty
-from engine.text.errors import DataFlowError, FeedError
+from engine.text.errors import DataFlowError, FeedError, PlacementError
 from engine.zoo.encoder import EncoderSize, encoder
 from ops.native.call import Native
 from ops.tensor.errors import OpError
@@ -163,7 +163,12 @@ class TestTheJudgeOfReusedPlans:
         plan = engine.compile(engine.bind(encoder(SMALL), lengths(2, 9)), nest=False, optimise=0).plan
         extents = [p.layout.extent for p in plan.places]
         low, high = np.array(extents, np.int64).T
-        return overlap_rules(plan.lowered), low.copy(), high.copy(), plan.arena_bytes
+        return (
+            overlap_rules(plan.lowered, plan.options.alignment, plan.options.padding),
+            low.copy(),
+            high.copy(),
+            plan.arena_bytes,
+        )
 
     def test_a_right_plan_passes(self) -> None:
         check_overlaps(*self.rules_and_bytes())
@@ -185,6 +190,18 @@ class TestTheJudgeOfReusedPlans:
         low[value], high[value] = low[value] + 4, high[value] + 4
         with pytest.raises(DataFlowError, match="otherwise than permitted"):
             check_overlaps(evolve(rules, apart=rules.apart[:, :0], views=rules.views[:, :0]), low, high, arena + 4)
+
+    @pytest.mark.parametrize("moved", [1, 4, 32])
+    def test_addresses_that_are_not_aligned_are_seen(self, moved: int) -> None:
+        rules, low, high, arena = self.rules_and_bytes()
+        with pytest.raises(PlacementError, match=r"lies at byte \d+; the alignment is 64"):
+            check_overlaps(rules, low + moved, high + moved, arena + moved)
+
+    def test_padding_that_is_missing_is_seen(self) -> None:
+        rules, low, high, arena = self.rules_and_bytes()
+        check_overlaps(rules, low, high, arena)
+        with pytest.raises(PlacementError, match="there are no 1024 bytes of padding between '"):
+            check_overlaps(evolve(rules, padding=1024), low, high, arena)
 
     def test_an_arena_that_is_too_small_is_seen(self) -> None:
         rules, low, high, arena = self.rules_and_bytes()
