@@ -96,7 +96,19 @@ class _PlacementJudge:
 
     def _exempt(self) -> set[int]:
         """Returns the values that lie where others make them lie: pinned, overwriting, or parts of what is joined."""
-        return {*self.asked.pinned, *self._overwriters(), *_joined(self.plan.lowered)}
+        return {*self.asked.pinned, *self._overwriters(), *self._joined()}
+
+    def _joined(self) -> set[int]:
+        """Returns the values that a join wants at a place in its output, also by way of views and overwrites."""
+        joined: set[int] = set()
+        for instruction in reversed(self.plan.lowered.instructions):
+            placed = joined.intersection(instruction.outputs)
+            if isinstance(instruction, Join) or (isinstance(instruction, Alias) and placed):
+                joined.update(instruction.inputs)
+            elif placed:
+                spans = [self.spans[value] for value in placed]
+                joined.update(v for v in instruction.inputs if any(self.spans[v].meets(span) for span in spans))
+        return joined
 
     def _overwriters(self) -> set[int]:
         """Returns the values that are written to bytes of an input of their call."""
@@ -142,14 +154,3 @@ def _last_reads(lowered: Lowered) -> dict[int, int]:
 
 def _reads(instruction: Instruction) -> tuple[int, ...]:
     return () if isinstance(instruction, Alias) else instruction.inputs
-
-
-def _joined(lowered: Lowered) -> set[int]:
-    """Returns the values that a join wants at a place inside its output, also by way of views."""
-    joined: set[int] = set()
-    for instruction in reversed(lowered.instructions):
-        if isinstance(instruction, Join) or (
-            isinstance(instruction, Alias) and not joined.isdisjoint(instruction.outputs)
-        ):
-            joined.update(instruction.inputs)
-    return joined
