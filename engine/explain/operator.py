@@ -1,34 +1,23 @@
 """One operator of a plan: what it reads and writes, and which tensors are alive while it runs."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from attrs import asdict, frozen
 
 from engine.explain.accesses import Accesses, accesses_of
+from engine.explain.names import FEED, FETCH, find_operator
 from engine.explain.overwrites import Forward, forwards_of
 from engine.explain.peak import HELD, AliveTensor, alive_at
-from engine.explain.sentences import (
-    UnknownNameError,
-    check_name,
-    fate_of,
-    operator,
-    outcome,
-    quoted,
-    shape,
-    shown,
-    why_alive,
-)
-from engine.graph.vanished import INSIDE, Fate
-from engine.lower.calls import Alias, Call, Lowered, Storage
+from engine.explain.sentences import operator, outcome, shape, shown, why_alive
+from engine.lower.calls import Alias, Call, Storage
 from engine.lower.kernel_choice import PassedOver, passed_over
 from engine.planning.placed import PlacedPlan
 from engine.report.peak import peak_of
 from engine.text.tables import joined
 from engine.text.units import counted, format_bytes
 
-FEED, FETCH = "feed", "fetch"
 CALL, ALIAS, JOIN, HAND_OVER = "call", "alias", "join", "hand over"
 
 
@@ -52,8 +41,8 @@ class OperatorExplanation:
     fetch; the fetch of a stage that is not the last one hands tensors over. `alive` are the tensors in its tick, with
     `live_bytes` in all; `peak_bytes` are alive at the peak. `forwards` are the overwrites that it declares;
     `passed_over` are the kernels that were asked before its own, with the reasons why they are not taken. `parts` are
-    the operators that passes fused into it; `fate` says what became of the one that was asked for, where passes took it
-    away and this one computes it.
+    the operators that passes fused into it; `fate` says what became of the one that was asked for, where this one
+    computes it, or that several have its name in the model.
     """
 
     model: str
@@ -93,24 +82,22 @@ class OperatorExplanation:
 
 
 def explain_operator(plan: PlacedPlan, name: str) -> OperatorExplanation:
-    """Explains one operator by its name in a trace or in the graph before passes, or "feed" or "fetch".
+    """Explains one operator by its name in a trace or in the model, or "feed" or "fetch".
 
     Raises UnknownNameError.
     """
-    lowered, asked = plan.lowered, name
+    lowered = plan.lowered
     last = len(lowered.instructions) + 1
     ticks = {FETCH: last, FEED: 0} | {s.name: s.tick for s in reversed(lowered.instructions)}
-    fate = _fate(lowered, name, ticks)
-    name = fate[0].place if fate else name
-    check_name("operator", name, ticks, lowered.graph.name)
-    accesses, tick = accesses_of(plan), ticks[name]
+    match = find_operator(lowered, name)
+    accesses, tick = accesses_of(plan), ticks[match.name]
     at_peak, tensors = peak_of(plan)
     chunks = _alive(accesses, tick)
     instructions = accesses.instruction(tick)
     calls = [s for s in instructions if isinstance(s, Call)]
     return OperatorExplanation(
         model=lowered.graph.name,
-        operator=name,
+        operator=match.name,
         kind=lowered.tick_kind(tick),
         form=_form(accesses, tick, instructions),
         kernel="".join(call.kernel.name for call in calls),
@@ -130,18 +117,9 @@ def explain_operator(plan: PlacedPlan, name: str) -> OperatorExplanation:
         alive=tuple(alive_at(accesses, chunk, tick) for chunk in chunks),
         forwards=tuple(f for call in calls for f in forwards_of(accesses, call)),
         passed_over=tuple(p for call in calls for p in passed_over(lowered, call)),
-        parts=lowered.graph.vanished.all_parts().get(name, ()),
-        fate="".join(f.text(quoted(asked)) for f in fate),
+        parts=lowered.graph.vanished.all_parts().get(match.name, ()),
+        fate=match.fate,
     )
-
-
-def _fate(lowered: Lowered, name: str, names: Collection[str]) -> tuple[Fate, ...]:
-    """Returns the operator that computes one which passes took away; empty where `name` is one of `names`."""
-    vanished = lowered.graph.vanished
-    fate = fate_of(vanished.operators, name, names, lowered.graph.name)
-    if fate and fate[0].how != INSIDE:
-        raise UnknownNameError(f"{shown(lowered.graph.name)}: {fate[0].text(quoted(name))}")
-    return fate
 
 
 def _alive(accesses: Accesses, tick: int) -> list[int]:

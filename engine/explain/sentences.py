@@ -1,32 +1,19 @@
 """Sentences about tensors, operators and overwrites, and the names that they quote."""
 
-from collections.abc import Collection, Sequence
-from difflib import get_close_matches
+from collections.abc import Sequence
 
 from allocator.derive.overwrites import Refusal
 from engine.explain.accesses import Use
 from engine.explain.overwrites import NOT_MEASURED, OFF, TAKEN, Forward
 from engine.explain.peak import FED, HELD, READ, SCRATCH, AliveTensor
-from engine.graph.vanished import UNUSED, Fate, Fates
 from engine.lower.calls import Role
 from engine.lower.overwrite_rules import OverwriteRule
-from engine.text.errors import OptionError
 from engine.text.units import agreed, counted, format_bytes
 
 _LONGEST = 80
 """Characters of a name in a sentence; the middle of a longer one is left out."""
-_COMPARED = 200
-"""Characters of names that are compared: the time of difflib grows with the square of that."""
-_LEAST_ALIKE = 0.4
 _MOST_NAMED = 3
 """Readers that are named in one sentence."""
-
-
-class UnknownNameError(OptionError, KeyError):
-    """The name of a tensor or an operator that a plan does not have; the message has the nearest names."""
-
-    def __str__(self) -> str:  # KeyError shows the repr of its message
-        return str(self.args[0])
 
 
 def shown(name: str) -> str:
@@ -41,31 +28,6 @@ def quoted(name: str) -> str:
 
 def _short(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 20]}...{text[-17:]}"
-
-
-def check_name(what: str, name: str, names: Collection[str], model: str) -> None:
-    """Raises UnknownNameError for a name that is not among `names`, with the most similar ones."""
-    if name in names:
-        return
-    short = {other[:_COMPARED]: other for other in reversed(list(names))}
-    near = get_close_matches(name[:_COMPARED], list(short), 3, _LEAST_ALIKE)
-    inside = [other for other in names if name and name in other and other not in near]
-    hints = ", ".join(quoted(other) for other in [*(short[n] for n in near), *inside][:3])
-    more = f"did you mean {hints}?" if hints else f"`arenaplan trace` lists all {len(names)} of them"
-    raise UnknownNameError(f"{shown(model)} has no {what} {quoted(name)}; {more}")
-
-
-def fate_of(fates: Fates, name: str, names: Collection[str], model: str) -> tuple[Fate, ...]:
-    """Returns what became of a name that passes took away; empty for one among `names`, or not known at all.
-
-    Raises UnknownNameError for what nothing needs any more.
-    """
-    if name in names or name not in fates:
-        return ()
-    fate = fates[name]
-    if fate.how == UNUSED:
-        raise UnknownNameError(f"{shown(model)}: {fate.text(quoted(name))}")
-    return (fate,)
 
 
 def ticks(count: int) -> str:

@@ -7,10 +7,9 @@ import numpy as np
 from attrs import asdict, evolve, frozen
 
 from engine.explain.accesses import LATER_STAGES, Accesses, Use, accesses_of
+from engine.explain.names import find_tensor
 from engine.explain.overwrites import Forward, forwards_of
-from engine.explain.sentences import check_name, fate_of, operator, outcome, quoted, readers, shape, shown, ticks
-from engine.graph.graph import Graph
-from engine.graph.vanished import INSIDE, Fate
+from engine.explain.sentences import operator, outcome, readers, shape, shown, ticks
 from engine.lower.calls import Instruction, Role, Storage, Value
 from engine.planning.placed import PlacedPlan
 from engine.report.peak import peak_chunks
@@ -47,7 +46,7 @@ class TensorExplanation:
     the tensor `chunk_of`, and is alive in the ticks [begin, end). `readers` read this tensor, `holders` read any view
     of its bytes. `peak_overwriter` is the tensor of the same chain of overwrites that is alive at the peak. `views` and
     `parts` are tensors in the bytes that it owns. `last_tick` is the tick of the fetch. `fate` says what became of the
-    tensor that was asked for, where passes took it away and this one is in its place.
+    tensor that was asked for, where the graph lacks it and this one is in its place.
     """
 
     model: str
@@ -168,25 +167,15 @@ def _peak_lines(facts: TensorExplanation) -> Iterator[str]:
 
 
 def explain_tensor(plan: PlacedPlan, name: str) -> TensorExplanation:
-    """Explains one tensor by its name in a trace or in the graph before passes. Raises UnknownNameError.
+    """Explains one tensor by its name in a trace or in the model. Raises UnknownNameError.
 
-    Of a tensor that passes took away, the one in its place is explained, or the one that its operator writes.
+    Of a tensor that the graph lacks, the one in its place is explained, or the one that its operator writes.
     """
-    lowered = plan.lowered
-    values = {v.name: v for v in reversed(lowered.values)}
-    fate = fate_of(lowered.graph.vanished.tensors, name, values, lowered.graph.name)
-    present = _present(lowered.graph, fate[0]) if fate else name
-    check_name("tensor", present, values, lowered.graph.name)
-    value, accesses = values[present], accesses_of(plan)
+    match = find_tensor(plan.lowered, name)
+    values = {v.name: v for v in reversed(plan.lowered.values)}
+    value, accesses = values[match.name], accesses_of(plan)
     explanation = (_inside if value.storage is Storage.ARENA else _outside)(accesses, value)
-    return evolve(explanation, fate="".join(f.text(quoted(name)) for f in fate))
-
-
-def _present(graph: Graph, fate: Fate) -> str:
-    """Returns the tensor in which one that passes took away can be found."""
-    if fate.how != INSIDE:
-        return fate.place
-    return next(op.outputs[0].name for op in graph.operators if op.name == fate.place)
+    return evolve(explanation, fate=match.fate)
 
 
 def _inside(accesses: Accesses, value: Value) -> TensorExplanation:

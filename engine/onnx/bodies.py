@@ -12,7 +12,8 @@ from engine.control.body import PlannedBody
 from engine.control.deferred import Growth
 from engine.graph.nested import InnerGraph
 from engine.graph.var import Var
-from engine.onnx.builder import GraphBuilder, Value
+from engine.onnx.builder import GraphBuilder
+from engine.onnx.model_names import Value
 from engine.onnx.node import Node
 from engine.text.errors import ConstantNeededError, ModelError, UnsupportedError
 from ops.schema.schema import Specs

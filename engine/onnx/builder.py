@@ -9,9 +9,11 @@ from engine.graph.deferred import aligned
 from engine.graph.graph import Graph, NamesFor
 from engine.graph.parameters import as_kept
 from engine.graph.symbols import Derived, derive, of_dims
+from engine.graph.vanished import Vanished
 from engine.graph.var import Var
 from engine.onnx.allowance import Allowance
 from engine.onnx.external_data import NO_FILES, DataFiles
+from engine.onnx.model_names import ModelNames, Value
 from engine.onnx.tensors import EXTERNAL, array_of
 from engine.text.errors import UnsupportedError
 from ops.half.ops import sign_stored
@@ -21,9 +23,6 @@ from ops.schema.schema import OpSchema, evaluate
 from ops.symbolic.guesses import Guess
 from ops.tensor.dims import Dim, Samples, dims_in
 from ops.tensor.spec import INTEGERS, Array, TensorSpec, spec_of
-
-Value = Var | Array | Derived
-"""A tensor: a var of the graph, an array where it is constant, or derived where open dimensions decide it."""
 
 Guesses = Callable[[int], Sequence[Guess]]
 """Takes the size of a tensor, returns guesses of its elements; () for none."""
@@ -46,6 +45,7 @@ class GraphBuilder:
         self._reserved = frozenset(reserved)
         self._labels: dict[int, tuple[Array | Derived, str]] = {}
         self._constants: dict[int, Var] = {}
+        self._read = ModelNames()
         self._numbers: dict[str, int] = {}
         self._data: dict[Var, tuple[Dim | int, ...]] = {}
 
@@ -144,9 +144,19 @@ class GraphBuilder:
         return array
 
     def label(self, value: Value, name: str) -> None:
-        """Sets the name under which an array becomes a constant; the first name stays."""
+        """Notes the name of a value. An array becomes a constant under its first name."""
+        self._read.tensors[name] = value
         if not isinstance(value, Var):
             self._labels.setdefault(id(value), (value, name))
+
+    def note_node(self, name: str, first: int, value: Value) -> None:
+        """Notes the name of a node in front of which there were `first` operators, and its first output."""
+        self._read.nodes.append((name, first, value))
+
+    @property
+    def lost_names(self) -> Vanished:
+        """Returns what became of the names of the model that the graph lacks."""
+        return self._read.lost_in(self.graph, self._constants)
 
     def sources(self, var: Var) -> tuple[str, ...]:
         """Returns the names of the graph inputs that a var is computed from."""

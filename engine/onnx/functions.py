@@ -5,8 +5,8 @@ from typing import Any
 
 from attrs import frozen
 
-from engine.onnx.builder import Value
 from engine.onnx.library import domain_of, onnx
+from engine.onnx.model_names import Value
 from engine.onnx.tensors import code_of
 from ops.tensor.dims import Dim
 

@@ -8,11 +8,12 @@ from typing import Any, NoReturn
 
 from attrs import evolve, frozen
 
-from engine.onnx.builder import GraphBuilder, Value
+from engine.onnx.builder import GraphBuilder
 from engine.onnx.external_data import DataFiles
 from engine.onnx.file import opsets_of
 from engine.onnx.functions import Functions, arguments, substitute
 from engine.onnx.library import check_node, domain_of, one_line, onnx
+from engine.onnx.model_names import Value
 from engine.onnx.node import Node
 from engine.onnx.scope import Scope, check_unique, sorted_nodes
 from engine.onnx.table import converter
@@ -54,10 +55,13 @@ class GraphReader:
         names = [scope.prefix + (p.name or f"{p.op_type}_{i}") for i, p in enumerate(protos)]
         for i in sorted_nodes(protos, names, scope):
             proto = substitute(protos[i], scope.arguments) if scope.arguments is not None else protos[i]
-            values = self._read_node(proto, names[i], scope)
-            for output, value in zip(proto.output, values, strict=False):
-                if output and value is not None:
-                    self._bind(output, value, scope)
+            (first, *_) = self.builder.graph.extent()
+            values = zip(proto.output, self._read_node(proto, names[i], scope), strict=False)
+            used = [(output, value) for output, value in values if output and value is not None]
+            for output, value in used:
+                self._bind(output, value, scope)
+            for _, value in used[:1]:
+                self.builder.note_node(names[i], first, value)
 
     def _take(self, protos: Sequence[Any], scope: Scope) -> None:
         """Takes what these nodes cost; without nodes too, a body costs something each time that it is read."""

@@ -9,7 +9,8 @@ from attrs import frozen
 
 from engine.graph.graph import Graph
 from engine.graph.var import Var
-from engine.onnx.builder import GraphBuilder, Value
+from engine.onnx.builder import GraphBuilder
+from engine.onnx.model_names import Value
 from engine.onnx.scope import check_unique
 from engine.onnx.symbols import Equal, Length, symbols_of
 from engine.onnx.tensors import dtype_of

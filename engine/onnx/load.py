@@ -8,13 +8,14 @@ import numpy.typing as npt
 
 from engine.graph.graph import Graph
 from engine.onnx.allowance import Allowance
-from engine.onnx.builder import GraphBuilder, Value
+from engine.onnx.builder import GraphBuilder
 from engine.onnx.file import Model, read_model
 from engine.onnx.fitting import first_fitting
 from engine.onnx.functions import Functions
 from engine.onnx.graph_reader import GraphReader
 from engine.onnx.inputs import InputChoices, read_inputs
 from engine.onnx.library import ModelProto
+from engine.onnx.model_names import Value
 from engine.onnx.scope import Scope, check_unique
 from engine.onnx.symbols import Equal
 from engine.onnx.table import check_operators
@@ -55,6 +56,7 @@ def load_onnx(
         scope = Scope(model.opsets, values=dict(read_inputs(model.proto.graph, choices, builder, equal)))
         reader = GraphReader(builder, functions, model.files, model.proto.ir_version)
         _mark_outputs(model, reader.read_graph(model.proto.graph, scope), builder)
+        graph.vanished = builder.lost_names
 
     return first_fitting(read, model.proto.graph.name or "graph")
 

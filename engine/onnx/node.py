@@ -8,7 +8,8 @@ from attrs import frozen
 
 from engine.graph.symbols import Derived
 from engine.graph.var import Var
-from engine.onnx.builder import GraphBuilder, Guesses, Value
+from engine.onnx.builder import GraphBuilder, Guesses
+from engine.onnx.model_names import Value
 from engine.text.errors import ConstantNeededError, ModelError, UnsupportedError
 from ops.symbolic.guesses import Guess
 from ops.tensor.spec import Array

@@ -9,7 +9,7 @@ from typing import Any
 from attrs import field, frozen
 
 from engine.graph.order import stable_order
-from engine.onnx.builder import Value
+from engine.onnx.model_names import Value
 from engine.text.errors import ModelError
 
 

@@ -266,6 +266,8 @@ class Edit:
         if new in self._derived and old in self._output_names:
             (new,) = self.add(IDENTITY, [new])
         self.changes += 1
+        if old in self._output_names and not new.name:
+            self._inherited_names[new] = self.name(old)  # an output keeps its name
         self.inherit_name(old, new)
         self._replaced[old] = new
         if old in self._pinned:
@@ -299,9 +301,16 @@ class Edit:
         self._pinned[new] = self._inherited_names[new] = self._pinned.pop(old)
 
     def inherit_name(self, old: Var, new: Var) -> None:
-        """Gives a var without a name the name of `old`, if that name is free when the graph is written."""
-        if not new.name:
-            self._inherited_names.setdefault(new, old.name or self._inherited_names.get(old, ""))
+        """Gives a var without a name the name of `old`, if that name is free when the graph is written.
+
+        A var that `new` is a view of is wanted under that name, too: it has the bytes.
+        """
+        while not new.name:
+            self._inherited_names.setdefault(new, self.name(old))
+            operator = self.writer(new)
+            if operator is None or operator.name or not operator.shows_its_input:
+                return
+            new = operator.inputs[0]
 
     def remove_dead_code(self) -> None:
         """Removes operators and constants that no output and no parameter needs."""

@@ -94,7 +94,8 @@ def _vanished(draft: GraphDraft, graph: Graph, vars: Mapping[Var, Var]) -> Vanis
     """Returns what became of the operators and tensors that the new graph lacks."""
     writers = dict.fromkeys(graph.vars, FED) | dict.fromkeys((v.name for v in (*graph.constants, *graph.derived)), "")
     writers |= {v.name: op.name for op in graph.operators for v in op.outputs}
-    by_name = {v.name: v for op in draft.original.operators for v in op.outputs}
+    constants = (*draft.original.constants, *draft.original.derived)
+    by_name = {v.name: v for v in (*constants, *(v for op in draft.original.operators for v in op.outputs))}
     same = {}
     for old in draft.replaced:
         if old.name in by_name and old.name not in writers:
@@ -105,7 +106,7 @@ def _vanished(draft: GraphDraft, graph: Graph, vars: Mapping[Var, Var]) -> Vanis
                 new = draft.replaced.get(new, new)
             if new in vars:
                 same[by_name[old.name]] = vars[new].name
-    return vanished(draft.original.operators, draft.original.vanished, writers, same)
+    return vanished(draft.original.operators, constants, draft.original.vanished, writers, same)
 
 
 def _emptied(draft: GraphDraft, named: list[_Named], order: tuple[int, ...]) -> Graph:
@@ -176,22 +177,33 @@ def _runnable(draft: GraphDraft) -> tuple[int, ...]:
 
 
 class _Names:
-    """Names for vars and operators: old ones keep theirs, new ones inherit a free name or get a numbered one."""
+    """Names for vars and operators: old ones keep theirs, new ones inherit a free name or get a numbered one.
+
+    Where several inherit one name, an output of the graph has it, else the first of them. A numbered name is none that
+    anything had before, so that it is not taken for that.
+    """
 
     def __init__(self, draft: GraphDraft) -> None:
         self._inherited_names = draft.inherited_names
-        self._pinned: Mapping[Var, str] = {} if draft.lengths is None else draft.lengths.pinned
+        self._kept: dict[Var, str] = {} if draft.lengths is None else dict(draft.lengths.pinned)
         derived = () if draft.lengths is None else draft.lengths.derived
         vars = (*draft.sources.values(), *draft.constants, *derived, *(v for op in draft.operators for v in op.outputs))
-        self._vars = {v.name for v in vars if v.name} | set(self._pinned.values())
+        self._vars = {v.name for v in vars if v.name} | set(self._kept.values())
+        for var in draft.outputs.values():
+            wanted = "" if var.name or var in self._kept else draft.inherited_names.get(var, "")
+            if wanted and wanted not in self._vars:
+                self._kept[var] = wanted
+                self._vars.add(wanted)
         self._operators = {op.name for op in draft.operators if op.name}
         self._numbers: dict[str, int] = {}  # the lowest number that may be free, by stem
-        self._old = {v.name: op.name for op in draft.original.operators for v in op.outputs}
+        original, gone = draft.original, draft.original.vanished
+        self._old = {v.name: op.name for op in original.operators for v in op.outputs}
+        self._known = {*original.vars, *self._old.values(), *gone.tensors, *gone.operators}
 
     def of(self, var: Var, stem: str) -> str:
         """Returns the name of a var."""
-        if var.name:
-            return var.name
+        if var.name or var in self._kept:
+            return var.name or self._kept[var]
         wanted = self._inherited_names.get(var, "")
         name = wanted if wanted and wanted not in self._vars else self._numbered(wanted or stem)
         self._vars.add(name)
@@ -209,8 +221,8 @@ class _Names:
         return name, tuple(self._output(v, s) for v, s in zip(outputs, stems, strict=True))
 
     def _output(self, var: Var, stem: str) -> str:
-        if var in self._pinned:
-            return self._pinned[var]
+        if var in self._kept:
+            return self._kept[var]
         wanted = self._inherited_names.get(var, "") or stem
         name = wanted if wanted not in self._vars else self._numbered(wanted)
         self._vars.add(name)
@@ -218,7 +230,7 @@ class _Names:
 
     def _numbered(self, stem: str) -> str:
         number = self._numbers.get(stem, 0)
-        while f"{stem}_{number}" in self._vars or f"{stem}_{number}" in self._operators:
+        while (name := f"{stem}_{number}") in self._vars or name in self._operators or name in self._known:
             number += 1
         self._numbers[stem] = number
-        return f"{stem}_{number}"
+        return name

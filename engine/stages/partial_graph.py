@@ -65,6 +65,7 @@ def _write(template: Template, state: RunState, name: str, history: Iterable[Map
             tasks.extendleft(reversed(task.expand(writer)))
     if not tasks:
         writer.finish()
+    writer.graph.vanished = template.graph.vanished
     return PartialGraph(writer.graph, writer.vars, writer.makers, tuple(tasks), writer.keyed, writer.bindings)
 
 

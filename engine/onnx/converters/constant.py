@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.graph.symbols import Derived
 from engine.graph.var import Var
-from engine.onnx.builder import Value
+from engine.onnx.model_names import Value
 from engine.onnx.node import Converter, Node, no_guess
 from engine.text.errors import ModelError
 from ops.movement.arange import number_of_steps

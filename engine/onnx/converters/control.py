@@ -13,8 +13,9 @@ from engine.control.body import PlannedBody
 from engine.control.deferred import Growth, add_branch, add_loop, are_alike, is_late, unlike_axes
 from engine.graph.var import Var
 from engine.onnx.bodies import NotStaticError, Reading, graph_of, read_body
-from engine.onnx.builder import GraphBuilder, Value
+from engine.onnx.builder import GraphBuilder
 from engine.onnx.library import all_nodes
+from engine.onnx.model_names import Value
 from engine.onnx.node import Converter, Node, no_guess
 from engine.text.errors import ConstantNeededError, ModelError, UnsupportedError
 from ops.control.loop import COUNTER

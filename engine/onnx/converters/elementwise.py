@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.onnx.builder import Value
+from engine.onnx.model_names import Value
 from engine.onnx.node import Converter, Node, direct
 from engine.onnx.tensors import dtype_of
 from engine.text.errors import ModelError

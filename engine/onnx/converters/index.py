@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine.graph.var import Var
-from engine.onnx.builder import Value
+from engine.onnx.model_names import Value
 from engine.onnx.node import Converter, Node, direct, no_guess
 from engine.onnx.tensors import dtype_of
 from ops.symbolic.guesses import choices, numbers_to, small_numbers

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from engine.onnx.builder import Value
 from engine.onnx.converters.elementwise import cast_to
+from engine.onnx.model_names import Value
 from engine.onnx.node import Converter, Node, direct
 from engine.text.errors import ModelError
 

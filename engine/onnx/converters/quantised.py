@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.onnx.builder import Value
 from engine.onnx.converters.nn import check_kernel
+from engine.onnx.model_names import Value
 from engine.onnx.node import Converter, Node, direct
 from engine.onnx.tensors import dtype_of
 

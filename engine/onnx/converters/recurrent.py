@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from engine.onnx.builder import Value
+from engine.onnx.model_names import Value
 from engine.onnx.node import Converter, Node
 from engine.text.errors import ModelError
 from ops.recurrent.shapes import OPTIONAL

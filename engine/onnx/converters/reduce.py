@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from engine.onnx.builder import Value
+from engine.onnx.model_names import Value
 from engine.onnx.node import Converter, Node, direct
 from ops.symbolic.guesses import choices
 from ops.tensor.spec import normalize_axis

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from engine.onnx.builder import Value
+from engine.onnx.model_names import Value
 from engine.onnx.node import Converter, Node, no_guess
 from engine.text.errors import ModelError
 from ops.tensor.dims import dims_in

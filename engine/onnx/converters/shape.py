@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from attrs import frozen
 
-from engine.onnx.builder import Value
+from engine.onnx.model_names import Value
 from engine.onnx.node import Converter, Node, direct
 from engine.text.errors import ModelError
 from ops.symbolic.guesses import Guess, choices, factors, numbers_to, parts, repeats, small_numbers

@@ -155,6 +155,7 @@ def _as_unsigned(edit: Edit, operator: Operator, params: QuantParams) -> bool:
     if any(g is None for g in all_params):
         return False
     unsigned = ops.quantize_linear(operator.inputs[0], *params.unsigned.parameters())
+    edit.inherit_name(y, unsigned)
     for reader, own in zip(readers, all_params, strict=True):
         if own is not None:
             edit.replace(reader.outputs[0], ops.dequantize_linear(unsigned, *own.unsigned.parameters()))

@@ -130,6 +130,7 @@ class _OrderChange:
                     permuted[var] = self._permuted(var)
             inputs = [permuted[v] for v in operator.inputs]
             (permuted[operator.outputs[0]],) = self.edit.add(operator.schema, inputs, operator.attrs)
+            self.edit.inherit_name(operator.outputs[0], permuted[operator.outputs[0]])
         for var, readers in reversed(exits.items()):
             self._replace_exit(var, permuted[var], readers)
 

@@ -17,8 +17,8 @@ from allocator.solvers import solve
 from engine import ExecutionPlan, Graph, Var, zoo
 from engine.explain.accesses import accesses_of
 from engine.explain.alternatives import NODES, Alternative
+from engine.explain.names import UnknownNameError
 from engine.explain.overwrites import NOT_MEASURED, Forward, forwards_of, is_counterfactual, saving, with_overwrite
-from engine.explain.sentences import UnknownNameError
 from engine.lower.steps import to_program
 from engine.passes.pipeline import optimise
 from engine.text.units import format_bytes
