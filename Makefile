@@ -47,7 +47,7 @@ bench: $(STAMP) ## time networks against onnxruntime, planning, and planning for
 	$(BIN)/python -m tools.bench_graphs -o out/bench_graphs.json
 	$(BIN)/python -m tools.bench_stages -o out/bench_stages.json
 
-benchmarks: $(STAMP) ## measure docs/benchmarks.md anew (an hour; INSTANCES=folder)
+benchmarks: $(STAMP) ## measure docs/benchmarks.md and docs/performance.md anew (an hour; INSTANCES=folder)
 	$(BIN)/python -m tools.write_benchmarks $(INSTANCES)
 
 $(STAMP): pyproject.toml

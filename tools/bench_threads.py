@@ -35,7 +35,7 @@ from engine.planning.options import LEVELS
 from engine.system.threads import cpus
 from ops.native.call import Native
 from ops.tensor.spec import Array
-from tools.benchmark_tables import Row, markdown
+from tools.benchmark_tables import Row, markdown, threads_table
 from tools.run_networks import NETWORKS, loaded, network_file
 
 REPEATS, TURNS = 10, 10
@@ -129,18 +129,6 @@ def _row(path: Path, calls: Sequence[TimedCall], barrier: float, arguments: Name
     }
 
 
-def _table(rows: Iterable[Row]) -> Iterable[Sequence[str]]:
-    yield ["network", "calls", "1 thread, ms", "together, ms", "lost, ms", "of it barriers", *_modelled()]
-    for row in rows:
-        times = (f"{1e3 * row[key]:.2f}" for key in ("alone_s", "together_s", "lost_s", "barriers_s"))
-        ratios = (f"{row['alone_s'] / seconds:.1f}" for seconds in row["estimates_s"].values())
-        yield [row["network"], str(row["calls"]), *times, *ratios]
-
-
-def _modelled() -> Iterable[str]:
-    return (f"times as fast on {threads} (model)" for threads in MODELLED)
-
-
 def _worst_table(rows: Iterable[Row]) -> Iterable[Sequence[str]]:
     yield ["network", "call that loses most", "1 thread, us", "together, us"]
     for row in rows:
@@ -158,7 +146,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             path = network_file(name)
             rows.append(dict(_row(path, measure_network(path, arguments.optimise, runner), barrier, arguments)))
     say(f"a barrier of {arguments.threads} threads: {1e6 * barrier:.2f} us\n")
-    print(markdown(_table(rows)))
+    print(markdown(threads_table(rows)))
     if arguments.worst:
         print("\n" + markdown(_worst_table(rows)))
     if arguments.output is not None:

@@ -169,6 +169,32 @@ def loading_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
         yield [*case, *(f"{size:.0f}" for size in sizes), above, f"{row['whole_bytes'] / 1e6:.0f}", *times]
 
 
+def lengths_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
+    """Yields a line for each encoder and engine: milliseconds of runs with new lengths, and kB that a length keeps."""
+    yield ["network", "engine", "operators", "first run, ms", "again, ms", "new, ms", "kept, kB"]
+    for row in rows:
+        times = (f"{row[key]:.2f}" for key in ("first", "again", "new"))
+        yield [row["network"], row["engine"], str(row["operators"]), *times, f"{row['kept_bytes'] / 1e3:.1f}"]
+
+
+def decoding_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
+    """Yields a line for each engine: milliseconds a token of a greedy decoding."""
+    yield ["engine", "operators", "a token, ms", "decoded again, ms", "slowest, ms"]
+    for row in rows:
+        times = (f"{row[key]:.2f}" for key in ("token", "token_again", "slowest"))
+        yield [row["engine"], str(row["operators"]), *times]
+
+
+def threads_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
+    """Yields a line for each network: milliseconds of its calls on one thread and on several, and a model of more."""
+    modelled = [f"times as fast on {n} (model)" for n in (rows[0]["estimates_s"] if rows else ())]
+    yield ["network", "calls", "threads", "1 thread, ms", "together, ms", "lost, ms", "of it barriers, ms", *modelled]
+    for row in rows:
+        times = (f"{1e3 * row[key]:.2f}" for key in ("alone_s", "together_s", "lost_s", "barriers_s"))
+        ratios = (f"{row['alone_s'] / seconds:.1f}" for seconds in row["estimates_s"].values())
+        yield [row["network"], str(row["calls"]), str(row["threads"]), *times, *ratios]
+
+
 TABLES: Mapping[str, Callable[[Sequence[Row]], Iterable[Sequence[str]]]] = {
     "speed": speed_table,
     "proofs": proofs_table,
@@ -182,6 +208,9 @@ TABLES: Mapping[str, Callable[[Sequence[Row]], Iterable[Sequence[str]]]] = {
     "nest": nest_table,
     "runs": runs_table,
     "loading": loading_table,
+    "lengths": lengths_table,
+    "decoding": decoding_table,
+    "threads": threads_table,
 }
 
 

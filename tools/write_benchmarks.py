@@ -1,6 +1,6 @@
-"""Measures everything that docs/benchmarks.md shows, and writes its tables anew. Takes about an hour.
+"""Measures what docs/benchmarks.md and docs/performance.md show, and writes their tables anew. Takes about an hour.
 
-    python -m tools.write_benchmarks ../shared/instances [--only speed proofs] [-o docs/benchmarks.md]
+    python -m tools.write_benchmarks ../shared/instances [--only speed proofs]
 
 Each measurement is a process of its own (`tools/bench_solvers.py`), stopped after some minutes, with one thread. What
 was measured is kept in out/benchmarks.json: --only measures the sections that are named and takes the rest from there.
@@ -14,6 +14,7 @@ import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,8 +25,11 @@ from allocator.solvers import BEST, STRATEGIES
 from engine.cli.progress import add_quiet, progress_shown, say
 from tools.bench_networks import measure_networks
 from tools.benchmark_tables import TABLES, Row, markdown, replaced
+from tools.run_networks import NETWORKS
 
 PAGE, KEPT = Path("docs/benchmarks.md"), Path("out/benchmarks.json")
+PAGES: Mapping[str, Path] = dict.fromkeys(("lengths", "decoding", "threads"), Path("docs/performance.md"))
+"""The pages of the sections that are not on PAGE."""
 MOST_SECONDS = 150
 """The limit of a process: 120 for the solver, the rest for reading and compiling."""
 RANDOM = (10_000, 100_000, 1_000_000)
@@ -132,6 +136,12 @@ def measure_parallel(section: str) -> Sequence[Row]:
     return measured("tools.bench_parallel", "--only", section)[section]
 
 
+@cache
+def measure_lengths() -> Mapping[str, Sequence[Row]]:
+    """Measures bench_stages, once for all its tables."""
+    return measured("tools.bench_stages")
+
+
 MEASURES: Mapping[str, Callable[[Path], Sequence[Row]]] = {
     "speed": measure_speed,
     "proofs": measure_proofs,
@@ -145,6 +155,9 @@ MEASURES: Mapping[str, Callable[[Path], Sequence[Row]]] = {
     "nest": lambda _: measured("tools.bench_nest", *NESTED, "--runs", "0")["rows"],
     "loading": lambda _: measured("tools.bench_load")["rows"],
     "runs": lambda _: measured("tools.bench_run")["rows"],
+    "lengths": lambda _: measure_lengths()["lengths"],
+    "decoding": lambda _: measure_lengths()["decoding"],
+    "threads": lambda _: measured("tools.bench_threads", "--networks", *NETWORKS)["rows"],
 }
 
 
@@ -162,7 +175,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="with minimalloc/ and large/")
     parser.add_argument("--only", choices=tuple(MEASURES), nargs="*", default=tuple(MEASURES))
-    parser.add_argument("-o", "--output", type=Path, default=PAGE)
+    parser.add_argument(
+        "-o", "--output", type=Path, help="a page that has all these sections, in place of those of docs/"
+    )
     add_quiet(parser)
     arguments = parser.parse_args(argv)
     kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
@@ -171,11 +186,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             kept[section] = {"machine": machine(), "rows": MEASURES[section](arguments.folder)}
             KEPT.parent.mkdir(exist_ok=True)
             write_whole(KEPT, (json.dumps(kept, indent=1) + "\n").encode())
-    page = arguments.output.read_text()
     for section, results in kept.items():
+        page = arguments.output or PAGES.get(section, PAGE)
         text = f"{results['machine']}\n\n{markdown(TABLES[section](results['rows']))}"
-        page = replaced(page, section, text)
-    write_whole(arguments.output, page.encode())
+        write_whole(page, replaced(page.read_text(), section, text).encode())
     return 0
 
 

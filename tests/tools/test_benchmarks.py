@@ -11,7 +11,7 @@ from tests.helpers.cli.cli_checks import BUFFERS
 from tests.helpers.paths import ROOT
 from tools import write_benchmarks
 from tools.benchmark_tables import TABLES, markdown, replaced, seconds
-from tools.write_benchmarks import MEASURES, PAGE, bench
+from tools.write_benchmarks import MEASURES, PAGE, PAGES, bench
 
 FIT = {"arena_bytes": 30, "breadth": 24, "lower_bound": 30, "seconds": 0.0123, "status": "optimal"}
 
@@ -119,6 +119,37 @@ SAMPLES: dict[str, tuple[list[dict[str, Any]], dict[str, str]]] = {
         | {"peak while loading, MB": "150", "above before / weights": "1.25", "peak of the whole run, MB": "170"}
         | {"loaded, s": "1.50", "first output after, s": "2.50"},
     ),
+    "lengths": (
+        [
+            {"network": "net", "engine": "arenaplan", "operators": 9, "first": 3.5, "again": 1.25, "new": 2.25}
+            | {"kept_bytes": 65_432}
+        ],
+        {"network": "net", "engine": "arenaplan", "operators": "9", "first run, ms": "3.50", "again, ms": "1.25"}
+        | {"new, ms": "2.25", "kept, kB": "65.4"},
+    ),
+    "decoding": (
+        [
+            {
+                "network": "decoder",
+                "engine": "arenaplan",
+                "operators": 9,
+                "token": 3.5,
+                "token_again": 1.25,
+                "slowest": 8.0,
+            }
+        ],
+        {"engine": "arenaplan", "operators": "9", "a token, ms": "3.50", "decoded again, ms": "1.25"}
+        | {"slowest, ms": "8.00"},
+    ),
+    "threads": (
+        [
+            {"network": "net", "calls": 9, "threads": 2, "alone_s": 0.012, "together_s": 0.007, "lost_s": 0.001}
+            | {"barriers_s": 0.0005, "estimates_s": {"4": 0.004, "8": 0.002}}
+        ],
+        {"network": "net", "calls": "9", "threads": "2", "1 thread, ms": "12.00", "together, ms": "7.00"}
+        | {"lost, ms": "1.00", "of it barriers, ms": "0.50"}
+        | {"times as fast on 4 (model)": "3.0", "times as fast on 8 (model)": "6.0"},
+    ),
 }
 
 
@@ -149,9 +180,9 @@ def test_benchmark_tables_replace_only_text_between_their_marks() -> None:
 
 
 def test_every_section_has_a_measure_a_table_and_a_place() -> None:
-    page = (ROOT / PAGE).read_text()
     assert set(MEASURES) == set(TABLES)
     for section in TABLES:
+        page = (ROOT / PAGES.get(section, PAGE)).read_text()
         assert replaced(page, section, "new") != page
 
 
