@@ -136,8 +136,8 @@ class _Fitting:
 
     def _set(self, number: int, geometry: ValueGeometry) -> None:
         """Notes the geometry of a class of values. Raises OtherChoiceError where it has another one already."""
-        known = self.values.setdefault(number, geometry)
-        if known is not geometry and (known.spec, known.layout) != (geometry.spec, geometry.layout):
+        first = self.values.setdefault(number, geometry)
+        if first is not geometry and (first.spec, first.layout) != (geometry.spec, geometry.layout):
             raise OtherChoiceError
 
     def length(self, leaf: Dim) -> int:

@@ -58,8 +58,12 @@ def test_geometries_of_random_graphs_are_those_of_lowering(
     assert [(v.spec, v.layout) for v in lowered.values] == [(v.spec, v.layout) for v in fit.values]
     for instruction, call in zip(lowered.instructions, fit.calls, strict=True):
         if isinstance(instruction, Call):
-            wanted, found = instruction.signature, call.signature
-            assert (wanted.inputs, wanted.outputs, wanted.constants) == (found.inputs, found.outputs, found.constants)
+            wanted, derived = instruction.signature, call.signature
+            assert (wanted.inputs, wanted.outputs, wanted.constants) == (
+                derived.inputs,
+                derived.outputs,
+                derived.constants,
+            )
 
 
 def test_values_that_are_wrongly_of_one_class_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

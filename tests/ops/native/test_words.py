@@ -16,7 +16,7 @@ def test_a_word_counts_from_the_origin_of_the_first_span_that_has_it(
 ) -> None:
     moved, pointee = np.array(words, np.int64), np.zeros(len(words), np.int64)
     run_locate()(moved, np.array(spans, np.int64).reshape(len(spans), 3), pointee)
-    for word, found, row in zip(words, moved.tolist(), pointee.tolist(), strict=True):
+    for word, relative, row in zip(words, moved.tolist(), pointee.tolist(), strict=True):
         has = [i for i, (low, high, _) in enumerate(spans) if low <= word < high]
         assert row == (has[0] if has else -1)
-        assert found == word - (spans[row][2] if has else 0)
+        assert relative == word - (spans[row][2] if has else 0)
