@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from itertools import product
+from itertools import islice
 
 from attrs import frozen
 
@@ -31,32 +31,66 @@ class Box:
         return slice(self.start, self.start + math.prod(self.shape))
 
 
+def longest(length: int, most: int) -> int:
+    """Returns the length of the first of the `pieces`, which is the longest; 0 where there are none."""
+    return -(-length // -(-length // max(most, 1))) if length else 0
+
+
 def pieces(length: int, most: int) -> list[tuple[int, int]]:
     """Cuts [0, length) into the fewest ranges of at most `most` (at least 1), all nearly equally long."""
-    if length == 0:
-        return []
-    count = -(-length // max(most, 1))
-    size = -(-length // count)
-    return [(a, min(a + size, length)) for a in range(0, length, size)]
+    size = longest(length, most)
+    return [(a, min(a + size, length)) for a in range(0, length, max(size, 1))]
 
 
-def boxes(shape: Shape, most: int) -> list[Box]:
-    """Cuts `shape` into boxes of at most `most` elements (at least 1), in C order; whole inner dimensions first."""
-    if 0 in shape:
-        return []
+@frozen
+class Boxes:
+    """The boxes of a shape in C order: at most `most` elements along an axis, one along those before, all behind it.
+
+    They are made as they are asked for. A shape without dimensions is one box.
+    """
+
+    shape: Shape
+    axis: int
+    most: int
+
+    @property
+    def largest(self) -> tuple[Box, ...]:
+        """Returns the first box, which is the longest along every dimension; nothing where there are none."""
+        return tuple(islice(self, 1))
+
+    def __len__(self) -> int:
+        if 0 in self.shape or not self.shape:
+            return 0 if self.shape else 1
+        return math.prod(self.shape[: self.axis]) * -(-self.shape[self.axis] // max(self.most, 1))
+
+    def __iter__(self) -> Iterator[Box]:
+        if 0 in self.shape or not self.shape:
+            yield from () if self.shape else (Box((), (), 0),)
+            return
+        length, rest = self.shape[self.axis], self.shape[self.axis + 1 :]
+        inner, size = math.prod(rest), longest(length, self.most)
+        for number, outer in enumerate(_indices(self.shape[: self.axis])):
+            for first in range(0, length, size):
+                last = min(first + size, length)
+                firsts = (*outer, first, *(0 for _ in rest))
+                lasts = (*(i + 1 for i in outer), last, *rest)
+                yield Box(firsts, lasts, (number * length + first) * inner)
+
+
+def _indices(shape: Shape) -> Iterator[Shape]:
+    """Yields all indices of a shape in C order, one after the other: `product` would begin with lists of each range."""
+    if not shape:
+        yield ()
+        return
+    for outer in _indices(shape[:-1]):
+        for i in range(shape[-1]):
+            yield (*outer, i)
+
+
+def boxes(shape: Shape, most: int) -> Boxes:
+    """Cuts `shape` into boxes of at most `most` elements (at least 1); whole inner dimensions first."""
     axis, inner = len(shape), 1
     while axis and inner * shape[axis - 1] <= most:
         axis -= 1
         inner *= shape[axis]
-    if axis == 0:
-        return [Box((0,) * len(shape), shape, 0)]
-    return list(_cut(shape, axis - 1, inner, most // inner))
-
-
-def _cut(shape: Shape, axis: int, inner: int, most: int) -> Iterator[Box]:
-    rest = shape[axis + 1 :]
-    for number, outer in enumerate(product(*map(range, shape[:axis]))):
-        for a, b in pieces(shape[axis], most):
-            firsts = (*outer, a, *(0 for _ in rest))
-            lasts = (*(i + 1 for i in outer), b, *rest)
-            yield Box(firsts, lasts, (number * shape[axis] + a) * inner)
+    return Boxes(shape, axis - 1, most // inner) if axis else Boxes(shape, 0, most)

@@ -4,11 +4,14 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from ops.common.boxes import pieces
+from ops.common.boxes import longest
 from ops.common.epilogue import RESIDUAL
 from ops.common.windows import Windows, windows
 from ops.schema.schema import Index, Signature, Stripe, Stripes, one_stripe
 from ops.tensor.spec import TensorSpec
+
+_MOST_KINDS = 64
+"""Stripes that read pads, at most: each is a kind of its own, whose kernel is looked for."""
 
 
 def cut(axis: int, first: int, last: int) -> Index:
@@ -34,14 +37,15 @@ def along(signature: Signature, axes: Collection[int], follow: Collection[int], 
     if wanted < 2 or not long:
         return one_stripe(signature, most)
     axis = next((a for a in long if y.shape[a] >= wanted), max(long, key=lambda a: y.shape[a]))
-    return tuple(
-        Stripe(
-            tuple(_cut_like(y, s, axis, first, last) if i in follow else () for i, s in enumerate(signature.inputs)),
-            cut(axis, first, last),
-            signature.attrs,
-        )
-        for first, last in pieces(y.shape[axis], -(-y.shape[axis] // wanted))
-    )
+    size = longest(y.shape[axis], -(-y.shape[axis] // wanted))
+    count = -(-y.shape[axis] // size)
+
+    def stripe(position: int) -> Stripe:
+        first, last = position * size, min((position + 1) * size, y.shape[axis])
+        reads = (_cut_like(y, s, axis, first, last) if i in follow else () for i, s in enumerate(signature.inputs))
+        return Stripe(tuple(reads), cut(axis, first, last), signature.attrs)
+
+    return Stripes(count, stripe, tuple(dict.fromkeys((0, count - 1))))
 
 
 def _cut_like(y: TensorSpec, x: TensorSpec, axis: int, first: int, last: int) -> Index:
@@ -60,15 +64,26 @@ def window_stripes(windows: Windows, axis: int, signature: Signature, residual: 
     """Returns stripes of rows of images; `axis` is the first spatial one of x and y.
 
     What a stripe reads beyond x is padded. `residual` are the inputs that have the output's shape. Returns one stripe
-    where windows reach beyond the pads.
+    where windows reach beyond the pads, or are so long that hardly any stripes are alike.
     """
     rows = signature.y.shape[axis]
     wanted = -(-counted(signature) // max(most, 1))
     if wanted < 2 or rows < 2 or windows.reach(0, rows) > windows.sizes[0] + windows.begins[0] + windows.ends[0]:
         return one_stripe(signature, most)
-    stripes = tuple(_rows(windows, axis, signature, residual, piece) for piece in pieces(rows, -(-rows // wanted)))
-    seen = (stripe.inputs[0][axis] for stripe in stripes)
-    return stripes if all(s.start < s.stop for s in seen) else one_stripe(signature, most)
+    size = longest(rows, -(-rows // wanted))
+    count, step = -(-rows // size), size * windows.strides[0]
+
+    def stripe(position: int) -> Stripe:
+        first, last = position * size, min((position + 1) * size, rows)
+        return _rows(windows, axis, signature, residual, (first, last))
+
+    ends = [stripe(position).inputs[0][axis] for position in (0, count - 1)]
+    before = -(-windows.begins[0] // step)  # the stripes that read pads stand at both ends
+    behind = (windows.sizes[0] + windows.begins[0] - windows.reach(0, size)) // step + 1
+    if before + count - behind > _MOST_KINDS or not all(s.start < s.stop for s in ends):
+        return one_stripe(signature, most)
+    kinds = {*range(min(before + 1, count)), *range(max(behind, 0), count), count - 1}
+    return Stripes(count, stripe, tuple(sorted(kinds)))
 
 
 def _rows(windows: Windows, axis: int, signature: Signature, residual: Sequence[int], rows: tuple[int, int]) -> Stripe:

@@ -54,7 +54,7 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     """Returns the specs of columns, padded pixels (empty where there is no padding), and sums of a block."""
     case, dtype = case_of(signature), signature.x.dtype
-    cut = columns(case, dtype)
+    cut = columns(case, dtype).largest
     pixels = max((math.prod(b.shape) for b in cut), default=0)
     padded = max((math.prod(spans(case.windows, b)) for b in cut), default=0) if case.windows.padded else 0
     sizes = case.channels * case.taps * pixels, case.channels * padded, case.out_channels * pixels

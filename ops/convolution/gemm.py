@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ops.common.batches import dense_images
-from ops.common.boxes import Box, boxes
+from ops.common.boxes import Box, Boxes, boxes
 from ops.common.thunks import in_turn
 from ops.common.windows import Windows, window_view
 from ops.convolution.shapes import ConvCase, case_of
@@ -30,7 +30,7 @@ def _plain(signature: Signature) -> bool:
     return compute_dtype(signature.x.dtype) == signature.x.dtype
 
 
-def columns(case: ConvCase, dtype: np.dtype[Any]) -> list[Box]:
+def columns(case: ConvCase, dtype: np.dtype[Any]) -> Boxes:
     """Returns the blocks of output pixels whose columns are multiplied at once."""
     column = case.channels * case.taps * dtype.itemsize
     most = _ONE_BLOCK if column * case.pixels <= _ONE_BLOCK else COLUMN_BYTES
@@ -48,7 +48,7 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     A spec is empty where the array is not needed.
     """
     case, dtype = case_of(signature), compute_dtype(signature.x.dtype)
-    cut = columns(case, dtype)
+    cut = columns(case, dtype).largest
     pixels = max((math.prod(b.shape) for b in cut), default=0)
     padded = max((math.prod(spans(case.windows, b)) for b in cut), default=0) if case.windows.padded else 0
     sizes = [case.channels * case.taps * pixels, case.channels * padded, 0, 0, 0]

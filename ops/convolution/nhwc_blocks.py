@@ -76,12 +76,22 @@ class Blocks:
         inner = (w.reach(axis, w.outputs[axis]) for axis in range(1, w.ndim))
         return self.images, w.reach(0, self.lines), *inner, self.case.channels
 
+    def largest(self) -> Iterator[Block]:
+        """Yields a few blocks, among them one that reads as many lines of x as any."""
+        w, lines = self.case.windows, self.lines
+        count, step = -(-w.outputs[0] // lines), lines * w.strides[0]
+        middle = (w.begins[0], w.begins[0] + w.sizes[0] - w.reach(0, lines))  # between them pads shorten no block
+        near = {0, count - 2, count - 1, *(at // step + more for at in middle for more in (0, 1))}
+        return (self._block(0, number * lines) for number in sorted(near) if 0 <= number < count)
+
     def __iter__(self) -> Iterator[Block]:
-        w, images, lines = self.case.windows, self.images, self.lines
-        for first in range(0, self.case.batch, max(images, 1)):
-            last = min(first + images, self.case.batch)
-            for top in range(0, w.outputs[0], lines):
-                bottom = min(top + lines, w.outputs[0])
-                inputs, along = _cut(w, top, bottom)
-                case = evolve(self.case, batch=last - first, windows=along)
-                yield Block(slice(first, last), slice(top, bottom), inputs, case)
+        for first in range(0, self.case.batch, max(self.images, 1)):
+            for top in range(0, self.case.windows.outputs[0], self.lines):
+                yield self._block(first, top)
+
+    def _block(self, first: int, top: int) -> Block:
+        w = self.case.windows
+        last, bottom = min(first + self.images, self.case.batch), min(top + self.lines, w.outputs[0])
+        inputs, along = _cut(w, top, bottom)
+        case = evolve(self.case, batch=last - first, windows=along)
+        return Block(slice(first, last), slice(top, bottom), inputs, case)

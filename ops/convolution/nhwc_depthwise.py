@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from ops.common.boxes import CACHE_BYTES, Box, boxes
+from ops.common.boxes import CACHE_BYTES, Box, Boxes, boxes
 from ops.common.epilogue import needs_sums
 from ops.common.thunks import in_turn
 from ops.convolution.gemm import spans
@@ -19,7 +19,7 @@ from ops.tensor.spec import Array, TensorSpec
 from ops.windows.pixels import dense_pixels
 
 
-def _boxes(case: ConvCase, itemsize: int) -> list[Box]:
+def _boxes(case: ConvCase, itemsize: int) -> Boxes:
     """Returns boxes of output pixels whose sums stay in the cache."""
     return boxes(case.windows.outputs, CACHE_BYTES // 4 // max(case.out_channels * itemsize, 1))
 
@@ -27,7 +27,7 @@ def _boxes(case: ConvCase, itemsize: int) -> list[Box]:
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     """Returns the specs of products of one tap, padded pixels, and sums of a box."""
     case, dtype = case_of(signature), signature.x.dtype
-    cut = _boxes(case, dtype.itemsize)
+    cut = _boxes(case, dtype.itemsize).largest
     size = case.out_channels * max((math.prod(b.shape) for b in cut), default=0)
     padded = max((padded_size(case, spans(case.windows, b)) for b in cut), default=0)
     sizes = size if case.taps > 1 else 0, padded, size if needs_sums(signature) else 0

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ops.common.boxes import Box, pieces
+from ops.common.boxes import Box, longest, pieces
 from ops.common.epilogue import finish, hold, needs_sums
 from ops.common.thunks import in_turn
 from ops.common.windows import Windows, window_view
@@ -47,7 +47,7 @@ def _weights(signature: Signature, case: ConvCase) -> int:
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     """Returns the specs of columns, padded pixels, sums of a block, and weights."""
     case, dtype = case_of(signature), signature.x.dtype
-    cut = columns(case, dtype)
+    cut = columns(case, dtype).largest
     pixels = max((math.prod(b.shape) for b in cut), default=0)
     padded = max((padded_size(case, spans(case.windows, b)) for b in cut), default=0)
     sums = case.out_channels * pixels if needs_sums(signature) else 0
@@ -142,15 +142,15 @@ def _as_matrices(call: Binding, case: ConvCase, buffer: Array) -> tuple[list[Thu
     return [partial(np.copyto, buffer.reshape(spread.shape), spread)], buffer.reshape(filters(case))
 
 
-def _pieces(signature: Signature) -> list[tuple[int, int]]:
-    """Returns ranges of pixels of y that are finished while they are in the cache."""
+def _piece(signature: Signature) -> int:
+    """Returns how many pixels of y are finished, at most, while they are in the cache."""
     pixel = max(signature.y.shape[-1] * signature.y.dtype.itemsize, 1)
-    return pieces(math.prod(signature.y.shape[:-1]), max(_FEW, _PIECE_BYTES // pixel))
+    return max(_FEW, _PIECE_BYTES // pixel)
 
 
 def _pointwise_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     """Returns the specs of sums of some pixels, and of weights."""
-    most = max((b - a for a, b in _pieces(signature)), default=0)
+    most = longest(math.prod(signature.y.shape[:-1]), _piece(signature))
     case = case_of(signature)
     sums = case.out_channels * most if needs_sums(signature) else 0
     return tuple(TensorSpec((n,), signature.x.dtype) for n in (sums, _weights(signature, case)))
@@ -162,7 +162,7 @@ def _bind_pointwise(call: Binding) -> Thunk:
     steps, weights = _as_matrices(call, case, spread)
     x, y, residual = rows(call.x), rows(call.y), operands(call)[1]
     rest = None if residual is None else rows(residual)
-    for a, b in _pieces(call.signature):
+    for a, b in pieces(len(y), _piece(call.signature)):
         sums, multiply = product(in_groups(x[a:b], case.group).transpose(1, 0, 2), weights, y[a:b], buffer)
         steps += [multiply, *finish_sums(call, sums, y[a:b], None if rest is None else rest[a:b])]
     return in_turn(*steps)

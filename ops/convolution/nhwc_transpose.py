@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 
-from ops.common.boxes import Box, boxes
+from ops.common.boxes import Box, Boxes, boxes
 from ops.common.thunks import in_turn
 from ops.common.windows import tap_range
 from ops.convolution.gemm import COLUMN_BYTES
@@ -71,7 +71,7 @@ def _packed_specs(signature: Signature) -> Specs:
     return (weights.with_shape(_shape(nhwc_case_of(signature))),) if 1 in signature.constants else ()
 
 
-def _boxes(case: TransposeCase, itemsize: int) -> list[Box]:
+def _boxes(case: TransposeCase, itemsize: int) -> Boxes:
     """Returns boxes of pixels of one image; the products of one box are in memory at a time."""
     return boxes(case.windows.outputs, max(1, COLUMN_BYTES // max(case.taps * case.out_channels * itemsize, 1)))
 
@@ -79,7 +79,7 @@ def _boxes(case: TransposeCase, itemsize: int) -> list[Box]:
 def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     """Returns the specs of the products of a box, and of the weights where they are not packed."""
     case, dtype = nhwc_case_of(signature), signature.x.dtype
-    pixels = max((math.prod(b.shape) for b in _boxes(case, dtype.itemsize)), default=0)
+    pixels = max((math.prod(b.shape) for b in _boxes(case, dtype.itemsize).largest), default=0)
     weights = 0 if 1 in signature.constants else signature.inputs[1].size
     return tuple(TensorSpec((n,), dtype) for n in (pixels * case.taps * case.out_channels, weights))
 

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from ops.common.batches import by_image, dense_images
-from ops.common.boxes import pieces
+from ops.common.boxes import longest
 from ops.convolution.packed_door import convolve, has_avx512
 from ops.convolution.packed_tiles import CHANNELS, PIXELS
 from ops.convolution.shapes import ConvCase, case_of, planar, planar_geometry
@@ -59,8 +59,7 @@ def _scratch_spec(signature: Signature) -> TensorSpec:
     case = case_of(signature)
     tiles, tile = -(-case.pixels // PIXELS), _depth(case) * PIXELS * _FLOAT.itemsize
     most = _ROOM_BYTES if signature.inputs[1].nbytes <= _LARGE_ROOM_BYTES else _LARGE_ROOM_BYTES
-    longest = max(b - a for a, b in pieces(tiles, most // tile))
-    return TensorSpec((longest, _depth(case), PIXELS), _FLOAT)
+    return TensorSpec((longest(tiles, most // tile), _depth(case), PIXELS), _FLOAT)
 
 
 def _temporaries(signature: Signature) -> Specs:

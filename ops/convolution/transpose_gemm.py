@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ops.common.batches import dense_images
-from ops.common.boxes import Box, boxes
+from ops.common.boxes import Box, Boxes, boxes
 from ops.common.thunks import in_turn
 from ops.common.windows import CONV_ATTRIBUTES, Windows, tap_range
 from ops.convolution.depthwise_gradient import bind_depthwise_data, depthwise_kernel
@@ -51,7 +51,7 @@ def _case(signature: Signature) -> TransposeCase:
     return transpose_case(signature.inputs[0], signature.inputs[1], signature.attrs)
 
 
-def _blocks(signature: Signature, case: TransposeCase) -> list[Box]:
+def _blocks(signature: Signature, case: TransposeCase) -> Boxes:
     """Returns boxes of (images, pixels...): parts of one image, or several small images."""
     column = case.out_channels * case.taps * compute_dtype(signature.x.dtype).itemsize
     most = min(COLUMN_BYTES // max(column, 1), max(math.prod(case.windows.outputs), BATCHED_PIXELS))
@@ -64,7 +64,7 @@ def _temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     For float16 there are also images of y, and the weights.
     """
     case, dtype = _case(signature), compute_dtype(signature.x.dtype)
-    cut, half = _blocks(signature, case), dtype != signature.x.dtype
+    cut, half = _blocks(signature, case).largest, dtype != signature.x.dtype
     pixels = max((math.prod(b.shape) for b in cut), default=0)
     beside = max((math.prod(b.shape) for b in cut if half or b.shape[0] > 1), default=0)
     images = max((b.shape[0] for b in cut), default=0) if half else 0

@@ -12,7 +12,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from ops.common.batches import dense_images
-from ops.common.boxes import Box, boxes, pieces
+from ops.common.boxes import Box, Boxes, boxes, pieces
 from ops.common.thunks import in_turn
 from ops.common.windows import Windows, windows
 from ops.convolution.depthwise_gradient import bind_depthwise_weights, depthwise_kernel
@@ -63,7 +63,7 @@ class _Blocks:
     """The blocks of a case: boxes of (images, pixels...), and ranges of the output channels of a group."""
 
     case: ConvCase
-    boxes: list[Box]
+    boxes: Boxes
     channels: list[tuple[int, int]]
 
     @classmethod
@@ -82,10 +82,10 @@ class _Blocks:
         For float16 there are also sums.
         """
         case, dtype = self.case, compute_dtype(signature.x.dtype)
-        half, w = dtype != signature.x.dtype, case.windows
-        pixels = max((math.prod(b.shape) for b in self.boxes), default=0)
-        padded = max((math.prod(spans(w, _inner(b))) for b in self.boxes), default=0) if w.padded else 0
-        beside = max((math.prod(b.shape) for b in self.boxes if half or b.shape[0] > 1), default=0)
+        half, w, largest = dtype != signature.x.dtype, case.windows, self.boxes.largest
+        pixels = max((math.prod(b.shape) for b in largest), default=0)
+        padded = max((math.prod(spans(w, _inner(b))) for b in largest), default=0) if w.padded else 0
+        beside = max((math.prod(b.shape) for b in largest if half or b.shape[0] > 1), default=0)
         rows = max((b - a for a, b in self.channels), default=0) if len(self.boxes) > 1 else 0
         depth = case.channels * case.taps
         in_place = w.pointwise and not half and not beside

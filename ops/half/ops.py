@@ -6,6 +6,7 @@ rounded into the output. Scratch arrays are a fraction of the tensors, and sums 
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from ops.schema.schema import (
     Signature,
     Specs,
     Stripe,
+    Stripes,
     Thunk,
     any_strides,
     unless,
@@ -41,6 +43,8 @@ LEAST, MOST = 16 << 10, 128 << 10
 """Elements that a stripe should have in all its scratch arrays: up to half a megabyte, which stays in a cache."""
 _STRIPES = 8
 """Stripes of smaller tensors: with fewer, scratch arrays are as large as the tensors. None is shorter than LEAST."""
+_MOST_STRIPES = 4096
+"""Stripes of the largest tensors, whose stripes are longer than MOST: each is bound."""
 
 
 @frozen(eq=False)
@@ -84,25 +88,32 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
 
 @frozen(eq=False)
 class Part:
-    """One stripe, as a call of the inner operator."""
+    """A kind of stripe, as a call of the inner operator."""
 
-    stripe: Stripe
     signature: Signature
     kernel: Kernel
 
 
+def _stripes(whole: Signature, schema: OpSchema) -> Stripes:
+    """Returns the stripes of the inner operator."""
+    elements = counted(whole)
+    most = max(min(MOST, max(LEAST, elements // _STRIPES)), elements // _MOST_STRIPES)
+    return (elementwise_stripes if schema.elementwise else schema.stripes)(whole, most)
+
+
 def _parts(signature: Signature, backends: Sequence[str]) -> tuple[Part, ...]:
+    """Returns the kinds of stripes, in their order."""
     whole = widened(signature)
     schema: OpSchema = signature.attrs["operator"].schema
-    cutter = elementwise_stripes if schema.elementwise else schema.stripes
+    stripes = _stripes(whole, schema)
     parts = []
-    for stripe in cutter(whole, min(MOST, max(LEAST, counted(whole) // _STRIPES))):
+    for stripe in map(stripes.at, stripes.kinds):
         inputs = [_cut(s, i) for s, i in zip(whole.inputs, stripe.inputs, strict=True)]
         part = evolve(schema.sign(inputs, stripe.attrs, whole.constants), threads=whole.threads)
-        parts.append(Part(stripe, part, schema.kernel(part, backends)))
+        parts.append(Part(part, schema.kernel(part, backends)))
     names = {part.kernel.name for part in parts}
     if len(names) > 1:  # all stripes share one set of packed arrays
-        parts = [Part(p.stripe, p.signature, schema.kernel(p.signature, (NUMPY,))) for p in parts]
+        parts = [Part(p.signature, schema.kernel(p.signature, (NUMPY,))) for p in parts]
     return tuple(parts)
 
 
@@ -121,10 +132,13 @@ Copy = Callable[[Array, Array], Thunk]
 
 
 def _bind(backends: Sequence[str], copy: Copy, call: Binding) -> Thunk:
-    return in_turn(*(step for part in _parts(call.signature, backends) for step in _steps(part, copy, call)))
+    parts, inner = _parts(call.signature, backends), call.attrs["operator"]
+    stripes = _stripes(widened(call.signature), inner.schema)
+    steps = (_steps(parts[stripes.kind(i)], stripe, copy, call) for i, stripe in enumerate(stripes))
+    return in_turn(*chain.from_iterable(steps))
 
 
-def _steps(part: Part, copy: Copy, call: Binding) -> list[Thunk]:
+def _steps(part: Part, stripe: Stripe, copy: Copy, call: Binding) -> list[Thunk]:
     """Returns the steps of one stripe: convert, compute, round."""
     scratch = carve(call.temporaries[0], *_scratch_specs(part))
     constants, packed = _constants(part, call.packed)
@@ -132,14 +146,14 @@ def _steps(part: Part, copy: Copy, call: Binding) -> list[Thunk]:
     narrow, y, temporaries = iter(scratch[:changing]), scratch[changing], scratch[changing + 1 :]
     steps: list[Thunk] = []
     inputs: list[Array] = []
-    for position, index in enumerate(part.stripe.inputs):
+    for position, index in enumerate(stripe.inputs):
         if position in constants:
             inputs.append(_readable(part, position, constants[position][_places(index)]))
         else:
             inputs.append(next(narrow))
             steps.append(copy(call.inputs[position][_places(index)], inputs[-1]))
     steps.append(part.kernel.bind(Binding(part.signature, tuple(inputs), (y,), temporaries, packed)))
-    steps.append(copy(y, call.y[_places(part.stripe.output)]))
+    steps.append(copy(y, call.y[_places(stripe.output)]))
     return steps
 
 

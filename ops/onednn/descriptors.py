@@ -1,14 +1,18 @@
 """Descriptions of tensors and of post-operations, as plain data and as objects of the library."""
 
+import math
 from typing import Any
 
 from attrs import frozen
 
 from ops.onednn.declarations import ANY_LAYOUT, F32, MOST_DIMS, USER_SCRATCHPAD
-from ops.onednn.library import Library, check
+from ops.onednn.library import Library, RefusedError, check
 from ops.tensor.errors import SchemaError
 from ops.tensor.layout import dense_strides
 from ops.tensor.spec import Shape
+
+_MOST_ELEMENTS = 2**31 - 1
+"""Beyond that, numbers of some implementations overflow, and one divides by nought."""
 
 
 @frozen
@@ -20,7 +24,9 @@ class Tensor:
     dtype: int = F32
 
     def descriptor(self, at: Library) -> Any:
-        """Returns the library's memory descriptor."""
+        """Returns the library's memory descriptor. Raises RefusedError for more elements than it counts in its code."""
+        if math.prod(self.shape) > _MOST_ELEMENTS:
+            raise RefusedError(f"{math.prod(self.shape)} elements are more than {_MOST_ELEMENTS}")
         dims = numbers(at, self.shape)
         if self.strides:
             strides = numbers(at, self.strides)

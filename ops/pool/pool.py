@@ -1,7 +1,7 @@
 """Maximum, average and Lp pooling over sliding windows (ONNX MaxPool-22, AveragePool-22, LpPool-22)."""
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any, cast
 
 import numpy as np
@@ -72,8 +72,13 @@ def _copy(source: Array, buffer: Array) -> tuple[Thunk, ...]:
 def _average(signature: Signature) -> Pooling:
     w, dtype = pool_windows(signature), compute_dtype(signature.x.dtype)
     outer = signature.attrs["count_include_pad"]
-    divide = partial(_divide, tuple(window_counts(w, axis, outer).astype(dtype) for axis in range(w.ndim)))
-    return Pooling(w, np.add, constant(0, dtype), None if dtype == signature.x.dtype else _copy, divide)
+
+    @cache  # only a kernel that is bound needs them: they are as long as the axes
+    def counts() -> tuple[Array, ...]:
+        return tuple(window_counts(w, axis, outer).astype(dtype) for axis in range(w.ndim))
+
+    before = None if dtype == signature.x.dtype else _copy
+    return Pooling(w, np.add, constant(0, dtype), before, lambda sums: _divide(counts(), sums) if sums.size else ())
 
 
 def window_counts(w: Windows, axis: int, include_pad: bool) -> Array:
@@ -90,8 +95,6 @@ def window_counts(w: Windows, axis: int, include_pad: bool) -> Array:
 
 def _divide(counts: tuple[Array, ...], sums: Array) -> tuple[Thunk, ...]:
     """Returns steps that divide sums by the size of each window: by one number where all windows have one size."""
-    if not sums.size:
-        return ()
     if all((c == c[0]).all() for c in counts):
         size = np.asarray(np.prod([c[0] for c in counts]), dtype=sums.dtype)
         return (partial(np.divide, sums, size, sums),)

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 from attrs import frozen
 
-from ops.common.boxes import Box, boxes, pieces
+from ops.common.boxes import Box, Boxes, boxes, pieces
 from ops.common.windows import window_view
 from ops.convolution.gemm import clip, spans
 from ops.convolution.shapes import ConvCase
@@ -59,7 +59,7 @@ class Blocks:
         """Returns the most rows of columns."""
         return self.groups * self.channels * self.case.taps
 
-    def boxes(self) -> list[Box]:
+    def boxes(self) -> Boxes:
         """Returns boxes of output pixels."""
         return boxes(self.case.windows.outputs, max(1, _ELEMENTS // max(self.rows, self.groups * self.outputs, 1)))
 
@@ -74,7 +74,7 @@ class Blocks:
 
         A spec is empty where the array is not needed.
         """
-        cut, w = self.boxes(), self.case.windows
+        cut, w = self.boxes().largest, self.case.windows
         pixels = max((math.prod(b.shape) for b in cut), default=0)
         reach = max((math.prod(spans(w, b)) for b in cut), default=0)
         of_sums = self.groups * self.outputs * pixels

@@ -59,18 +59,28 @@ _unsupported = unless(_supports, "weights that are not constant, or a large wind
 
 def _blocks(signature: Signature) -> Iterator[Block]:
     """Yields the blocks of a convolution whose copy of lines is large: some lines of one image each; else the whole."""
-    case, source = case_of(signature), source_of(signature)
-    if not source.line or source.copy_bytes(case.batch) <= _COPY_BYTES:
+    case = case_of(signature)
+    if _is_one_block(signature):
         yield Block(slice(None), slice(None), slice(None), case)
         return
     for image in range(case.batch):
-        for block in Blocks(evolve(case, batch=1), _COPY_BYTES, signature.x.dtype.itemsize):
+        for block in _blocks_of_one_image(signature):
             yield evolve(block, images=slice(image, image + 1))
+
+
+def _is_one_block(signature: Signature) -> bool:
+    source = source_of(signature)
+    return not source.line or source.copy_bytes(case_of(signature).batch) <= _COPY_BYTES
+
+
+def _blocks_of_one_image(signature: Signature) -> Blocks:
+    return Blocks(evolve(case_of(signature), batch=1), _COPY_BYTES, signature.x.dtype.itemsize)
 
 
 def copy_spec(signature: Signature) -> TensorSpec:
     """Returns the spec of the copy of x, or of its largest block; empty if none is needed."""
-    cases = (block.case for block in _blocks(signature))
+    blocks = _blocks(signature) if _is_one_block(signature) else _blocks_of_one_image(signature).largest()
+    cases = (block.case for block in blocks)
     most = max(source_for(case, signature.x.dtype).copy_bytes(case.batch) for case in cases)
     return TensorSpec((most,), np.dtype("uint8"))
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from ops.common.boxes import CACHE_BYTES, Box, boxes
+from ops.common.boxes import CACHE_BYTES, Boxes, boxes
 from ops.common.indices import ENDS, INT64, IndexRangeError, add_positions, element_strides
 from ops.schema.schema import Binding, Signature, Thunk
 from ops.tensor.limits import constant
@@ -21,7 +21,7 @@ class LossCase:
 
     shape: Shape
     dtype: np.dtype[Any]
-    cut: list[Box]
+    cut: Boxes
 
     @classmethod
     def of(cls, signature: Signature) -> "LossCase":
@@ -40,7 +40,7 @@ class LossCase:
 
         They are its logits; for each pixel two numbers, the label, one more integer and a flag; and a few numbers.
         """
-        most = max((math.prod(b.shape) for b in self.cut), default=0)
+        most = max((math.prod(b.shape) for b in self.cut.largest), default=0)
         row, label = TensorSpec((most,), self.dtype), TensorSpec((most,), INT64)
         few = TensorSpec((3,), self.dtype)
         return TensorSpec((most * self.shape[1],), self.dtype), row, row, label, label, row.with_dtype(BOOL), ENDS, few

@@ -1,6 +1,7 @@
 """What an operator declares of itself: inference, kernels, workspace, forwards, cost. The planner decides the rest."""
 
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -178,12 +179,30 @@ class Stripe:
     attrs: Attrs
 
 
-Stripes = tuple[Stripe, ...]
+@frozen(eq=False)
+class Stripes:
+    """The calls that a call is cut into: `at` makes them one by one, as there may be very many.
+
+    `kinds` are positions of stripes that stand for all: any other one is alike, in specs and attributes, to the one of
+    them that precedes it.
+    """
+
+    count: int
+    at: Callable[[int], Stripe]
+    kinds: tuple[int, ...] = (0,)
+
+    def __iter__(self) -> Iterator[Stripe]:
+        return map(self.at, range(self.count))
+
+    def kind(self, position: int) -> int:
+        """Returns the position among `kinds` of the stripe that stands for this one."""
+        return bisect_right(self.kinds, position) - 1
 
 
 def one_stripe(signature: Signature, _: int) -> Stripes:
     """Declares one stripe, for operators that are not cut."""
-    return (Stripe(((),) * len(signature.inputs), (), signature.attrs),)
+    stripe = Stripe(((),) * len(signature.inputs), (), signature.attrs)
+    return Stripes(1, lambda _: stripe)
 
 
 def no_contiguity(_: Signature) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ from ops.tensor.spec import FLOATS
 def _infer(inputs: Specs, attrs: Attrs) -> Specs:
     (x,) = inputs
     sizes, scales, roi = attrs["sizes"], attrs["scales"], attrs["roi"]
-    if scales and (len(scales) != x.ndim or min(scales) <= 0):
+    if scales and (len(scales) != x.ndim or not all(0 < s < math.inf for s in scales)):
         raise AttributeValueError(f"scales {scales} are not one positive number for each dimension of {x.shape}")
     if scales and not sizes:
         sizes = tuple(math.floor(n * s) for n, s in zip(x.shape, scales, strict=True))
@@ -29,7 +29,7 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
         raise AttributeValueError(f"roi {roi} is not one start and one end for each dimension of {x.shape}")
     if attrs["coordinate_transformation_mode"] == "tf_crop_and_resize" and not roi:
         raise AttributeValueError("coordinate_transformation_mode tf_crop_and_resize needs a roi")
-    if x.size == 0 and np.prod(sizes) > 0:
+    if x.size == 0 and 0 not in sizes:
         raise ShapeError(f"an empty tensor {x.shape} cannot be resized to {sizes}")
     if x.dtype == np.dtype(bool) and attrs["mode"] != "nearest":
         raise DtypeError(f"mode {attrs['mode']} interpolates numbers, not {x.dtype}")

@@ -16,7 +16,7 @@ from ops.native.records import pack_args
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless
 from ops.spatial.args import RESIZE
-from ops.spatial.resize_passes import changed_axes
+from ops.spatial.resize_axes import changed_axes, table_of
 from ops.spatial.resize_tables import Table
 from ops.tensor.spec import Array, Shape
 from ops.windows.pixels import dense_pixels, pitch
@@ -69,7 +69,7 @@ def _columns(table: Table) -> tuple[Array, Array, Array]:
 
 def _bind(call: Binding) -> Thunk:
     x, y = call.x, call.y
-    groups = _groups(x.shape, changed_axes(call.signature))
+    groups = _groups(x.shape, [(axis, table_of(call.signature, axis)) for axis, _ in changed_axes(call.signature)])
     (a, b), tables = groups.axes, tuple(map(_columns, groups.tables))
     indices, weights, outside = zip(*([column.ctypes.data for column in t] for t in tables), strict=True)
     args = pack_args(
@@ -100,7 +100,7 @@ def _supports(signature: Signature) -> bool:
         return False
     changed = changed_axes(signature)
     along_row = any(axis == signature.x.ndim - 1 for axis, _ in changed)
-    taps = math.prod(len(t.indices) for _, t in changed)
+    taps = math.prod(taps for _, taps in changed)
     return len(changed) in (1, 2) and (taps <= _MOST_TAPS or not along_row)
 
 

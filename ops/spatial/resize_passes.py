@@ -1,7 +1,7 @@
 """The kernels of resize. An axis is resized by one gather a tap; between axes a few rows stay in the cache."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import product
 from typing import Any
@@ -13,55 +13,28 @@ from ops.common.boxes import CACHE_BYTES, pieces
 from ops.common.thunks import in_turn
 from ops.movement.copies import Move
 from ops.movement.kernels import movement
-from ops.schema.schema import Attrs, Binding, Kernel, Signature, Specs, Thunk, contiguous_at, unless
-from ops.spatial.resize_tables import Axis, Table, table, transposed
+from ops.schema.schema import Binding, Kernel, Signature, Specs, Thunk, contiguous_at, unless
+from ops.spatial.resize_axes import changed_axes, repeats, table_of
+from ops.spatial.resize_tables import Table
 from ops.tensor.limits import constant
 from ops.tensor.spec import FLOATS, Array, Shape, TensorSpec, compute_dtype
 
 _HALF = np.dtype("float16")
+Tables = Sequence[tuple[int, Table]]
+"""Axes of the stages, each with its table."""
 
 
 @frozen(eq=False)
 class _Resized:
-    """The axes that change, those that shrink most first; tensors are seen as (rows, the dimensions behind them)."""
+    """The axes that change, those that shrink most first; tensors are seen as (rows, the dimensions behind them).
+
+    Each of `axes` is told with the elements that an output reads along it; `lead` axes are the rows.
+    """
 
     rows: int
-    tables: tuple[tuple[int, Table], ...]
+    lead: int
+    axes: tuple[tuple[int, int], ...]
     stages: tuple[Shape, ...]
-
-
-def _axis(attrs: Attrs, x: Shape, y: Shape, axis: int) -> Axis:
-    elements, outputs = x[axis], y[axis]
-    scale = attrs["scales"][axis] if attrs["scales"] else outputs / max(elements, 1)
-    size = scale * elements if attrs["scales"] else outputs
-    roi = attrs["roi"] or (0.0,) * len(x) + (1.0,) * len(x)
-    return Axis(elements, outputs, scale, size, roi[axis], roi[axis + len(x)])
-
-
-def _table(signature: Signature, axis: int) -> Table:
-    """Returns the table of an axis; for a gradient, the transposed one.
-
-    The output of a gradient has the shape of the tensor that was resized.
-    """
-    attrs, x, y = signature.attrs, signature.x.shape, signature.y.shape
-    if "shape" not in attrs:
-        return table(_axis(attrs, x, y, axis), attrs)
-    return transposed(table(_axis(attrs, y, x, axis), attrs), y[axis])
-
-
-def _changes(mapping: Table, elements: int) -> bool:
-    """Returns whether a table is more than a copy."""
-    if mapping.indices.shape[1] != elements or mapping.outside.any():
-        return True
-    hit = np.arange(elements) == mapping.indices
-    return not (np.where(hit, mapping.weights, 0).sum(axis=0) == 1).all() or bool((mapping.weights[~hit] != 0).any())
-
-
-def changed_axes(signature: Signature) -> list[tuple[int, Table]]:
-    """Returns the axes that change, with their tables; those that shrink most first."""
-    x, y = signature.x.shape, signature.y.shape
-    every = [(a, _table(signature, a)) for a in range(len(x)) if x[a]]
-    return sorted((t for t in every if _changes(t[1], x[t[0]])), key=lambda t: y[t[0]] / x[t[0]])
 
 
 def _resized(signature: Signature) -> _Resized:
@@ -71,8 +44,7 @@ def _resized(signature: Signature) -> _Resized:
     stages = [x[lead:]]
     for axis, _ in changed:
         stages.append((*stages[-1][: axis - lead], y[axis], *stages[-1][axis - lead + 1 :]))
-    tables = tuple((axis - lead + 1, t) for axis, t in changed)
-    return _Resized(math.prod(x[:lead]), tables, tuple(stages))
+    return _Resized(math.prod(x[:lead]), lead, tuple(changed), tuple(stages))
 
 
 def _dtype(signature: Signature) -> np.dtype[Any]:
@@ -98,7 +70,7 @@ def _temporaries(resized: _Resized, signature: Signature) -> tuple[TensorSpec, .
     dtype = _dtype(signature)
     few = _few(resized, dtype)
     sizes = [few * math.prod(s) for s in resized.stages]
-    weighed = [n for n, (_, t) in zip(sizes[1:], resized.tables, strict=True) if len(t.indices) > 1]
+    weighed = [n for n, (_, taps) in zip(sizes[1:], resized.axes, strict=True) if taps > 1]
     if dtype == signature.x.dtype:
         sizes[0] = 0
     if dtype == signature.y.dtype:
@@ -125,24 +97,24 @@ def _apply(mapping: Table, axis: int, source: Array, target: Array, buffer: Arra
         yield partial(np.add, target, tap, target)
 
 
-def _fill_outside(resized: _Resized, y: Array, value: float) -> Iterator[Thunk]:
-    for axis, mapping in resized.tables:
+def _fill_outside(tables: Tables, y: Array, value: float) -> Iterator[Thunk]:
+    for axis, mapping in tables:
         for o in np.flatnonzero(mapping.outside):
             part = y[(slice(None),) * axis + (o,)]
             yield partial(np.copyto, part, constant(value, y.dtype))
 
 
-def _piece(resized: _Resized, x: Array, y: Array, scratch: tuple[Array, ...], value: float) -> Iterator[Thunk]:
+def _piece(call: Binding, resized: _Resized, tables: Tables, x: Array, y: Array) -> Iterator[Thunk]:
     """Yields steps for a few rows."""
-    shapes = [(len(x), *s) for s in resized.stages]
+    scratch, shapes = call.temporaries, [(len(x), *s) for s in resized.stages]
     held = [r[: math.prod(s)].reshape(s) if r.size else y for r, s in zip(scratch[:-1], shapes, strict=True)]
     if scratch[0].size:
         yield partial(np.copyto, held[0], x)
     else:
         held[0] = x
-    for (axis, mapping), source, target in zip(resized.tables, held[:-1], held[1:], strict=True):
+    for (axis, mapping), source, target in zip(tables, held[:-1], held[1:], strict=True):
         yield from _apply(mapping, axis, source, target, scratch[-1])
-    yield from _fill_outside(resized, held[-1], value)
+    yield from _fill_outside(tables, held[-1], call.attrs["extrapolation_value"])
     if held[-1] is not y:
         yield partial(np.copyto, y, held[-1], casting="unsafe")
 
@@ -153,31 +125,18 @@ def _bind(call: Binding) -> Thunk:
     if call.x.size == 0:
         return partial(call.y.fill, 0)
     resized = _resized(call.signature)
-    if not resized.tables:
+    if not resized.axes:
         return partial(np.copyto, call.y, call.x)
-    scratch = call.temporaries
+    tables = [(axis - resized.lead + 1, table_of(call.signature, axis)) for axis, _ in resized.axes]
     x = call.x.reshape((resized.rows, *resized.stages[0]))
     y = call.y.reshape((resized.rows, *resized.stages[-1]))
     steps: list[Thunk] = []
     for a, b in pieces(resized.rows, _few(resized, _dtype(call.signature))):
-        steps += _piece(resized, x[a:b], y[a:b], scratch, call.attrs["extrapolation_value"])
+        steps += _piece(call, resized, tables, x[a:b], y[a:b])
     return in_turn(*steps)
 
 
-def _repeats(signature: Signature) -> bool:
-    """Returns whether the nearest elements are each element, repeated a whole number of times."""
-    if signature.attrs["mode"] != "nearest" or signature.y.size == 0:
-        return False
-    for axis, (n, m) in enumerate(zip(signature.x.shape, signature.y.shape, strict=True)):
-        if not n or m % n:
-            return False
-        mapping = _table(signature, axis)
-        if mapping.outside.any() or (mapping.indices[0] != np.arange(m) // (m // n)).any():
-            return False
-    return True
-
-
-_not_repeats = unless(_repeats, "elements are not repeated whole times")
+_not_repeats = unless(repeats, "elements are not repeated whole times")
 
 
 def _repeats_of(call: Binding) -> tuple[Move, ...]:
@@ -192,7 +151,7 @@ def _is_repeated(signature: Signature) -> bool:
     Not for float16, whose sums are more exact in float32.
     """
     attrs = {n: v for n, v in signature.attrs.items() if n != "shape"}
-    return signature.x.dtype in FLOATS - {_HALF} and _repeats(Signature(signature.outputs, signature.inputs, attrs))
+    return signature.x.dtype in FLOATS - {_HALF} and repeats(Signature(signature.outputs, signature.inputs, attrs))
 
 
 _not_repeated = unless(_is_repeated, "elements are not repeated whole times, or float16")

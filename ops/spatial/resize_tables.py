@@ -94,6 +94,34 @@ def _cubic(distance: Floats, a: float) -> Floats:
     return np.where(distance <= 1, near, np.where(distance < 2, far, 0))
 
 
+def _shrink(axis: Axis, attrs: Attrs) -> float:
+    """Returns the factor of distances: with antialias, an axis that shrinks is weighed over more elements."""
+    return min(axis.scale, 1.0) if attrs["antialias"] and axis.outputs else 1.0
+
+
+def reach(axis: Axis, attrs: Attrs) -> range:
+    """Returns the elements that an output reads, counted from the one at or before its place."""
+    if attrs["mode"] == "nearest":
+        return range(1)
+    first = math.floor(-(1 if attrs["mode"] == "linear" else 2) / _shrink(axis, attrs)) + 1
+    return range(first, 2 - first)
+
+
+def is_copy(mapping: Table, elements: int) -> bool:
+    """Returns whether the outputs of a table are the elements."""
+    if mapping.indices.shape[1] != elements or mapping.outside.any():
+        return False
+    hit = np.arange(elements) == mapping.indices
+    return bool((np.where(hit, mapping.weights, 0).sum(axis=0) == 1).all() and not mapping.weights[~hit].any())
+
+
+def is_repetition(mapping: Table, times: int) -> bool:
+    """Returns whether the outputs of a table of nearest elements are each element so many times."""
+    return not mapping.outside.any() and bool(
+        (mapping.indices[0] == np.arange(mapping.indices.shape[1]) // times).all()
+    )
+
+
 def table(axis: Axis, attrs: Attrs) -> Table:
     """Returns the table of one axis; `attrs` are those of the operator."""
     o = np.arange(axis.outputs, dtype=np.float64)
@@ -132,12 +160,10 @@ def _weigh(places: Floats, axis: Axis, attrs: Attrs) -> tuple[Array, Floats]:
 
     Numbers may lie outside the tensor.
     """
-    radius, shape = (1, _triangle) if attrs["mode"] == "linear" else (2, _cubic)
-    shrink = min(axis.scale, 1.0) if attrs["antialias"] and axis.outputs else 1.0
-    first = math.floor(-radius / shrink) + 1
+    shape = _triangle if attrs["mode"] == "linear" else _cubic
     base = np.floor(places)
-    raw = base.astype(np.int64) + np.arange(first, 2 - first)[:, np.newaxis]
-    weights = shape(np.abs(raw - places) * shrink, attrs["cubic_coeff_a"])
+    raw = base.astype(np.int64) + np.array(reach(axis, attrs))[:, np.newaxis]
+    weights = shape(np.abs(raw - places) * _shrink(axis, attrs), attrs["cubic_coeff_a"])
     if attrs["exclude_outside"]:
         weights = np.where((raw >= 0) & (raw < axis.elements), weights, 0)
     if attrs["exclude_outside"] or attrs["antialias"]:

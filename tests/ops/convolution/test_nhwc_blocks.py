@@ -61,6 +61,14 @@ def test_copies_have_as_many_bytes_as_given_or_are_of_one_line(conv: ConvCase, m
         assert block.case.windows.outputs[0] <= blocks.lines
 
 
+@settings(max_examples=200, deadline=None)
+@given(cases, st.integers(0, 5000))
+def test_one_of_a_few_blocks_reads_as_many_lines_as_any(conv: ConvCase, most: int) -> None:
+    blocks = Blocks(conv, most)
+    lines = max((b.case.windows.sizes[0] for b in blocks if b.images.start == 0), default=0)
+    assert max((b.case.windows.sizes[0] for b in blocks.largest()), default=0) == lines or not conv.batch
+
+
 @pytest.mark.parametrize(("size", "window", "stride"), [(224, 7, 2), (224, 3, 1), (2000, 3, 2)])
 def test_convolution_blocks_of_an_image_need_little_workspace(size: int, window: int, stride: int) -> None:
     x, w = TensorSpec((1, size, size, 3), FLOAT), TensorSpec((64, 3, window, window), FLOAT)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ops.common.tiling import elementwise_stripes
@@ -197,6 +197,23 @@ def test_stripes_cover_the_output_once() -> None:
             for stripe in elementwise_stripes(signature, most):
                 count[stripe.output] += 1
             assert (count == 1).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 70), st.integers(1, 9), st.integers(1, 3), st.integers(0, 12), st.integers(1, 500))
+def test_stripes_of_one_kind_are_alike(rows: int, kernel: int, stride: int, pad: int, most: int) -> None:
+    x, single = TensorSpec((1, 2, rows, 3), np.dtype("float32")), np.dtype("float32")
+    assume(rows + 2 * pad >= kernel and pad < kernel)
+    attrs = {"pads": (pad, 0, pad, 0), "strides": (stride, 1)}
+    convolution = CONV.sign([x, TensorSpec((2, 2, kernel, 1), single)], attrs)
+    for schema, signature in ((CONV, convolution), (ADD, ADD.sign([x, x], {}))):
+        stripes = (elementwise_stripes if schema is ADD else schema.stripes)(signature, most)
+        read, written = np.empty(x.shape), np.empty(signature.y.shape)
+        for i, stripe in enumerate(stripes):
+            alike = stripes.at(stripes.kinds[stripes.kind(i)])
+            assert stripe.attrs == alike.attrs
+            assert read[stripe.inputs[0]].shape == read[alike.inputs[0]].shape
+            assert written[stripe.output].shape == written[alike.output].shape
 
 
 def test_in_single_refuses_other_storage_types() -> None:
