@@ -1,35 +1,50 @@
-"""Writes the memory figures of README.md and docs/ into their pages, between marks; nothing is run but plans.
+"""Writes the memory figures of README.md and docs/ into their pages, between marks, and draws their charts.
 
     python -m tools.write_figures [SECTION ...]
 
-A section begins with `<!-- NAME -->` and ends with `<!-- end of NAME -->`. What depends on the kernels (workspaces,
-prepacked weights) is that of this machine; tools/write_benchmarks.py writes docs/benchmarks.md, which has times.
+A section begins with `<!-- NAME -->` and ends with `<!-- end of NAME -->`; a chart is a file of its own. Networks are
+planned and not run, except where measured memory or results in 16 bits are shown. What depends on the kernels
+(workspaces, prepacked weights) is that of this machine. Times are in docs/benchmarks.md (tools/write_benchmarks.py).
 """
 
 import contextlib
 import io
+import json
 import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+import engine
 from allocator.heaps import HEAPS, simulate
 from allocator.heaps.events import of_chunks
 from allocator.io.files import write_whole
 from allocator.progress import each
 from engine.api import make_plan
 from engine.cli.batches import at_batch, training_at_batch
+from engine.cli.charts import bar_chart
 from engine.cli.main import main as arenaplan
-from engine.cli.memory_cost import FORWARD, TRAINING, TRICKS, memory_cost
-from engine.cli.options.models import light_model
+from engine.cli.memory_cost import FORWARD, TRAINING, TRICKS, MemoryCost, memory_cost
+from engine.cli.memory_cost_chart import cost_chart
+from engine.cli.options.models import light_model, random_feeds, seeded_subject
 from engine.cli.options.zoo import PREFIX
 from engine.cli.placements import Placements, place
 from engine.cli.progress import add_quiet, progress_shown
+from engine.graph.graph import Graph
 from engine.lower.costs import graph_cost
-from engine.onnx.load import load_onnx
+from engine.notebook.cards import card_of
+from engine.passes import optimise
+from engine.passes.storage import NAMES, cast_storage
+from engine.pictures.matplotlib import to_png
+from engine.planning.options import LEVELS
 from engine.text.units import format_bytes
 from engine.trace.buffers import buffers_of
 from engine.zoo import NETWORKS
+from tools import bench_nest, bench_remat
 from tools.benchmark_tables import markdown, replaced
 from tools.compare_plans import MODELS
 
@@ -40,14 +55,25 @@ BATCHES = 1, 128
 TRICK_NETWORKS = "inception_bn", "resnet50", "vgg16", "mobilenet_v2", "densenet121", "unet", "bert_base"
 TRICK_BATCH = 32
 HEAP_NETWORKS = "resnet50", "vgg19", "densenet121", "inception_v2"
+MEASURED_NETWORKS = "squeezenet", "inception_v2", "resnet50", "densenet121", "vgg19"
+MEASURED = "--measure --weights random --threads 1 --pairs 1 --runs 1 --json"
+STORED_NETWORKS = "mobilenet_v2", "resnet18"
+BUDGETS, CHAIN_BUDGETS = (90, 70, 50, 40, 30, 20), (80, 60, 40, 30, 20)
+"""Percent of the arena without a budget."""
+ADVICE_NETWORKS = "mobilenet_v2", "resnet50", "unet", "densenet121", "minilm", "gpt2", "random_wired"
+CARD_NETWORKS = "squeezenet", "resnet50", "densenet121"
 
 
 def shown_plan() -> str:
     """Returns what the command prints, as a block."""
+    return f"```\n$ arenaplan {SHOWN}\n{_printed(*SHOWN.split())}```"
+
+
+def _printed(*arguments: str) -> str:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        arenaplan([*SHOWN.split(), "--quiet"])
-    return f"```\n$ arenaplan {SHOWN}\n{printed.getvalue()}```"
+        arenaplan([*arguments, "--quiet"])
+    return printed.getvalue()
 
 
 def zoo_table() -> str:
@@ -71,10 +97,19 @@ def _zoo_rows() -> Iterable[Sequence[str]]:
 
 def placements_table() -> str:
     """Returns a line for each network and batch of `tools/compare_plans.py`."""
-    cases = [(model, batch) for model in MODELS for batch in BATCHES]
-    rows = [place(at_batch(m, b, {}, 0), m.name, b, repeats=1) for m, b in each("network", cases, str)]
     head = ["network", "batch", *_SIZES, "saved"]
-    return markdown([head, *(_placement(row) for row in rows)])
+    return markdown([head, *map(_placement, _placements())])
+
+
+def placements_chart() -> bytes:
+    """Returns the same as bars; the file holds the table as text."""
+    return to_png(bar_chart(_placements()), description=placements_table())
+
+
+@cache
+def _placements() -> Sequence[Placements]:
+    cases = [(model, batch) for model in MODELS for batch in BATCHES]
+    return [place(at_batch(m, b, {}, 0), m.name, b, repeats=1) for m, b in each("network", cases, str)]
 
 
 _SIZES: Mapping[str, Callable[[Placements], int]] = {
@@ -96,17 +131,28 @@ def _placement(row: Placements) -> Sequence[str]:
 
 def tricks_table() -> str:
     """Returns two lines for each network of `tools/memory_cost.py`: trained, and run forward."""
-    return markdown(_trick_rows())
+    return markdown(_trick_rows(TRICK_NETWORKS))
 
 
-def _trick_rows() -> Iterable[Sequence[str]]:
+def _trick_rows(names: Sequence[str]) -> Iterable[Sequence[str]]:
     yield ["network", "mode", "operators", "weights and state", *TRICKS, "both / none"]
-    for name, mode in each("network", [(n, m) for n in TRICK_NETWORKS for m in (TRAINING, FORWARD)], str):
-        make = training_at_batch if mode == TRAINING else at_batch
-        row = memory_cost(make(Path(PREFIX + name), TRICK_BATCH, {}, 0), name, TRICK_BATCH, mode)
+    for row in (row for name in each("network", names) for row in _tricks(name)):
         none, *_, both = row.internal_bytes.values()
         sizes = map(format_bytes, (row.held_bytes, *row.internal_bytes.values()))
-        yield [name, mode, str(row.operators), *sizes, f"{both / none:.1%}"]
+        yield [row.model, row.mode, str(row.operators), *sizes, f"{both / none:.1%}"]
+
+
+def tricks_chart() -> bytes:
+    """Returns the first two lines as bars, of MXNet's network; the file holds them as text."""
+    first, *_ = TRICK_NETWORKS
+    return to_png(cost_chart(_tricks(first)), description=markdown(_trick_rows([first])))
+
+
+@cache
+def _tricks(name: str) -> Sequence[MemoryCost]:
+    modes = {TRAINING: training_at_batch, FORWARD: at_batch}
+    path, batch = Path(PREFIX + name), TRICK_BATCH
+    return [memory_cost(make(path, batch, {}, 0), name, batch, mode) for mode, make in modes.items()]
 
 
 def heaps_table() -> str:
@@ -117,20 +163,155 @@ def heaps_table() -> str:
 def _heap_rows() -> Iterable[Sequence[str]]:
     yield ["network", "arena", *HEAPS]
     for name in each("network", HEAP_NETWORKS):
-        plan = make_plan(load_onnx(light_model(name)))
+        plan = make_plan(seeded_subject(light_model(name)).graph)
         events = of_chunks(buffers_of(plan, "dynamic").chunks)
         sizes = (plan.arena_bytes, *(simulate(heap, events).peak_reserved for heap in HEAPS))
         yield [name, *(f"{size / 2**20:.2f}" for size in sizes)]
 
 
-SECTIONS: Mapping[str, tuple[str, Callable[[], str]]] = {
+def measured_table() -> str:
+    """Returns a line for each network that is run in processes of its own: what was predicted and what was seen."""
+    return markdown(_measured_rows())
+
+
+def _measured_rows() -> Iterable[Sequence[str]]:
+    yield ["network", *(f"{mode}: {what}" for mode in ("static", "dynamic") for what in _SEEN)]
+    for name in each("network", MEASURED_NETWORKS):
+        found = json.loads(_printed("compare", str(light_model(name)), *MEASURED.split()))
+        modes = (found[mode] for mode in ("static", "dynamic"))
+        yield [name, *(tell(mode) for mode in modes for tell in _SEEN.values())]
+
+
+_SEEN: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "predicted": lambda mode: f"{mode['predicted_bytes'] / 2**20:.2f}",
+    "measured": lambda mode: f"{mode['peak_bytes'] / 2**20:.2f}",
+    "off by": lambda mode: f"{mode['difference']:.1%}",
+    "faults of the first run": lambda mode: f"{mode['first_minor_faults']:.0f}",
+}
+
+
+def nested_table() -> str:
+    """Returns a line for each network of `tools/bench_nest.py`: bytes of the arena without nesting and with it."""
+    return markdown(_nested_rows())
+
+
+def _nested_rows() -> Iterable[Sequence[str]]:
+    yield ["network", "batch", "training", "arena without", "arena", "saved", "computed in place", "their bytes"]
+    for case in each("network", bench_nest.CASES):
+        name, batch, *train = case.split(":")
+        graph = bench_nest.built(name, int(batch), bool(train))
+        plain, nested = (make_plan(graph, nest=nest, optimise=0) for nest in (False, True))
+        inside, before, after = nested.report().savings.nested, plain.arena_bytes, nested.arena_bytes
+        sizes = f"{before:,}", f"{after:,}", f"{1 - after / before:.1%}", str(inside.tensors), f"{inside.bytes:,}"
+        yield [name, batch, "yes" if train else "", *sizes]
+
+
+def levels_table() -> str:
+    """Returns a line for each level of passes: the arena of the U-Net, and with nothing nested."""
+    graph = NETWORKS["unet"]()
+    plans = [[make_plan(graph, optimise=level, nest=nest).arena_bytes for nest in (True, False)] for level in LEVELS]
+    rows = [[str(level), *(f"{size / 2**20:.2f}" for size in sizes)] for level, sizes in enumerate(plans)]
+    return markdown([["level", "arena, MiB", "with `--no-nest`, MiB"], *rows])
+
+
+def stored_table() -> str:
+    """Returns a line for each network and type of 16 bits, after passes of level 3."""
+    return markdown(_stored_rows())
+
+
+def _stored_rows() -> Iterable[Sequence[str]]:
+    yield ["network", "`--store`", "arena, MiB", "without workspaces, MiB", "largest difference"]
+    for name in each("network", STORED_NETWORKS):
+        graph = optimise(NETWORKS[name](), 3)
+        expected = _outputs(graph)
+        for store in ("", *NAMES):
+            stored = cast_storage(graph, store) if store else graph
+            report = make_plan(stored, optimise=0).report()
+            sizes = (f"{size / 2**20:.2f}" for size in (report.arena_bytes, report.arena_without_workspace))
+            yield [
+                name,
+                f"`{store}`" if store else "",
+                *sizes,
+                _difference(_outputs(stored), expected) if store else "",
+            ]
+
+
+def _outputs(graph: Graph) -> Mapping[str, Any]:
+    return engine.compile(graph, optimise=0).run(random_feeds(graph, 0, {}))
+
+
+def _difference(found: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
+    """Returns the largest difference of an output, as a share of its largest number."""
+    shares = (np.abs(found[name] - right).max() / np.abs(right).max() for name, right in expected.items())
+    return f"{max(shares):.2%}"
+
+
+def budgets_table() -> str:
+    """Returns a line for each network of `tools/bench_remat.py`: what a budget costs in operations."""
+    graphs = ((name, bench_remat.trained(name, TRICK_BATCH)) for name in each("network", bench_remat.DEFAULT))
+    return markdown(_budget_rows(graphs, BUDGETS))
+
+
+def chains_table() -> str:
+    """Returns the same for chains of equal layers."""
+    graphs = ((graph.name, graph) for graph in map(bench_remat.chain, bench_remat.LAYERS))
+    return markdown(_budget_rows(graphs, CHAIN_BUDGETS))
+
+
+def _budget_rows(graphs: Iterable[tuple[str, Graph]], percents: Sequence[int]) -> Iterable[Sequence[str]]:
+    yield ["network", "arena, MiB", *(f"{percent} %" for percent in percents), "smallest arena that was found"]
+    for name, graph in graphs:
+        rows = list(bench_remat.rows_of(name, graph, percents))
+        reached = [f"{row.share:.1%}" for row in rows if row.reached]
+        last = rows[-1]
+        least = "" if last.reached else f"{last.arena / last.plain:.0%} for {last.share:.0%}"
+        missed = [""] * (len(percents) - len(reached))
+        yield [name, f"{last.plain / 2**20:,.0f}", *reached, *missed, least]
+
+
+def advice_table() -> str:
+    """Returns a line for each network: the other way to plan that saves most, as `explain` tells it."""
+    return markdown(_advice_rows())
+
+
+def _advice_rows() -> Iterable[Sequence[str]]:
+    yield ["network", "operators", "arena", "what saves most"]
+    for name in each("network", ADVICE_NETWORKS):
+        plan = make_plan(NETWORKS[name]())
+        best = max(plan.explain().advised.tried, key=lambda other: other.saves)
+        advice = (
+            f"`{best.how.removeprefix('Python: ')}`: {best.saves / plan.arena_bytes:.1%}"
+            if best.saves > 0
+            else "nothing"
+        )
+        yield [name, str(len(plan.lowered.graph.operators)), format_bytes(plan.arena_bytes), advice]
+
+
+def cards_table() -> str:
+    """Returns a line for each network: the size of its card in a notebook."""
+    plans = [make_plan(NETWORKS[name]()) for name in each("network", CARD_NETWORKS)]
+    rows = [[p.lowered.graph.name, str(len(p.lowered.graph.operators)), f"{len(card_of(p)) / 1e3:.0f}"] for p in plans]
+    return markdown([["network", "operators", "card of a plan, kB"], *rows])
+
+
+SECTIONS: Mapping[str, tuple[str, Callable[[], str | bytes]]] = {
     "shown plan": ("README.md", shown_plan),
     "zoo": ("docs/zoo.md", zoo_table),
     "placements": ("docs/compare_plans.md", placements_table),
+    "placements chart": ("docs/images/compare_plans.png", placements_chart),
     "heaps": ("docs/heaps.md", heaps_table),
+    "measured": ("docs/measure.md", measured_table),
     "tricks": ("docs/memory_cost.md", tricks_table),
+    "tricks chart": ("docs/images/memory_cost.png", tricks_chart),
+    "nested": ("docs/nesting.md", nested_table),
+    "levels": ("docs/passes.md", levels_table),
+    "stored": ("docs/kernels.md", stored_table),
+    "budgets": ("docs/remat.md", budgets_table),
+    "chains": ("docs/remat.md", chains_table),
+    "advice": ("docs/explain.md", advice_table),
+    "cards": ("docs/notebooks.md", cards_table),
 }
-"""The page of each section, and what makes its text."""
+"""The page or the chart of each section, and what makes its text or the bytes of its file."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -141,9 +322,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     with progress_shown(arguments.quiet):
         for section in each("section", tuple(arguments.sections or SECTIONS)):
-            page, make = SECTIONS[section]
-            text, path = make(), ROOT / page
-            write_whole(path, replaced(path.read_text(), section, text).encode())
+            name, make = SECTIONS[section]
+            made, path = make(), ROOT / name
+            write_whole(path, made if isinstance(made, bytes) else replaced(path.read_text(), section, made).encode())
     return 0
 
 

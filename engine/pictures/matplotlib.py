@@ -40,8 +40,9 @@ def _part(name: str) -> Any:
         raise EngineError("matplotlib is not installed: pip install 'arenaplan[charts]'") from error
 
 
-def to_png(figure: Any, dots_per_inch: int = 110) -> bytes:
-    """Returns a figure as the bytes of a PNG file."""
+def to_png(figure: Any, dots_per_inch: int = 110, description: str = "") -> bytes:
+    """Returns a figure as the bytes of a PNG file, which holds the description as text, if there is one."""
     content = io.BytesIO()
-    figure.savefig(content, format="png", dpi=dots_per_inch)
+    metadata = {"Description": description} if description else {}
+    figure.savefig(content, format="png", dpi=dots_per_inch, metadata=metadata)
     return content.getvalue()
