@@ -144,6 +144,11 @@ def test_sentences_on_savings_are_those_of_the_table() -> None:
     )
 
 
+def test_a_sentence_on_measured_memory_is_that_of_the_table() -> None:
+    off = max(abs(_share(row[3])) for row in _rows("measured"))
+    assert f"static predictions there hold within {off:.1f} %" in _page("docs/faq.md")
+
+
 def test_sentences_on_nesting_are_those_of_the_table() -> None:
     saved = [_share(row[5]) for row in _rows("nested") if row[0] == "densenet121" and row[2]]
     assert f"DenseNet needs {min(saved):.0f} to {max(saved):.0f} % less" in _page("docs/algorithms/nesting.md")
