@@ -6,7 +6,7 @@ graph keeps only how to compute it.
 
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,6 +20,8 @@ from ops.tensor.spec import Array, TensorSpec
 SMALL = 1 << 16
 """Bytes up to which an array is stored, as computing it again would cost more than its memory."""
 _PIECE = 1 << 22
+_FEW = 16
+"""Elements of an array that are compared first. More reject more pairs early, but read more of mapped files."""
 _Key = TypeVar("_Key")
 
 
@@ -49,6 +51,11 @@ class Deferred:
             existing.flags.writeable = False
             self._made = weakref.ref(existing)
         return existing
+
+    @cached_property
+    def few_bytes(self) -> bytes:
+        """A few elements, evenly spread; kept, so that the array is computed once for them."""
+        return _few_bytes(self.array())
 
 
 Entry = Array | Deferred
@@ -87,6 +94,18 @@ def as_constants(entries: Any) -> Constants[Any]:
 def array_of(entry: Entry) -> Array:
     """Returns the array of an entry."""
     return entry.array() if isinstance(entry, Deferred) else entry
+
+
+def few_bytes(entry: Entry) -> bytes:
+    """Returns a few elements of an array, evenly spread: where they differ, arrays differ."""
+    return entry.few_bytes if isinstance(entry, Deferred) else _few_bytes(entry)
+
+
+def _few_bytes(array: Array) -> bytes:
+    flat = array.reshape(-1)
+    few = flat[:: max(1, flat.size // _FEW)].tobytes()
+    release(array)
+    return few
 
 
 def sources(*entries: Entry) -> Iterator[Array]:

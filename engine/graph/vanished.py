@@ -78,9 +78,11 @@ def vanished(
     present = set(writers.values())
     tensors, places = dict[str, Fate](), dict[str, Fate]()
     for operator in reversed(operators):
-        fates = [_fate(var, [places[name] for name in readers.get(var, ())], writers, same) for var in operator.outputs]
-        tensors |= {v.name: fate for v, fate in zip(operator.outputs, fates, strict=True) if v.name not in writers}
-        places[operator.name] = Fate(INSIDE, operator.name) if operator.name in present else _likeliest(fates)
+        is_present = operator.name in present
+        lost = [var for var in operator.outputs if not is_present or var.name not in writers]
+        fates = [_fate(var, [places[name] for name in readers.get(var, ())], writers, same) for var in lost]
+        tensors |= {v.name: fate for v, fate in zip(lost, fates, strict=True) if v.name not in writers}
+        places[operator.name] = Fate(INSIDE, operator.name) if is_present else _likeliest(fates)
     for var in constants:
         if var.name not in writers:
             fate = _likeliest([places[name] for name in readers.get(var, ()) if places[name].how != SAME])

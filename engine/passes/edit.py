@@ -59,6 +59,7 @@ class Edit:
         self._readers: dict[Var, dict[int, None]] = {}
         self._inherited_names: dict[Var, str] = {}
         self._replaced: dict[Var, Var] = {}
+        self._added: list[Var] = []
         self._next_id = count(len(graph.operators))
         self._insertion_point = 0
         signatures = [op.signature for op in graph.operators] if self._lengths is None else self._lengths.signatures
@@ -192,15 +193,19 @@ class Edit:
 
     def add(self, schema: OpSchema, inputs: Sequence[Var], attrs: Mapping[str, Any] | None = None) -> tuple[Var, ...]:
         """Adds an operator at the insertion point. It stays only if something that stays reads it. Raises OpError."""
-        signature = self.sign(schema, inputs, attrs or {})
+        return self.add_signed(schema, inputs, self.sign(schema, inputs, attrs or {}))
+
+    def add_signed(self, schema: OpSchema, inputs: Sequence[Var], signature: Signature) -> tuple[Var, ...]:
+        """Adds an operator whose signature is known."""
         operator_id = next(self._next_id)
         outputs = tuple(Var("", spec, self) for spec in signature.outputs)
         operator = Operator("", schema, tuple(inputs), outputs, signature)
         self._put(operator_id, operator, (self._insertion_point, operator_id))
+        self._added += outputs
         return outputs
 
     def sign(self, schema: OpSchema, inputs: Sequence[Var], attrs: Mapping[str, Any]) -> Signature:
-        """Returns the signature that `add` gives an operator; adds nothing. Raises OpError."""
+        """Returns the signature that `add` gives an operator, for `add_signed`; adds nothing. Raises OpError."""
         specs, constants = tuple(v.spec for v in inputs), self._constants_among(inputs)
         if self._lengths is None or not is_symbolic(specs, attrs):
             return schema.sign(specs, attrs, constants)
@@ -234,11 +239,7 @@ class Edit:
         The constant gets `name` if that name is still free when the graph is written.
         """
         kept = as_kept("constant", array)
-        var = Var("", spec_of(kept), self)
-        self._constants[var] = kept
-        if name:
-            self._inherited_names[var] = name
-        return var
+        return self._put_constant(spec_of(kept), kept, name)
 
     def constant_entry(self, var: Var) -> Entry:
         """Returns a constant as it is stored: an array, or a function that computes the array on demand."""
@@ -246,11 +247,7 @@ class Edit:
 
     def deferred_constant(self, spec: TensorSpec, make: Callable[[], Array], name: str = "") -> Var:
         """Adds a constant that `make` computes, dense, each time it is read. `name` is used if it is free."""
-        var = Var("", spec, self)
-        self._constants[var] = Deferred(spec, make)
-        if name:
-            self._inherited_names[var] = name
-        return var
+        return self._put_constant(spec, Deferred(spec, make), name)
 
     def data_dim(self, var: Var, index: int = 0, samples: Sequence[int] = ()) -> Never:
         """Raises GraphError: no pass adds data that decide sizes."""
@@ -324,8 +321,8 @@ class Edit:
 
         Operators and constants that were added and that nothing reads are removed.
         """
-        added = [v for operator in self._operators.values() if not operator.name for v in operator.outputs]
-        self._collect([*added, *(v for v in self._constants if not v.name)])
+        self._collect(self._added)
+        self._added.clear()
         if not self.changes:
             return self._source
         operators = tuple(self._signed(op) for op in self.operators)
@@ -366,6 +363,14 @@ class Edit:
         self._writer.update(dict.fromkeys(operator.outputs, operator_id))
         for var in operator.inputs:
             self._readers.setdefault(var, {})[operator_id] = None
+
+    def _put_constant(self, spec: TensorSpec, entry: Entry, name: str) -> Var:
+        var = Var("", spec, self)
+        self._constants[var] = entry
+        self._added.append(var)
+        if name:
+            self._inherited_names[var] = name
+        return var
 
     def _set_inputs(self, operator_id: int, inputs: tuple[Var, ...]) -> None:
         for var in self._operators[operator_id].inputs:

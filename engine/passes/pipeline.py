@@ -1,6 +1,6 @@
 """The pipeline of all passes: phases by level of optimisation, each run until no pass changes anything."""
 
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, repeat
 from types import MappingProxyType
@@ -122,27 +122,38 @@ def applied_passes(graph: Graph, level: int = HIGHEST_LEVEL, *, left_out: Collec
         raise GraphError(f"{graph!r} is no graph")
     check_level(level)
     bodies = () if BODIES in left_out or not level else (BodiesPass(partial(optimise, level=level)),)
-    edit: Edit | None = None
+    state = _State(graph)
     for passes in (bodies, *(phase.passes(left_out) for phase in PHASES if phase.level <= level)):
-        if passes:
-            edit = yield from until_unchanged(graph, passes, edit)
-            graph = edit.source
+        yield from state.run(passes)
 
 
-def until_unchanged(graph: Graph, passes: Sequence[Pass], edit: Edit | None = None) -> Generator[Applied, None, Edit]:
-    """Yields the passes that change something, running them in rounds until none of them does.
+def until_unchanged(graph: Graph, passes: Sequence[Pass]) -> Iterator[Applied]:
+    """Yields the passes that change something, running them in rounds until none of them does."""
+    return _State(graph).run(passes)
 
-    Begins with an edit of the graph, or with a new one; returns that of the last graph, for passes that come next.
-    """
-    edit, unchanged = edit or Edit(graph), 0
-    for each in chain.from_iterable(repeat(passes, MOST_ROUNDS)):
-        each.apply_to(edit)
-        after = edit.graph()
-        unchanged += 1
-        if after is not graph:
-            verify(graph, after)
-            yield Applied(each.name, graph, after)
-            graph, edit, unchanged = after, Edit(after), 0
-        if unchanged == len(passes):
-            break
-    return edit
+
+class _State:
+    """A graph between passes, with its edit and the passes that would not change it."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._edit = Edit(graph)
+        self._settled: set[Pass] = set()
+
+    def run(self, passes: Sequence[Pass]) -> Iterator[Applied]:
+        """Runs passes in rounds until none of them changes the graph; yields those that do."""
+        for each in chain.from_iterable(repeat(passes, MOST_ROUNDS)):
+            if self._settled.issuperset(passes):
+                break
+            if each not in self._settled:
+                yield from self._apply(each)
+
+    def _apply(self, each: Pass) -> Iterator[Applied]:
+        each.apply_to(self._edit)
+        before, after = self._graph, self._edit.graph()
+        if after is before:
+            self._settled.add(each)
+            return
+        verify(before, after)
+        self._graph, self._edit, self._settled = after, Edit(after), set()
+        yield Applied(each.name, before, after)

@@ -3,7 +3,7 @@
 It trusts no stored specs of what a pass has written: it infers these operators again from their inputs.
 """
 
-from collections.abc import Collection, Hashable
+from collections.abc import Collection
 
 from engine.graph.deferred import Deferred
 from engine.graph.graph import Graph
@@ -101,25 +101,20 @@ class _SignatureCheck:
         self._lengths = lengths
         self._constants = after.constants.keys() | after.derived.keys()
         self._inferred = {id(operator.signature): operator.schema for operator in before.operators}
-        self._is_open = before.is_symbolic
-        self._before = {operator.name: operator for operator in before.operators if self._is_open}
+        self._before = {operator.name: operator for operator in before.operators} if before.is_symbolic else {}
 
     def __call__(self, operator: Operator) -> None:
         """Raises PassError where the stored specs are not what the operator gives."""
         inputs = tuple(v.spec for v in operator.inputs)
         outputs = tuple(v.spec for v in operator.outputs)
         constants = frozenset(i for i, v in enumerate(operator.inputs) if v in self._constants)
-        stored, shapes = operator.signature, self._shapes
+        stored, alike = operator.signature, self._lengths.alike
         again = stored if self._is_inferred(operator) else self._inferred_again(operator, inputs, constants)
-        wanted = shapes(stored.inputs), shapes(stored.outputs), stored.constants
-        if (shapes(inputs), shapes(again.outputs), constants) != wanted:
+        signed = alike(inputs, stored.inputs) and alike(again.outputs, stored.outputs)
+        if not signed or constants != stored.constants:
             raise PassError(f"{operator} was signed as {stored.inputs} -> {stored.outputs}, and is {again.outputs}")
-        if shapes(outputs) != shapes(again.outputs):
+        if not alike(outputs, again.outputs):
             raise PassError(f"{operator} gives {again.outputs}, and its vars are {outputs}")
-
-    def _shapes(self, specs: Specs) -> Hashable:
-        """Returns specs in a form that can be compared: with open dimensions, their lengths in all samples."""
-        return tuple(map(self._lengths.shape, specs)) if self._is_open else specs
 
     def _inferred_again(self, operator: Operator, inputs: Specs, constants: frozenset[int]) -> Signature:
         specs = (*inputs, *operator.signature.outputs)
@@ -139,7 +134,8 @@ class _SignatureCheck:
         return (
             earlier is not None
             and earlier.schema is operator.schema
-            and lengths.specs(earlier.signature) == lengths.specs(operator.signature)
+            and lengths.alike(earlier.signature.inputs, operator.signature.inputs)
+            and lengths.alike(earlier.signature.outputs, operator.signature.outputs)
             and lengths.same_attrs(earlier.attrs, operator.attrs)
         )
 

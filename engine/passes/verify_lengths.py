@@ -13,7 +13,7 @@ from engine.graph.graph import Graph
 from engine.graph.operator import Operator
 from engine.graph.symbols import Axis, Datum, Derived, Element, Extent, Symbol
 from engine.text.errors import PassError
-from ops.schema.schema import Attrs, Signature
+from ops.schema.schema import Attrs, Specs
 from ops.tensor.dims import Dim, Guard, dims_in, in_sample
 from ops.tensor.errors import OpError
 from ops.tensor.spec import TensorSpec
@@ -25,6 +25,7 @@ class SampledLengths:
 
     alive: tuple[int, ...]
     _rows: dict[int, tuple[Dim, Hashable]] = field(factory=dict)
+    _inferred: set[Hashable] = field(factory=set)
 
     def row(self, dim: Dim | int) -> Hashable:
         """Returns the number of a dimension in each sample, one number where it is the same in all."""
@@ -39,9 +40,10 @@ class SampledLengths:
         """Returns a spec as a key that is equal for specs of equal lengths in all samples."""
         return (spec.dtype, *map(self.row, spec.shape)) if spec.is_symbolic else spec
 
-    def specs(self, signature: Signature) -> Hashable:
-        """Returns the specs of a signature as such a key."""
-        return tuple(map(self.shape, signature.inputs)), tuple(map(self.shape, signature.outputs))
+    def alike(self, some: Specs, others: Specs) -> bool:
+        """Returns whether specs have equal lengths in all samples."""
+        pairs = zip(some, others, strict=False)
+        return len(some) == len(others) and all(a is b or self.shape(a) == self.shape(b) for a, b in pairs)
 
     def value(self, value: Any) -> Any:
         """Returns an attribute with such keys in place of dimensions."""
@@ -61,9 +63,15 @@ class SampledLengths:
         return guard.relation, guard.holds, self.row(guard.left), self.row(guard.right)
 
     def check_inferred(self, operator: Operator, constants: frozenset[int]) -> None:
-        """Infers an operator in each sample. Raises PassError where it gives something else than it says."""
+        """Infers an operator in each sample, once for equal uses of its schema.
+
+        Raises PassError where it gives something else than it says.
+        """
         signature = operator.signature
-        for j in self.alive:
+        specs = tuple(map(self.shape, signature.inputs)), tuple(map(self.shape, signature.outputs))
+        attrs = tuple((name, self.value(value)) for name, value in operator.attrs.items())
+        use = operator.schema, constants, specs, attrs
+        for j in self.alive if not self._is_known(use) else ():
             inputs, outputs = (
                 [s.with_shape(in_sample(s.shape, j)) for s in specs] for specs in (signature.inputs, signature.outputs)
             )
@@ -73,6 +81,15 @@ class SampledLengths:
                 raise PassError(f"{operator} does not take its inputs: {error}") from error
             if list(again.outputs) != outputs:
                 raise PassError(f"{operator} gives {again.outputs} in a sample, and says {signature.outputs}")
+
+    def _is_known(self, use: Hashable) -> bool:
+        """Returns whether an equal use was asked for before; False for attributes that cannot be looked up."""
+        try:
+            is_known = use in self._inferred
+        except TypeError:
+            return False
+        self._inferred.add(use)
+        return is_known
 
 
 def sampled_lengths(before: Graph, after: Graph) -> SampledLengths:

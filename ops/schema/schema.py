@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -398,14 +399,19 @@ class OpSchema:
             wanted = str(low) if low == high else f"{low} to {high}"
             raise ArityError(f"takes {wanted} inputs, not {len(inputs)}")
 
+    @cached_property
+    def _declared(self) -> dict[str, Attribute]:
+        """Returns the attributes by name."""
+        return {a.name: a for a in self.attributes}
+
     def _complete(self, attrs: Attrs) -> Attrs:
-        declared = {a.name: a for a in self.attributes}
-        unknown = sorted(set(attrs) - set(declared))
+        declared = self._declared
+        unknown = [name for name in attrs if name not in declared]
         if unknown:
-            raise AttributeValueError(f"has no attribute {unknown[0]!r}; it has: {', '.join(declared) or 'none'}")
-        missing = sorted(n for n, a in declared.items() if a.default is REQUIRED and n not in attrs)
+            raise AttributeValueError(f"has no attribute {min(unknown)!r}; it has: {', '.join(declared) or 'none'}")
+        missing = [name for name, a in declared.items() if a.default is REQUIRED and name not in attrs]
         if missing:
-            raise AttributeValueError(f"attribute {missing[0]!r} is missing")
+            raise AttributeValueError(f"attribute {min(missing)!r} is missing")
         return MappingProxyType({n: a.read(attrs.get(n, a.default)) for n, a in declared.items()})
 
 

@@ -49,6 +49,8 @@ _REQUIREMENTS: Final = MappingProxyType(
 """The words for a relation that must hold, or must not."""
 _SUM, _PRODUCT, _ATOM = 0, 1, 2
 _STRENGTH: Final = MappingProxyType({"+": _SUM, "-": _SUM, "*": _PRODUCT, "//": _PRODUCT, "%": _PRODUCT})
+_PLAIN: Final = frozenset((int, float, bool, str, type(None)))
+"""The types of most values that have no dimensions."""
 
 NumberOf = Callable[["Dim"], int]
 """Returns the number of a leaf. For a leaf that is not known, it raises an error of the caller's choice."""
@@ -315,11 +317,11 @@ def sample_of(dim: Dim | int, sample: int) -> int:
 
 def dims_in(value: Any) -> list[Dim]:
     """Returns the dimensions in a value of an attribute, or in a shape."""
+    if isinstance(value, (tuple, list)):
+        return [d for v in value if type(v) not in _PLAIN for d in dims_in(v)]
     if isinstance(value, Dim):
         return [value]
-    if isinstance(value, Parametric):
-        return list(value.dims)
-    return [d for v in value for d in dims_in(v)] if isinstance(value, (tuple, list)) else []
+    return list(value.dims) if isinstance(value, Parametric) else []
 
 
 def replaced(value: Any, number: Callable[[Dim], int]) -> Any:

@@ -6,6 +6,7 @@ from zlib import crc32
 
 import numpy as np
 
+from engine.graph.deferred import few_bytes
 from engine.graph.mapped import release
 from engine.graph.operator import Operator
 from engine.graph.var import Var
@@ -13,9 +14,6 @@ from engine.passes.base import Pass
 from engine.passes.edit import Edit
 from engine.passes.lengths import attribute_key
 from ops.tensor.spec import Array
-
-_SAMPLED = 16
-"""Elements of each array that are compared first. More reject more pairs early, but read more of mapped files."""
 
 
 class _Common(Pass):
@@ -58,9 +56,7 @@ def _merge_constants(edit: Edit) -> None:
     alike: dict[Hashable, list[Var]] = {}
     for var in edit.constants:
         if specs[var.spec] > 1:
-            array = edit.constants[var]
-            alike.setdefault((var.spec, _sampled(array)), []).append(var)
-            release(array)
+            alike.setdefault((var.spec, few_bytes(edit.constant_entry(var))), []).append(var)
     for group in alike.values():
         seen: dict[int, list[Var]] = {}
         for var in group if len(group) > 1 else ():
@@ -72,11 +68,6 @@ def _merge_constants(edit: Edit) -> None:
             else:
                 edit.replace(var, first)
             release(content)
-
-
-def _sampled(array: Array) -> bytes:
-    flat = array.reshape(-1)
-    return flat[:: max(1, flat.size // _SAMPLED)].tobytes()
 
 
 def _bytes(array: Array) -> Array:

@@ -13,6 +13,7 @@ from attrs import frozen
 from engine.graph.deferred import Entry, array_of
 from engine.graph.mapped import release
 from engine.graph.operator import Operator
+from engine.graph.var import Var
 from engine.passes.base import RulePass
 from engine.passes.edit import Edit
 from engine.passes.fold.affine import Affine, affine, by_channel
@@ -129,19 +130,30 @@ def _bias(edit: Edit, producer: Operator) -> Array | None:
 def _fold(edit: Edit, operator: Operator, producer: Operator, function: Affine) -> None:
     bias, (x, weights, *old_bias) = _bias(edit, producer), producer.inputs
     assert bias is not None, "_may_change has checked it"
-    schema, attrs, layer = producer.schema, dict(producer.attrs), _LAYERS[producer.schema]
-    array = edit.constants[weights]
+    schema, attrs = producer.schema, dict(producer.attrs)
     with np.errstate(all="ignore"):
         total = (bias * function.factor + function.shift).astype(weights.dtype)
-        if not np.isfinite(total).all() or not _keeps(layer.peaks(array, attrs), function.factor, weights.dtype):
-            return
-    scaled = partial(_scaled, layer, edit.constant_entry(weights), function.factor, attrs)
-    release(array)
-    inputs = [x, edit.deferred_constant(weights.spec, scaled, edit.name(weights))]
+    scaled = _scaled_weights(edit, producer, function.factor) if np.isfinite(total).all() else None
+    if scaled is None:
+        return
+    inputs = [x, scaled]
     if old_bias or function.shifts:
         inputs.append(edit.constant(total, edit.name(old_bias[0]) if old_bias else ""))
         schema, attrs = (GEMM, {}) if schema is MATMUL else (schema, attrs | {"beta": 1.0} if schema is GEMM else attrs)
     edit.replace(operator.outputs[0], edit.add(schema, inputs, attrs)[0])
+
+
+def _scaled_weights(edit: Edit, producer: Operator, factor: Array) -> Var | None:
+    """Returns weights times factors, the very weights where all factors are 1; None where they may not be scaled."""
+    weights, layer, attrs = producer.inputs[1], _LAYERS[producer.schema], dict(producer.attrs)
+    if (factor == 1).all():
+        return weights
+    array = edit.constants[weights]
+    with np.errstate(all="ignore"):
+        keeps = _keeps(layer.peaks(array, attrs), factor, weights.dtype)
+    release(array)
+    scaled = partial(_scaled, layer, edit.constant_entry(weights), factor, attrs)
+    return edit.deferred_constant(weights.spec, scaled, edit.name(weights)) if keeps else None
 
 
 def _scaled(layer: _Layer, weights: Entry, factor: Array, attrs: Attrs) -> Array:

@@ -97,7 +97,7 @@ def _fuse(
         return False
     if schema is FUSED_CONV and not pays(edit.estimated(signature)):
         return False
-    edit.replace(operator.outputs[0], edit.add(schema, inputs, attrs)[0])
+    edit.replace(operator.outputs[0], edit.add_signed(schema, inputs, signature)[0])
     return True
 
 

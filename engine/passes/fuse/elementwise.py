@@ -1,15 +1,16 @@
 """Fuses chains of elementwise operators into one loop. Values inside a chain are blocks in the cache, not tensors."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from engine.graph.operator import Operator
 from engine.graph.var import Var
 from engine.passes.base import Pass
 from engine.passes.edit import Edit
 from ops.elementwise.fused import FUSED_ELEMENTWISE
-from ops.elementwise.program import Program, Step
+from ops.elementwise.program import Step
 from ops.quantised.table import LOOK_UP
 from ops.tensor.dims import dims_in
 
@@ -50,25 +51,22 @@ def _fuse(edit: Edit, root: Operator, positions: Mapping[Operator, int]) -> None
     group = _Group(edit, root, positions).grow()
     if len(group) > 1:
         inputs, program = _program(group)
-        attrs = {"program": program, "apart": _writes_late(edit, root, group, inputs, program)}
-        edit.replace(root.outputs[0], edit.add(FUSED_ELEMENTWISE, inputs, attrs)[0])
+        early = edit.sign(FUSED_ELEMENTWISE, inputs, {"program": program})
+        late = evolve(early, attrs=MappingProxyType({**early.attrs, "apart": True}))
+        overwritable = ([inputs[o.input] for o in FUSED_ELEMENTWISE.forwards(edit.estimated(s))] for s in (early, late))
+        signature = late if _writes_late(edit, root, group, *overwritable) else early
+        edit.replace(root.outputs[0], edit.add_signed(FUSED_ELEMENTWISE, inputs, signature)[0])
 
 
 def _writes_late(
-    edit: Edit, root: Operator, group: Sequence[Operator], inputs: Sequence[Var], program: Program
+    edit: Edit, root: Operator, group: Sequence[Operator], early: Sequence[Var], late: Sequence[Var]
 ) -> bool:
     """Returns whether the fused operator should write its output only at the end (attribute `apart`).
 
-    It should where the output overwrites a parameter that only the last step reads. Else it should where an input that
+    `early` and `late` are the vars that it may be written over if it is written early, and only at the end. It should
+    be late where the output overwrites a parameter that only the last step reads. Else it should where an input that
     only the last step reads dies here, and none that an earlier write could overwrite does.
     """
-    early, late = (
-        [
-            inputs[o.input]
-            for o in FUSED_ELEMENTWISE.forwards(edit.estimated(edit.sign(FUSED_ELEMENTWISE, inputs, attrs)))
-        ]
-        for attrs in ({"program": program, "apart": apart} for apart in (False, True))
-    )
     ours = [v for v in late if edit.updated_value(v) is root.outputs[0]]
     if ours:
         return ours[0] not in early

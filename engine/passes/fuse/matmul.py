@@ -73,7 +73,7 @@ def _fuse(edit: Edit, operator: Operator, inputs: tuple[Var, ...], attrs: Mappin
         return False
     if signature.y != operator.outputs[0].spec or any(map(edit.is_overwritten_state, inputs)):
         return False
-    edit.replace(operator.outputs[0], edit.add(FUSED_MATMUL, inputs, attrs)[0])
+    edit.replace(operator.outputs[0], edit.add_signed(FUSED_MATMUL, inputs, signature)[0])
     return True
 
 
