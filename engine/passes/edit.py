@@ -269,8 +269,11 @@ class Edit:
         self._replaced[old] = new
         if old in self._pinned:
             self._move_pin(old, new)
-        for operator_id in tuple(self._readers.get(old, ())):
-            self._set_inputs(operator_id, tuple(new if v is old else v for v in self._operators[operator_id].inputs))
+        for operator_id in self._readers.pop(old, ()):
+            operator = self._operators[operator_id]
+            inputs = tuple(new if v is old else v for v in operator.inputs)
+            self._operators[operator_id] = evolve(operator, inputs=inputs)
+            self._readers.setdefault(new, {})[operator_id] = None
         _point(self._outputs, self._output_names, old, new)
         _point(self._updates, self._updated_parameters, old, new)
         self._collect([old])
@@ -371,13 +374,6 @@ class Edit:
         if name:
             self._inherited_names[var] = name
         return var
-
-    def _set_inputs(self, operator_id: int, inputs: tuple[Var, ...]) -> None:
-        for var in self._operators[operator_id].inputs:
-            self._readers[var].pop(operator_id, None)
-        for var in inputs:
-            self._readers.setdefault(var, {})[operator_id] = None
-        self._operators[operator_id] = evolve(self._operators[operator_id], inputs=inputs)
 
     def _collect(self, vars: Sequence[Var]) -> None:
         """Removes those of the vars that nothing needs, and everything that only they needed."""

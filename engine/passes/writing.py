@@ -96,16 +96,11 @@ def _vanished(draft: GraphDraft, graph: Graph, vars: Mapping[Var, Var]) -> Vanis
     writers |= {v.name: op.name for op in graph.operators for v in op.outputs}
     constants = (*draft.original.constants, *draft.original.derived)
     by_name = {v.name: v for v in (*constants, *(v for op in draft.original.operators for v in op.outputs))}
-    same = {}
-    for old in draft.replaced:
-        if old.name in by_name and old.name not in writers:
-            new = old
-            for _ in draft.replaced:  # what took its place may have been replaced, too
-                if new in vars:
-                    break
-                new = draft.replaced.get(new, new)
-            if new in vars:
-                same[by_name[old.name]] = vars[new].name
+    lost = by_name.keys() - writers.keys()
+    places: dict[Var, Var] = {}  # by replaced var, what has its place in the end
+    for old, new in reversed(tuple(draft.replaced.items())):
+        places[old] = new if new in vars else places.get(new, new)
+    same = {by_name[old.name]: vars[new].name for old, new in places.items() if old.name in lost and new in vars}
     return vanished(draft.original.operators, constants, draft.original.vanished, writers, same)
 
 

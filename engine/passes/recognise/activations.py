@@ -5,7 +5,7 @@ possible.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from attrs import frozen
 
@@ -116,10 +116,29 @@ def recognise(edit: Edit, operator: Operator) -> None:
     (root,) = operator.outputs
     if root.dtype.kind != "f":
         return
-    for var in arithmetic_behind(edit, root):
+    behind = arithmetic_behind(edit, root)
+    for var in behind:
         gate = edit.writer(var)
-        if gate is not None and gate.schema in _FORMULAS and _replaced(edit, root, gate):
+        if gate is None or gate.schema not in _FORMULAS or not _serves_only(edit, var, root, behind):
+            continue
+        if _replaced(edit, root, gate):
             return
+
+
+def _serves_only(edit: Edit, var: Var, root: Var, behind: Collection[Var]) -> bool:
+    """Returns whether nothing reads a var, and what is computed from it, but what lies `behind` the root.
+
+    In a chain of gates this is decided in a few steps, and without reading any formula.
+    """
+    frontier, reached = [var], {root, var}
+    while frontier:
+        current = frontier.pop()
+        ahead = {v for operator in edit.readers(current) for v in operator.outputs}
+        if edit.is_fetched(current) or not ahead.issubset(behind):
+            return False
+        frontier += ahead - reached
+        reached |= ahead
+    return True
 
 
 def _replaced(edit: Edit, root: Var, gate: Operator) -> bool:
@@ -130,11 +149,14 @@ def _replaced(edit: Edit, root: Var, gate: Operator) -> bool:
         if x.spec != root.spec or edit.is_overwritten_state(x):
             continue
         try:
+            inner = polynomial(edit, gate.inputs[0], (x,))
+            if not inner.is_of(x):
+                continue
             whole = polynomial(edit, root, (x, *gate.outputs))
-            match = _Match(edit, gate, x, whole, polynomial(edit, gate.inputs[0], (x,)))
         except PolynomialError:
             continue
-        operators = {gate, *whole.operators, *match.inner.operators}
+        match = _Match(edit, gate, x, whole, inner)
+        operators = {gate, *whole.operators, *inner.operators}
         for replacement in _FORMULAS[gate.schema](match) if edit.is_self_contained(operators, root) else ():
             edit.replace(root, replacement)
             return True

@@ -34,6 +34,10 @@ class Polynomial:
     terms: Mapping[Monomial, float]
     operators: frozenset[Operator]
 
+    def is_of(self, var: Var) -> bool:
+        """Returns whether this is a polynomial of one var alone."""
+        return all(factor is var for monomial in self.terms for factor in monomial)
+
     def equals(self, terms: Mapping[Monomial, float], dtype: np.dtype[Any]) -> bool:
         """Returns whether these are the terms, with coefficients that are equal in the precision of the dtype."""
         own = {_sorted(m): c for m, c in self.terms.items()}

@@ -37,15 +37,13 @@ def move_transposes(edit: Edit, operator: Operator) -> None:
     """
     if operator.schema is not TRANSPOSE:
         return
-    region = _region(edit, operator.inputs[0])
-    perm = permutation(operator)
-    change = _OrderChange(edit, region, perm)
-    if region and change.gain() > 0:
-        change.apply()
+    region, perm = _region(edit, operator.inputs[0]), permutation(operator)
+    if region and _OrderChange(edit, region, perm).gain() > 0:
+        _OrderChange(edit, dict.fromkeys(runnable(tuple(region))), perm).apply()
 
 
 def _region(edit: Edit, start: Var) -> Mapping[Operator, None]:
-    """Returns the elementwise operators of the shape of `start` that are connected to its writer, in a runnable order.
+    """Returns the elementwise operators of the shape of `start` that are connected to its writer.
 
     These are the nearest ones where there are more than the limit: each part of a region is a region.
     """
@@ -58,7 +56,7 @@ def _region(edit: Edit, start: Var) -> Mapping[Operator, None]:
         members[operator] = None
         frontier += [edit.writer(v) for v in operator.inputs]
         frontier += edit.readers(operator.outputs[0])
-    return dict.fromkeys(runnable(tuple(members)))
+    return members
 
 
 def runnable(operators: Sequence[Operator]) -> tuple[Operator, ...]:
@@ -79,7 +77,7 @@ def _fits(edit: Edit, operator: Operator, like: Var) -> bool:
 
 @frozen(eq=False)
 class _OrderChange:
-    """A region, and the permutation of axes that it shall be computed in."""
+    """A region, and the permutation of axes that it shall be computed in. `apply` takes it in a runnable order."""
 
     edit: Edit
     region: Mapping[Operator, None]

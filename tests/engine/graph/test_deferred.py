@@ -11,7 +11,7 @@ import engine
 import ops
 from engine.executor.binding import pack_constants
 from engine.graph import deferred
-from engine.graph.deferred import Constants, Deferred, aligned, behind, sources
+from engine.graph.deferred import Constants, Deferred, aligned, behind, few_bytes, sources
 from engine.graph.graph import Graph
 from engine.passes.cleanup.constants import CONSTANTS
 from engine.planning.weights import weight_memory
@@ -40,6 +40,15 @@ def test_a_deferred_constant_is_made_once_while_it_is_held() -> None:
     del held
     gc.collect()
     assert constants["a"].tolist() == [1, 2, 3]
+
+
+def test_a_few_bytes_of_a_deferred_constant_are_kept() -> None:
+    calls: list[int] = []
+    deferred = counted(calls)
+    assert few_bytes(deferred) == few_bytes(deferred) == few_bytes(np.arange(3, dtype=np.float32))
+    assert len(calls) == 1
+    many = np.arange(10**5, dtype=np.float32)
+    assert 16 * 4 <= len(few_bytes(many)) <= 20 * 4 and few_bytes(many) != few_bytes(many + 1)
 
 
 def test_aligned_constants_are_left_where_they_are() -> None:

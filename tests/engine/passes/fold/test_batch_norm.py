@@ -233,6 +233,15 @@ def test_weights_that_others_read_are_not_copied_unless_they_are_small() -> None
         assert sum(a.size == size * size for a in folded.constants.values()) == (1 if total > 1 << 16 else 20)
 
 
+def test_a_shift_alone_leaves_the_weights_where_they_are() -> None:
+    graph = Graph("shifted")
+    w = graph.constant(np.full((8, 4), 0.3, np.float32), "w")
+    graph.output(graph.input("x", (3, 8)) @ w + np.arange(4, dtype=np.float32), "y")
+    folded = _check(graph)
+    assert count(folded) == {"gemm": 1}
+    assert any(entry is graph.constants.entries[w] for entry in folded.constants.entries.values())
+
+
 @pytest.mark.parametrize(("name", "layers"), [("resnet18", 20), ("mobilenet_v2", 52)])
 def test_every_normalization_of_a_network_is_folded(name: str, layers: int) -> None:
     graph = NETWORKS[name](image=64)

@@ -1,5 +1,7 @@
 """Formulas as exporters write them become one operator."""
 
+from collections.abc import Collection
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,9 +12,12 @@ from engine import Graph, Var, optimise
 from engine.passes import verify
 from engine.passes.base import Pass
 from engine.passes.cleanup.common import COMMON
+from engine.passes.edit import Edit
 from engine.passes.pipeline import RECOGNITION
+from engine.passes.recognise import activations
 from engine.passes.recognise.activations import ACTIVATIONS
 from engine.passes.recognise.layer_norms import LAYER_NORMS
+from engine.passes.recognise.polynomials import Polynomial, polynomial
 from engine.passes.recognise.softmaxes import SOFTMAXES
 from engine.passes.recognise.transposes import GEMM_FLAGS
 from ops.elementwise.binary import ADD
@@ -270,6 +275,23 @@ def test_a_piece_that_something_else_needs_keeps_the_formula(pieces: int) -> Non
     if pieces > 1:
         graph.output(gate, "gate")
     assert (ACTIVATIONS(graph) is graph) == (pieces > 1)
+
+
+def test_formulas_are_read_only_around_gates_that_serve_one_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Var] = []
+
+    def counted(edit: Edit, var: Var, atoms: Collection[Var]) -> Polynomial:
+        calls.append(var)
+        return polynomial(edit, var, atoms)
+
+    monkeypatch.setattr(activations, "polynomial", counted)
+    graph = Graph("gates")
+    x = graph.input("x", (8,))
+    for _ in range(30):  # each gate is read through all later ones, but serves its own sum only
+        x = ops.tanh(x * 1.5) + x
+    graph.output(x, "y")
+    assert ACTIVATIONS(graph) is graph
+    assert len(calls) < 30 * 40
 
 
 def test_a_bias_is_taken_once_and_a_scale_only_before_it() -> None:
