@@ -101,13 +101,13 @@ class _DataFlowJudge:
         for var, part, layout in zip(operator.inputs, instruction.inputs, wanted, strict=True):
             contents.read(instruction.name, part)
             contents.means(instruction.name, part, var.name)
-            if contents.spans[part].runs and (layout is None or not self._lies(part, layout, span)):
+            if contents.spans[part].runs.size and (layout is None or not self._lies(part, layout, span)):
                 parted = f"{contents.name(part)} is not where it must be in {contents.name(value)}"
                 raise DataFlowError(f"{instruction.name}: {parted}")
         contents.put_together(value, instruction.inputs, operator.outputs[0].name)
         contents.read(instruction.name, value)
 
-    def _lies(self, value: int, layout: Layout, whole: Span[int]) -> bool:
+    def _lies(self, value: int, layout: Layout, whole: Span) -> bool:
         """Returns whether a value lies like that, in the same storage as the whole."""
         own = self.plan.places[value].layout
         pairs = zip(own.shape, own.strides, layout.strides, strict=True)

@@ -1,24 +1,26 @@
 """Ranges of bytes: the runs that a layout touches, and sorted pieces by their writer; nothing that plans uses this."""
 
-from bisect import bisect_left
-from collections.abc import Sequence
-from itertools import pairwise, product
+import numpy as np
+import numpy.typing as npt
 
 from ops.tensor.layout import Layout
 
-Run = tuple[int, int]
-"""Half-open."""
+Runs = npt.NDArray[np.int64]
+"""Half-open ranges in order, no two with a byte in common: a row of first bytes and a row of ends."""
+Pieces = npt.NDArray[np.int64]
+"""Runs, and as a third row the value that was written to each."""
 MOST_RUNS = 4096
 """The most runs of one layout; beyond it, the extent of the layout stands for them."""
-Piece = tuple[int, int, int]
-"""First byte, end, and the value that was written there."""
+
+NO_RUNS: Runs = np.empty((2, 0), np.int64)
 
 
-def runs_of(layout: Layout) -> tuple[Run, ...]:
-    """Returns the longest runs of bytes, in order; the whole extent where they are too many or overlap."""
+def runs_of(layout: Layout) -> Runs:
+    """Returns the longest runs of bytes; the whole extent where they are too many or overlap."""
     low, high = layout.extent
+    extent = np.array([[low], [high]]) if low < high else NO_RUNS
     if layout.is_dense or low == high:
-        return ((low, high),) if low < high else ()
+        return extent
     steps = sorted((abs(s), n) for n, s in zip(layout.shape, layout.strides, strict=True) if n > 1 and s)
     length = layout.itemsize
     while steps and steps[0][0] == length:
@@ -27,37 +29,42 @@ def runs_of(layout: Layout) -> tuple[Run, ...]:
     for _, n in steps:
         count *= n
     if count > MOST_RUNS:
-        return ((low, high),)
-    starts = sorted(low + sum(at) for at in product(*(range(0, s * n, s) for s, n in steps)))
-    apart = all(b - a >= length for a, b in pairwise(starts))
-    return tuple((a, a + length) for a in starts) if apart else ((low, high),)
+        return extent
+    starts = np.array([low], np.int64)
+    for step, n in steps:
+        starts = np.add.outer(starts, np.arange(0, step * n, step)).reshape(-1)
+    starts.sort()
+    return np.array([starts, starts + length]) if (np.diff(starts) >= length).all() else extent
 
 
-def cut(pieces: list[Piece], low: int, high: int) -> list[Piece]:
-    """Returns the pieces that share a byte with [low, high), cut to it, in order."""
-    selected = pieces[max(bisect_left(pieces, (low + 1,)) - 1, 0) : bisect_left(pieces, (high,))]
-    if selected and selected[0][1] <= low:
-        del selected[0]
-    if selected:
-        start, end, name = selected[0]
-        selected[0] = max(start, low), end, name
-        start, end, name = selected[-1]
-        selected[-1] = start, min(end, high), name
+def meet(some: Runs, others: Runs) -> bool:
+    """Returns whether a byte is in runs of both."""
+    lows, highs = others
+    at = np.searchsorted(highs, some[0], "right")  # the first of the others that ends behind the first byte
+    within = at < len(highs)
+    return bool((lows[at[within]] < some[1, within]).any())
+
+
+def written(runs: Runs, value: int) -> Pieces:
+    """Returns the runs as pieces that one value was written to."""
+    return np.vstack((runs, np.full(runs.shape[1], value)))
+
+
+def cut(pieces: Pieces, runs: Runs) -> Pieces:
+    """Returns the pieces that share a byte with one of the runs, cut to it."""
+    first = np.searchsorted(pieces[1], runs[0], "right")
+    counts = np.searchsorted(pieces[0], runs[1], "left") - first
+    which = np.repeat(np.arange(runs.shape[1]), counts)
+    begins = np.cumsum(counts) - counts
+    selected = pieces[:, np.arange(len(which)) + (first - begins)[which]]
+    np.maximum(selected[0], runs[0, which], out=selected[0])
+    np.minimum(selected[1], runs[1, which], out=selected[1])
     return selected
 
 
-def cut_all(pieces: list[Piece], runs: Sequence[Run]) -> list[Piece]:
-    """Returns the pieces that share a byte with one of the sorted runs, cut to them: one walk over both."""
-    selected, at, count = list[Piece](), 0, len(pieces)
-    if runs:
-        at = max(bisect_left(pieces, (runs[0][0] + 1,)) - 1, 0)
-    for low, high in runs:
-        while at < count and pieces[at][1] <= low:
-            at += 1
-        while at < count and pieces[at][0] < high:
-            start, end, name = pieces[at]
-            selected.append(pieces[at] if low <= start and end <= high else (max(start, low), min(end, high), name))
-            if end > high:
-                break
-            at += 1
-    return selected
+def united(pieces: Pieces) -> Pieces:
+    """Returns the same bytes with one piece for all of a value that follow each other without a gap."""
+    lows, highs, values = pieces
+    begins = np.ones(len(lows), bool)
+    begins[1:] = (lows[1:] != highs[:-1]) | (values[1:] != values[:-1])
+    return np.array([lows[begins], highs[np.append(begins[1:], True)[: len(lows)]], values[begins]])

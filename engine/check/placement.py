@@ -45,7 +45,7 @@ def check_placement(plan: PlanLike, asked: Asked) -> None:
 class _PlacementJudge:
     plan: PlanLike
     asked: Asked
-    spans: tuple[Span[int], ...]
+    spans: tuple[Span, ...]
 
     def check_pinned(self) -> None:
         for value, offset in self.asked.pinned.items():
@@ -79,10 +79,9 @@ class _PlacementJudge:
             owner = lowered.values[value].owner
             if not self._lies(value):
                 continue
-            for low, high in self.spans[value].runs:
-                for _, _, other in padded.pieces(low, high):
-                    self._require_dead(other, owner, tick, last, value)
-                written.write(low, high, owner)
+            for other in dict.fromkeys(padded.pieces_in(self.spans[value].runs)[2].tolist()):
+                self._require_dead(other, owner, tick, last, value)
+            written.write_all(self.spans[value].runs, owner)
             if owner not in taken and owner not in self.asked.pinned:
                 end = self.spans[owner].high
                 for _, _, other in written.pieces(end, end + self.asked.padding):

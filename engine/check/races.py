@@ -58,14 +58,17 @@ def check_races(plan: ScheduledPlanLike) -> None:
     A read of some of the bytes of a write counts once for each run of them that other reads tell apart.
     """
     check_schedule(plan.schedule, plan.lowered)
-    _RaceJudge(plan, spans(plan, (_Write(0, 0, 0, 0), 0))).run()
+    _RaceJudge(plan, spans(plan, 0)).run()
 
 
 @define(eq=False)
 class _RaceJudge:
+    """Storages hold places in the list `held`."""
+
     plan: ScheduledPlanLike
-    spans: tuple[Span[Held], ...]
+    spans: tuple[Span, ...]
     calls: dict[int, Call] = field(factory=dict)
+    held: list[Held] = field(factory=lambda: [(_Write(0, 0, 0, 0), 0)])
 
     def run(self) -> None:
         for value in self.plan.lowered.inputs.values():
@@ -88,15 +91,20 @@ class _RaceJudge:
         A reader of all that a call wrote is kept once, not in each run: runs and readers may be many.
         """
         span = self.spans[value]
-        held, low, high = span.held, span.low, span.high
-        first, _ = held.at(low)
+        low, high = span.low, span.high
+        first, _ = self.held[span.held.at(low)]
         if first.is_whole(low, high):
             self._after(first, number, past, value, (low, high))
             first.users |= 1 << number - first.number
             return
-        for start, end, (write, users) in held.pieces(low, high):
+        for start, end, place in span.held.pieces(low, high):
+            write, users = self.held[place]
             self._after(write, number, past, value, (start, end))
-            held.write(start, end, (write, users | 1 << number - write.number))
+            self._hold(span, start, end, (write, users | 1 << number - write.number))
+
+    def _hold(self, span: Span, low: int, high: int, held: Held) -> None:
+        span.held.write(low, high, len(self.held))
+        self.held.append(held)
 
     def _after(self, write: _Write, number: int, past: int, value: int, piece: tuple[int, int]) -> None:
         if not past >> write.number & 1:
@@ -104,14 +112,15 @@ class _RaceJudge:
 
     def _write(self, value: int, number: int, past: int) -> None:
         span = self.spans[value]
-        held, low, high = span.held, span.low, span.high
-        for start, end, (write, users) in held.pieces(low, high):
+        low, high = span.low, span.high
+        for start, end, place in span.held.pieces(low, high):
+            write, users = self.held[place]
             unordered = (write.users | users) & ~(past >> write.number)
             if unordered:
                 first = write.number + (unordered & -unordered).bit_length() - 1
                 self._race(first, number, value, "writes", (start, end))
             write.left -= end - start
-        held.write(low, high, (_Write(number, low, high, high - low), 0))
+        self._hold(span, low, high, (_Write(number, low, high, high - low), 0))
 
     def _race(self, earlier: int, later: int, value: int, does: str, piece: tuple[int, int]) -> NoReturn:
         one, other = self.calls[earlier], self.calls[later]

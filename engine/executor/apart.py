@@ -42,7 +42,7 @@ class _Room:
     def is_written_beside(self) -> bool:
         """Returns whether a byte that is no part of the array has changed."""
         changed = self.memory != _FILL
-        for low, high in runs_of(self.layout):
+        for low, high in runs_of(self.layout).T.tolist():
             changed[low:high] = False
         return bool(changed.any())
 

@@ -10,11 +10,10 @@ purpose.
 """
 
 from collections.abc import Mapping
-from itertools import product
 
 import numpy as np
 
-from engine.check.pieces import Run, runs_of
+from engine.check.pieces import NO_RUNS, Runs, meet, runs_of
 from engine.executor.apart import bind_apart
 from engine.executor.binding import kernel_state, run_call
 from engine.executor.programs import as_program
@@ -81,7 +80,7 @@ class PoisonExecutor(StaticExecutor):
     def _fill(self, call: Call) -> None:
         for value in call.outputs + call.workspace:
             if not any(self._meet(value, read) for read in call.inputs):
-                for low, high in runs_of(self.plan.places[value].layout):
+                for low, high in runs_of(self.plan.places[value].layout).T.tolist():
                     self._buffer(value)[low:high] = self._pattern(value)
 
     def _buffer(self, value: int) -> Array:
@@ -91,8 +90,7 @@ class PoisonExecutor(StaticExecutor):
         return self._caller[self.plan.places[value].owner].reshape(-1).view(np.uint8)
 
     def _meet(self, one: int, other: int) -> bool:
-        pairs = product(self._runs(one), self._runs(other))
-        return any(max(a, c) < min(b, d) for (a, b), (c, d) in pairs)
+        return meet(self._runs(one), self._runs(other))
 
     def _pattern(self, value: int) -> int:
         record = self.plan.lowered.values[value]
@@ -101,7 +99,7 @@ class PoisonExecutor(StaticExecutor):
     def _inspect(self, call: Call, before: Array) -> None:
         changed = self._bytes != before
         for value in call.outputs + call.workspace:
-            for low, high in self._runs(value):
+            for low, high in self._runs(value).T.tolist():
                 changed[self._guard + low : self._guard + high] = False
         if changed.any():
             byte = int(np.argmax(changed)) - self._guard
@@ -127,6 +125,6 @@ class PoisonExecutor(StaticExecutor):
             alive[offset[chunk] : offset[chunk] + problem.size[chunk]] = True
         self.arena[~alive] = _POISON
 
-    def _runs(self, value: int) -> tuple[Run, ...]:
-        """Returns the ranges of bytes of the arena that a value has; () where it lies elsewhere."""
-        return runs_of(self.plan.places[value].layout) if value in self.plan.ids else ()
+    def _runs(self, value: int) -> Runs:
+        """Returns the ranges of bytes of the arena that a value has; none where it lies elsewhere."""
+        return runs_of(self.plan.places[value].layout) if value in self.plan.ids else NO_RUNS

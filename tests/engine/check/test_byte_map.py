@@ -2,10 +2,12 @@
 
 from itertools import pairwise
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.check.byte_map import ByteMap
+from engine.check.pieces import Runs
 
 _SIZE = 12
 _spans = st.tuples(st.integers(0, _SIZE), st.integers(0, _SIZE), st.integers(0, 3))
@@ -26,10 +28,20 @@ def test_byte_map_equals_a_list_of_bytes(spans: list[tuple[int, int, int]]) -> N
     assert [v for a, b, v in held.pieces(0, _SIZE) for _ in range(a, b)] == wanted
 
 
-@given(st.lists(_spans, max_size=12), st.sets(st.integers(0, _SIZE)), st.integers(0, 1))
-def test_byte_map_walks_runs_as_bytes_one_by_one(spans: list[tuple[int, int, int]], ends: set[int], every: int) -> None:
-    held = ByteMap(-1)
-    for low, high, value in spans:
-        held.write(low, high, value)
-    runs = list(pairwise(sorted(ends)))[:: 1 + every]
-    assert held.pieces_in(runs) == [piece for low, high in runs for piece in held.pieces(low, high)]
+@st.composite
+def _runs(draw: st.DrawFn) -> Runs:
+    ends = sorted(draw(st.sets(st.integers(0, _SIZE))))
+    drawn = [run for run in pairwise(ends) if draw(st.booleans())]
+    return np.array(drawn, np.int64).reshape(-1, 2).T
+
+
+@given(st.lists(st.tuples(_runs(), st.integers(0, 3)), max_size=6), _runs())
+def test_runs_are_written_and_read_together_as_one_by_one(writes: list[tuple[Runs, int]], read: Runs) -> None:
+    together, one_by_one = ByteMap(-1), ByteMap(-1)
+    for runs, value in writes:
+        together.write_all(runs, value)
+        for low, high in runs.T.tolist():
+            one_by_one.write(low, high, value)
+        assert (together.starts, together.holds) == (one_by_one.starts, one_by_one.holds)
+    wanted = [list(piece) for low, high in read.T.tolist() for piece in together.pieces(low, high)]
+    assert together.pieces_in(read).T.tolist() == wanted
