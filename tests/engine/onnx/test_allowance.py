@@ -78,7 +78,7 @@ def test_constants_of_functions_are_counted_each_time_that_they_are_read() -> No
     tensor = numpy_helper.from_array(np.zeros(MEBIBYTE, np.uint8))
     body = [node("Constant", [], ["c"], value=tensor), node("Relu", ["x"], ["y"])]
     calls = [_calls("f", "x" if i == 0 else f"t{i - 1}", "y" if i == 999 else f"t{i}") for i in range(1000)]
-    with at_most(200 * MEBIBYTE), pytest.raises(UnsupportedError, match="bytes of names and constants"):
+    with at_most(900 * MEBIBYTE), pytest.raises(UnsupportedError, match="bytes of names and constants"):
         load_onnx(_with_functions(calls, [_function("f", body)]))
 
 
@@ -126,17 +126,17 @@ def test_what_a_chain_of_lengths_depends_on_is_told_once_for_a_body() -> None:
 
 def test_the_run_decides_only_so_many_sizes() -> None:
     proto = model([node("Expand", ["x", "s"])], [X, value("s", (10**6,), np.int64)])
-    with at_most(100 * MEBIBYTE), pytest.raises(UnsupportedError, match="decides 1000000 sizes"):
+    with at_most(300 * MEBIBYTE), pytest.raises(UnsupportedError, match="decides 1000000 sizes"):
         load_onnx(proto)
 
 
-@pytest.mark.parametrize("size", [10**6, 2**26])
+@pytest.mark.parametrize("size", [10**6, 2**24])
 def test_a_long_constant_decides_no_shape(size: int) -> None:
     nodes = [node("ConstantOfShape", ["n"], ["s"], value=numpy_helper.from_array(np.ones(1, np.int64)))]
     proto = model([*nodes, node("Expand", ["x", "s"])], [X], initializers={"n": np.asarray([size])})
-    with at_most(100 * MEBIBYTE), pytest.raises(UnsupportedError, match=f"{size} (elements|sizes)"):
+    with at_most(300 * MEBIBYTE), pytest.raises(UnsupportedError, match=f"{size} (elements|sizes)"):
         load_onnx(proto)
-    with at_most(100 * MEBIBYTE), pytest.raises(UnsupportedError, match=r"elements|too large to be computed now"):
+    with at_most(300 * MEBIBYTE), pytest.raises(UnsupportedError, match=r"elements|too large to be computed now"):
         load_onnx(proto, stages=False)
 
 
@@ -145,7 +145,7 @@ def test_constants_that_grow_are_computed_only_while_they_are_small(doublings: i
     names = ["w", *(f"h{i}" for i in range(doublings - 1)), "y"]
     nodes = [node("Concat", [a, a], [b], axis=0) for a, b in pairwise(names)]
     initializers = {"w": np.ones(2**16, np.float32)}
-    with at_most(400 * MEBIBYTE):
+    with at_most(900 * MEBIBYTE):
         graph = load_onnx(model(nodes, [], initializers=initializers))
         assert graph.outputs["y"].shape == (2 ** (16 + doublings),)
         assert (len(graph.operators) == 0) == (doublings == 7)
@@ -165,6 +165,6 @@ def test_a_constant_that_is_too_large_to_be_computed_at_once_is_computed_by_the_
     nodes = [node("ConstantOfShape", ["n"], ["large"]), node("ReduceSum", ["large"], ["y"], keepdims=0)]
     fill = numpy_helper.from_array(np.ones(1, np.float32))
     nodes[0].attribute.append(helper.make_attribute("value", fill))
-    graph = load_onnx(model(nodes, [], initializers={"n": np.asarray([2**12, 2**13])}))
+    graph = load_onnx(model(nodes, [], initializers={"n": np.asarray([11, 2**24])}))
     assert len(graph.operators) == 2
-    assert compile_graph(graph, optimise=0).run({})["y"] == 2**25
+    assert compile_graph(graph, optimise=0).run({})["y"] == 11 * 2**24
