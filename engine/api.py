@@ -28,6 +28,7 @@ from engine.saved.replay import followed_or
 from engine.stages.compiling import check_outputs, parse_budget, staged
 from engine.stages.cost_report import StageReport, stage_report
 from engine.stages.length_ranges import LengthRangeCosts, LengthRangePlanner, length_range_costs
+from engine.stages.pass_values import judge_passes
 from engine.stages.run import StagedExecutor
 from engine.stages.stage import Stage
 from engine.stages.trace import trace_stages
@@ -236,11 +237,11 @@ def compile_graph(
     """Plans a graph and makes it runnable.
 
     `mode` is "static" (one arena) or "dynamic" (reference counting); `debug="poison"` watches every byte of a
-    static run. `budget` is the most bytes that the arena may have, as a number or a text such as "8 MiB": it makes no
-    plan larger. Where it is not met, and `recompute` is left on, some operators run again, so that what they compute
-    need not be kept: the plan's graph has them, and the report what they cost. `embedded` is as for `make_plan`. Other
-    options are those of `engine.planning.options.Options`. Raises BudgetError before anything is allocated,
-    OptionError.
+    static run, and compares what the graph computes before and after each pass. `budget` is the most bytes that the
+    arena may have, as a number or a text such as "8 MiB": it makes no plan larger. Where it is not met, and `recompute`
+    is left on, some operators run again, so that what they compute need not be kept: the plan's graph has them, and the
+    report what they cost. `embedded` is as for `make_plan`. Other options are those of
+    `engine.planning.options.Options`. Raises BudgetError before anything is allocated, OptionError.
 
     Kernels compute on `threads` threads, by default on all processors; where operators may run at once (option
     `parallel`), the threads run operators. Their number changes no bit of what compiled kernels give. BLAS, which
@@ -253,12 +254,7 @@ def compile_graph(
     of the graph are parts of.
     """
     _check_options("engine.compile", _names(compile_graph), options, recompute)
-    if mode not in MODES:
-        raise OptionError(f"mode {mode!r} is unknown; one of: {', '.join(MODES)}")
-    if debug not in ("", "poison"):
-        raise OptionError(f"debug {debug!r} is unknown; the only one is 'poison'")
-    if debug and mode != "static":
-        raise OptionError(f"debug={debug!r} watches a static run; mode {mode!r} has no arena to watch")
+    _check_mode(mode, debug)
     if debug:
         options["padding"] = max(options.get("padding", 0), GUARD)
         options.setdefault("nodes", WATCHED_NODES)
@@ -270,6 +266,8 @@ def compile_graph(
         if embedded is not None:
             raise OptionError(f"an embedded plan is one of known lengths; engine.bind gives {graph.name!r} some")
         plan_options = Options(**options, threads=_threads_each(threads, options))
+        if debug:
+            judge_passes(graph, plan_options)
         executor = staged(
             optimised(graph, plan_options).graph,
             plan_options,
@@ -285,6 +283,8 @@ def compile_graph(
             f"graph {graph.name!r} has no dimension that is a name, so there are no lengths to give ranges of"
         )
     plan = make_plan(graph, budget=budget, recompute=recompute, embedded=embedded, threads=threads, **options)
+    if debug:
+        judge_passes(graph, plan.options, *(done.left_out for done in plan.optimisation))
     return Executable(graph, _executor(plan, mode, debug, threads))
 
 
@@ -349,6 +349,15 @@ def _names(function: Callable[..., object]) -> tuple[str, ...]:
 def _check_options(function: str, names: Collection[str], options: PlanOptions, recompute: object) -> None:
     check_option_names(function, options, names)
     check_flag("recompute", recompute)
+
+
+def _check_mode(mode: str, debug: str) -> None:
+    if mode not in MODES:
+        raise OptionError(f"mode {mode!r} is unknown; one of: {', '.join(MODES)}")
+    if debug not in ("", "poison"):
+        raise OptionError(f"debug {debug!r} is unknown; the only one is 'poison'")
+    if debug and mode != "static":
+        raise OptionError(f"debug={debug!r} watches a static run; mode {mode!r} has no arena to watch")
 
 
 def _check_threads(policy: str, mode: str, threads: int) -> None:

@@ -14,15 +14,20 @@ from ops.symbolic.exact import UnknownLengthError
 MOST_ROUNDS = 16
 """A bound on how often passes run on their own results, so that passes that undo each other end."""
 
+LAST_BITS = 1e-4
+"""What passes that compute in another order may move an output by, in parts of its largest value."""
+
 
 class Pass(ABC):
     """A change to graphs that compute the same afterwards, under the same names.
 
     Where dimensions are open, only what is proved for all lengths counts as equal, and to ask which of two lengths is
-    less raises UnknownLengthError: the pass passes by. `name` is for people, such as "constant folding".
+    less raises UnknownLengthError: the pass passes by. `name` is for people, such as "constant folding". `tolerance` is
+    what the pass may move an output by, in parts of its largest value; 0.0 where it keeps every bit.
     """
 
     name: str
+    tolerance: float = LAST_BITS
 
     @abstractmethod
     def apply(self, edit: Edit) -> None:
@@ -59,6 +64,7 @@ class RulePass(Pass):
 
     name: str
     rule: Rule
+    tolerance: float = LAST_BITS
 
     def apply(self, edit: Edit) -> None:
         """Sweeps over the operators."""

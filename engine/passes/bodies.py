@@ -6,7 +6,7 @@ from typing import Any
 from attrs import frozen
 
 from engine.graph.graph import Graph
-from engine.passes.base import Pass
+from engine.passes.base import LAST_BITS, Pass
 from engine.passes.edit import Edit
 
 BODIES = "bodies"
@@ -19,6 +19,7 @@ class BodiesPass(Pass):
 
     optimise: Callable[[Graph], Graph]
     name: str = BODIES
+    tolerance: float = LAST_BITS
 
     def apply(self, edit: Edit) -> None:
         """Replaces the bodies that change."""

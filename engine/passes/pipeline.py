@@ -8,7 +8,7 @@ from types import MappingProxyType
 from attrs import frozen
 
 from engine.graph.graph import Graph
-from engine.passes.base import MOST_ROUNDS, Pass
+from engine.passes.base import LAST_BITS, MOST_ROUNDS, Pass
 from engine.passes.bodies import BODIES, BodiesPass
 from engine.passes.cleanup.common import COMMON
 from engine.passes.cleanup.constants import CONSTANTS
@@ -92,11 +92,14 @@ PHASES = (
 
 @frozen(eq=False)
 class Applied:
-    """A pass that changed something, with the graph before and after it. `by` is the name of the pass."""
+    """A pass that changed something, with the graph before and after it. `by` and `tolerance` are
+    the pass's name and promise.
+    """
 
     by: str
     before: Graph
     after: Graph
+    tolerance: float = LAST_BITS
 
 
 def optimise(graph: Graph, level: int = HIGHEST_LEVEL) -> Graph:
@@ -121,7 +124,8 @@ def applied_passes(graph: Graph, level: int = HIGHEST_LEVEL, *, left_out: Collec
     if not isinstance(graph, Graph):
         raise GraphError(f"{graph!r} is no graph")
     check_level(level)
-    bodies = () if BODIES in left_out or not level else (BodiesPass(partial(optimise, level=level)),)
+    in_bodies = BodiesPass(partial(optimise, level=level), tolerance=LAST_BITS if level > 1 else 0.0)
+    bodies = () if BODIES in left_out or not level else (in_bodies,)
     state = _State(graph)
     for passes in (bodies, *(phase.passes(left_out) for phase in PHASES if phase.level <= level)):
         yield from state.run(passes)
@@ -156,4 +160,4 @@ class _State:
             return
         verify(before, after)
         self._graph, self._edit, self._settled = after, Edit(after), set()
-        yield Applied(each.name, before, after)
+        yield Applied(each.name, before, after, each.tolerance)

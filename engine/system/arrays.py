@@ -1,11 +1,12 @@
 """Arrays as views of bytes, and aligned memory."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ops.tensor.layout import Layout, address_of, dense_strides
-from ops.tensor.spec import Array
+from ops.tensor.spec import FLOATS, Array, TensorSpec
 
 
 def view_array(buffer: Array, layout: Layout, dtype: np.dtype[Any]) -> Array:
@@ -17,6 +18,20 @@ def view_array(buffer: Array, layout: Layout, dtype: np.dtype[Any]) -> Array:
     strides = dense_strides(layout.shape, layout.itemsize) if layout.is_dense else layout.strides
     flat = buffer if buffer.flags.c_contiguous else buffer.reshape(-1).view(np.uint8)
     return np.ndarray(layout.shape, dtype, flat, layout.offset, strides)
+
+
+def random_arrays(specs: Mapping[str, TensorSpec], seed: int) -> dict[str, Array]:
+    """Returns seeded arrays by name: normal floats, or integers and bools from {0, 1}.
+
+    What one gets does not depend on the others.
+    """
+    return {name: _drawn(spec, np.random.default_rng((seed, i))) for i, (name, spec) in enumerate(specs.items())}
+
+
+def _drawn(spec: TensorSpec, random: np.random.Generator) -> Array:
+    if spec.dtype in FLOATS:
+        return np.asarray(random.standard_normal(spec.shape)).astype(spec.dtype)
+    return np.asarray(random.integers(0, 2, spec.shape)).astype(spec.dtype)
 
 
 def aligned_empty(nbytes: int, alignment: int) -> Array:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
 from attrs import frozen
 
 from allocator.progress import Activity
@@ -20,9 +19,10 @@ from engine.onnx.load import load_inputs, load_onnx
 from engine.onnx.seeded import seed_weights
 from engine.stages.bind import input_shapes
 from engine.stages.template import template
+from engine.system.arrays import random_arrays
 from engine.text.errors import ModelError, OptionError
 from ops.tensor.errors import OpError
-from ops.tensor.spec import FLOATS, Array, TensorSpec
+from ops.tensor.spec import Array, TensorSpec
 
 Shapes = Mapping[str, Sequence[int | str]]
 Loaded = TypeVar("Loaded")
@@ -157,11 +157,4 @@ def random_feeds(
     """
     shapes = input_shapes(graph, lengths or {})
     specs = {name: TensorSpec(shapes[name], var.dtype) for name, var in graph.inputs.items()}
-    drawn = {name: _draw(spec, np.random.default_rng((seed, i))) for i, (name, spec) in enumerate(specs.items())}
-    return drawn | dict(arrays)
-
-
-def _draw(spec: TensorSpec, random: np.random.Generator) -> Array:
-    if spec.dtype in FLOATS:
-        return np.asarray(random.standard_normal(spec.shape)).astype(spec.dtype)
-    return np.asarray(random.integers(0, 2, spec.shape)).astype(spec.dtype)
+    return random_arrays(specs, seed) | dict(arrays)

@@ -27,6 +27,7 @@ class _Common(Pass):
     """
 
     name = "common subexpressions"
+    tolerance = 0.0
 
     def apply(self, edit: Edit) -> None:
         """Merges constants, then operators."""

@@ -80,4 +80,4 @@ def _run(operator: Operator, arrays: tuple[Array, ...]) -> tuple[Array, ...]:
     return outputs
 
 
-CONSTANTS = RulePass("constant folding", fold)
+CONSTANTS = RulePass("constant folding", fold, tolerance=0.0)

@@ -139,13 +139,14 @@ class _DeadCode(Pass):
     """The pass that removes what no output and no parameter needs. Inputs stay: the caller feeds them."""
 
     name = "dead code"
+    tolerance = 0.0
 
     def apply(self, edit: Edit) -> None:
         """Removes operators and constants."""
         edit.remove_dead_code()
 
 
-MOVEMENT = RulePass("movement", merge_movement)
-NO_OPS = RulePass("no-ops", skip_no_ops)
-NEUTRAL = RulePass("neutral numbers", skip_neutral)
+MOVEMENT = RulePass("movement", merge_movement, tolerance=0.0)
+NO_OPS = RulePass("no-ops", skip_no_ops, tolerance=0.0)
+NEUTRAL = RulePass("neutral numbers", skip_neutral, tolerance=0.0)
 DEAD_CODE = _DeadCode()
