@@ -177,8 +177,8 @@ def measured_table() -> str:
 def _measured_rows() -> Iterable[Sequence[str]]:
     yield ["network", *(f"{mode}: {what}" for mode in ("static", "dynamic") for what in _SEEN)]
     for name in each("network", MEASURED_NETWORKS):
-        found = json.loads(_printed("compare", str(light_model(name)), *MEASURED.split()))
-        modes = (found[mode] for mode in ("static", "dynamic"))
+        printed = json.loads(_printed("compare", str(light_model(name)), *MEASURED.split()))
+        modes = (printed[mode] for mode in ("static", "dynamic"))
         yield [name, *(tell(mode) for mode in modes for tell in _SEEN.values())]
 
 
@@ -240,9 +240,9 @@ def _outputs(graph: Graph) -> Mapping[str, Any]:
     return engine.compile(graph, optimise=0).run(random_feeds(graph, 0, {}))
 
 
-def _difference(found: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
+def _difference(actual: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
     """Returns the largest difference of an output, as a share of its largest number."""
-    shares = (np.abs(found[name] - right).max() / np.abs(right).max() for name, right in expected.items())
+    shares = (np.abs(actual[name] - right).max() / np.abs(right).max() for name, right in expected.items())
     return f"{max(shares):.2%}"
 
 
@@ -323,8 +323,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     with progress_shown(arguments.quiet):
         for section in each("section", tuple(arguments.sections or SECTIONS)):
             name, make = SECTIONS[section]
-            made, path = make(), ROOT / name
-            write_whole(path, made if isinstance(made, bytes) else replaced(path.read_text(), section, made).encode())
+            figure, path = make(), ROOT / name
+            page = figure if isinstance(figure, bytes) else replaced(path.read_text(), section, figure).encode()
+            write_whole(path, page)
     return 0
 
 
