@@ -1,5 +1,6 @@
 """Addresses of the arena that are taken before planning begins: pinned values, and boundaries between segments."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -26,13 +27,18 @@ NOTHING_RESERVED = Reserved()
 
 
 def with_pins(problem: Problem, chunk_of: Callable[[int], int], sizes: Column, reserved: Reserved) -> Problem:
-    """Returns the problem with the offsets of the pinned values fixed; they have their own bytes and no padding."""
+    """Returns the problem with the offsets of the pinned values fixed; their padding ends where the next one begins."""
     if not reserved.pinned:
         return problem
     pinned, alignment, size = problem.pinned.copy(), problem.alignment.copy(), problem.size.copy()
+    taken = sorted((*reserved.pinned.values(), *reserved.boundaries))
     for value, offset in reserved.pinned.items():
         chunk = chunk_of(value)
-        pinned[chunk], alignment[chunk], size[chunk] = offset, 1, sizes[chunk]
+        end = offset + int(sizes[chunk])
+        behind = bisect_left(taken, end)
+        room = taken[behind] - end if behind < len(taken) else size[chunk]
+        pinned[chunk], alignment[chunk] = offset, 1
+        size[chunk] = min(size[chunk], sizes[chunk] + room)
     return evolve(problem, pinned=pinned, alignment=alignment, size=size)
 
 

@@ -74,8 +74,8 @@ def _run_info(stages: Sequence[Stage], mode: str) -> RunInfo:
 class _StageTrace:
     """The events so far. Chunks are numbered anew; `handed` has the chunks that the next stage takes over, by tensor.
 
-    `sizes` (bytes), `places` and `paddings` are by chunk. Of a chunk in several stages the last stage counts, as pinned
-    chunks have no padding.
+    `sizes` (bytes), `places` and `paddings` are by chunk. A chunk in several stages has the least bytes of all, as its
+    padding may be less where others are pinned behind it.
     """
 
     mode: str
@@ -119,7 +119,7 @@ class _StageTrace:
         for chunk, columns_of_chunk in enumerate(zip(*(c.tolist() for c in columns), strict=True)):
             number = handed.get(chunk, len(self.sizes))
             for table, value in zip((self.sizes, self.places, self.paddings), columns_of_chunk, strict=True):
-                table[number : number + 1] = [value]
+                table[number : number + 1] = [min((value, *table[number : number + 1]))]
             numbers.append(number)
         return column(numbers)
 

@@ -45,6 +45,15 @@ def check_addresses(exe: Executable) -> None:
         left = {name: runner.array(value) for name, value in stage.plan.lowered.outputs.items()}
 
 
+@pytest.mark.parametrize("seed", [0, 4, 10, 13, 14, 18, 31, 37])
+def test_a_watched_run_needs_no_less_than_one_plan_that_knew_all_sizes(seed: int) -> None:
+    """Both have guards behind all tensors, also behind those that stay alive from stage to stage."""
+    exe = engine.compile(build_net(seeded(seed)).graph, debug="poison")
+    exe.run(feeds_for(1))
+    report = exe.stage_report()
+    assert len(report.stages) > 1 and report.loss >= 0
+
+
 @settings(max_examples=40, deadline=None)
 @given(nets(), st.lists(SEEDS, min_size=1, max_size=3))
 def test_staged_networks_equal_numpy_and_move_no_live_tensor(net: Net, seeds: list[int]) -> None:
