@@ -1,12 +1,14 @@
 """From a graph to something that runs."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache, partial
 from inspect import Parameter, signature
 from typing import Any, TypedDict, Unpack
 
 from attrs import evolve, frozen
 
 from allocator.progress import Activity
+from allocator.solvers.base import NO_NODES
 from engine.execution_plan import ExecutionPlan, execution_plan
 from engine.executor.dynamic import DynamicExecutor
 from engine.executor.feeds import as_array, check_array, check_names
@@ -52,6 +54,7 @@ class PlanOptions(TypedDict, total=False):
     timeout: float | str
     nodes: int
     optimise: int | str
+    store: str
     views: bool
     overwrite: bool
     reuse: bool
@@ -257,19 +260,18 @@ def compile_graph(
     _check_mode(mode, debug)
     if debug:
         options["padding"] = max(options.get("padding", 0), GUARD)
-        options.setdefault("nodes", WATCHED_NODES)
     _check_threads(options.get("parallel", ""), mode, threads)
     check_files(array for entry in graph.constants.entries.values() for array in sources(entry))
     if graph.is_symbolic and graph.parameters:
         raise GraphError(f"graph {graph.name!r} has parameters, so its lengths must be known; see engine.bind")
+    plan_options = Options(**options, threads=_threads_each(threads, options))
     if graph.is_symbolic:
         if embedded is not None:
             raise OptionError(f"an embedded plan is one of known lengths; engine.bind gives {graph.name!r} some")
-        plan_options = Options(**options, threads=_threads_each(threads, options))
         if debug:
             judge_passes(graph, plan_options)
         executor = staged(
-            optimised(graph, plan_options).graph,
+            graph,
             plan_options,
             mode=debug or mode,
             budget=budget,
@@ -282,7 +284,8 @@ def compile_graph(
         raise OptionError(
             f"graph {graph.name!r} has no dimension that is a name, so there are no lengths to give ranges of"
         )
-    plan = make_plan(graph, budget=budget, recompute=recompute, embedded=embedded, threads=threads, **options)
+    nodes = WATCHED_NODES if debug else NO_NODES
+    plan = _planned(graph, plan_options, budget, recompute=recompute, embedded=embedded, nodes=nodes)
     if debug:
         judge_passes(graph, plan.options, *(done.left_out for done in plan.optimisation))
     return Executable(graph, _executor(plan, mode, debug, threads))
@@ -309,28 +312,36 @@ def make_plan(
     """
     _check_options("engine.make_plan", _names(make_plan), options, recompute)
     check_threads(threads, ALL_CPUS, "all processors")
+    plan_options = Options(**options, threads=_threads_each(threads, options))
+    return _planned(graph, plan_options, budget, recompute=recompute, embedded=embedded)
+
+
+def _planned(
+    graph: Graph,
+    options: Options,
+    budget: int | str,
+    *,
+    recompute: bool,
+    embedded: EmbeddedPlan | None,
+    nodes: int = NO_NODES,
+) -> ExecutionPlan:
+    """Plans a graph as `make_plan`; `nodes` is that of `plan_optimised`."""
     check_outputs(graph)
     if graph.is_symbolic:
         names = ", ".join(graph.symbols) or "sizes that data decide"
         raise GraphError(f"graph {graph.name!r} has no plan before lengths are given for: {names}; see engine.bind")
-    plan_options = Options(**options, threads=_threads_each(threads, options))
-    budget_bytes = parse_budget(budget)
+    passes, most = cache(partial(optimised, graph, options)), parse_budget(budget)
 
     def make() -> PlacedPlan:
-        return _within(graph, plan_options, budget_bytes, recompute)
+        return _within(plan_optimised(passes(()), options, most, nodes=nodes), options, recompute)
 
     with Activity("planning", graph.name):
-        if embedded is None:
-            plan = make()
-        else:
-            prepared = optimised(graph, plan_options, getattr(embedded, "left_out", ()))
-            plan = followed_or(prepared.graph, embedded, plan_options, budget_bytes, make, recompute=recompute)
-            plan = evolve(plan, optimisation=prepared.done) if plan.is_followed else plan
-    return execution_plan(plan, AlternativeSearch(graph, plan.graph, plan_options))
+        plan = make() if embedded is None else followed_or(passes, embedded, options, most, make, recompute=recompute)
+    return execution_plan(plan, AlternativeSearch(graph, plan.graph, options))
 
 
-def _within(graph: Graph, options: Options, budget: int, recompute: bool) -> PlacedPlan:
-    plan = plan_optimised(graph, options, budget)
+def _within(plan: PlacedPlan, options: Options, recompute: bool) -> PlacedPlan:
+    """Returns the plan, or where it is larger than its budget one in which operators run again. Raises BudgetError."""
     if recompute and plan.arena_bytes > plan.plan.capacity:
         least = plan_recomputed(plan.graph, options, plan.plan.capacity, plan)
         if least.arena_bytes <= least.plan.capacity:

@@ -18,7 +18,6 @@ from engine.cli.options.common import (
 )
 from engine.cli.options.dims import check_known
 from engine.cli.options.models import Subject, load_subject
-from engine.cli.options.storage import add_store
 from engine.cli.options.zoo import is_zoo
 from engine.cli.oracle import TOLERANCE, compare_with_oracle, onnxruntime_runner
 from engine.cli.passes import compare_passes
@@ -36,7 +35,6 @@ REFUSED = 5
 def add_arguments(parser: ArgumentParser) -> None:
     """Adds the options of this subcommand."""
     add_model(parser)
-    add_store(parser)
     add_planning(parser)
     add_running(parser)
     parser.add_argument("--runs", metavar="N", type=positive, default=5, help="timed runs of each (default 5)")

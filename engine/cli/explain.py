@@ -15,7 +15,7 @@ from engine.explain.alternatives import NODES, Alternative, Alternatives, FindAl
 from engine.explain.explanation import explain
 from engine.explain.operator import explain_operator
 from engine.explain.tensor import explain_tensor
-from engine.passes.automatic import plan_optimised
+from engine.passes.automatic import optimised, plan_optimised
 from engine.planning.options import Options
 from engine.planning.placed import PlacedPlan
 from engine.text.errors import EngineError
@@ -83,6 +83,5 @@ def _halved(plan: PlacedPlan, arguments: Namespace) -> Iterator[Alternative]:
             graph = load_graph(Namespace(**vars(arguments) | {"dim": list((lengths | {name: half}).items())}))
         except (EngineError, OpError):
             continue
-        yield alternative(
-            plan, plan_optimised(graph, options), f"{name}={half} in place of {lengths[name]}", f"--dim {name}={half}"
-        )
+        other = plan_optimised(optimised(graph, options), options)
+        yield alternative(plan, other, f"{name}={half} in place of {lengths[name]}", f"--dim {name}={half}")

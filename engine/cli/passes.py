@@ -15,6 +15,10 @@ from engine.text.tables import in_columns, joined
 from ops.tensor.spec import Array
 
 AS_GIVEN = "as given"
+ROUNDINGS = 16
+"""The roundings to 16 bits by which outputs may differ: with other passes, other tensors are rounded."""
+_ROUNDING: Mapping[str, float] = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
+"""The distance of 1 from the next number of a type."""
 _HEAD: tuple[str, ...] = ("pass", "operators", "arena", "weights", "run", "as given", "difference")
 
 
@@ -38,17 +42,28 @@ class PassCosts:
 
 @frozen(eq=False)
 class PassComparison:
-    """The network as given, then the network after each pass that changed something."""
+    """The network as given, then the network after each pass that changed something.
+
+    `store` is the type of 16 bits in which tensors are stored, with passes and without; "" for their own.
+    """
 
     model: str
     level: int
+    store: str
     runs: int
     rows: tuple[PassCosts, ...]
 
     @property
+    def tolerance(self) -> float:
+        """The largest difference that is no error: none at level 1."""
+        if self.store:
+            return ROUNDINGS * _ROUNDING[self.store]
+        return TOLERANCE if self.level > 1 else 0.0
+
+    @property
     def outputs_equal(self) -> bool:
-        """Returns whether all outputs are near enough: to the bit at level 1, within the tolerance at level 2."""
-        return all(row.difference <= (TOLERANCE if self.level > 1 else 0) for row in self.rows)
+        """Returns whether all outputs are near enough."""
+        return all(row.difference <= self.tolerance for row in self.rows)
 
     def to_json(self) -> dict[str, Any]:
         """Returns plain data with stable keys."""
@@ -56,9 +71,9 @@ class PassComparison:
 
     def text(self) -> str:
         """Returns a table."""
-        head = (
-            f"{self.model}: passes of level {self.level}, least of {self.runs} runs in turn with the network as given"
-        )
+        stored = f", tensors stored as {self.store}" if self.store else ""
+        turns = f"least of {self.runs} runs in turn with the network as given"
+        head = f"{self.model}: passes of level {self.level}{stored}, {turns}"
         rows = [_HEAD, *map(_cells, self.rows)]
         notes = [] if self.outputs_equal else ["the outputs DIFFER by more than passes may change them"]
         return joined((head, *in_columns(rows, set(range(1, 7))), *notes))
@@ -67,7 +82,10 @@ class PassComparison:
 def compare_passes(
     graph: Graph, feeds: Mapping[str, Array], level: int, *, runs: int, options: PlanOptions
 ) -> PassComparison:
-    """Plans and runs a network after each pass that changes it. Raises GraphError where sizes are open."""
+    """Plans and runs a network after each pass that changes it; all are stored as the options say.
+
+    Raises GraphError where sizes are open.
+    """
     options = {**options, "optimise": 0}
     begun = compile_graph(graph, **options)
     against = _Against(begun, feeds, begun.run(feeds), runs)
@@ -75,7 +93,7 @@ def compare_passes(
     for applied in applied_passes(graph, level):
         with Activity("behind", applied.by):
             rows.append(against.row(applied.by, applied.before, compile_graph(applied.after, **options)))
-    return PassComparison(graph.name, level, runs, tuple(rows))
+    return PassComparison(graph.name, level, options.get("store", ""), runs, tuple(rows))
 
 
 @frozen(eq=False)

@@ -9,7 +9,6 @@ from engine.cli.options.common import add_json, add_model, add_parallel, add_pla
 from engine.cli.options.dims import named_length_ranges
 from engine.cli.options.embedded import REQUIRED, add_plan_from_file, add_save_plan, plan_in_file, save_planned
 from engine.cli.options.models import load_graph, load_open
-from engine.cli.options.storage import add_store
 from engine.cli.stages import plan_first, stage_data, stage_text
 from engine.execution_plan import ExecutionPlan, execution_plan
 from engine.report.kernels import kernel_table
@@ -28,7 +27,6 @@ def add_options(parser: ArgumentParser) -> None:
     """Adds the options that say what is planned, and how; `save_plan` is None for commands that do not save."""
     parser.set_defaults(save_plan=None)
     add_model(parser)
-    add_store(parser)
     add_planning(parser)
     add_parallel(parser)
     add_plan_from_file(parser)

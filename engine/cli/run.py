@@ -15,7 +15,6 @@ from engine.cli.options.compile import blas_threads, compile_subject
 from engine.cli.options.embedded import add_plan_from_file, plan_in_file, tell_origin
 from engine.cli.options.files import write_arrays
 from engine.cli.options.models import Subject, load_subject
-from engine.cli.options.storage import add_store
 from engine.system.threads import limit_threads
 from engine.text.tables import in_columns, joined
 from ops.tensor.spec import Array
@@ -28,7 +27,6 @@ _STATISTICS: Mapping[str, Callable[[Array], Any]] = {"min": np.min, "mean": np.m
 def add_arguments(parser: ArgumentParser) -> None:
     """Adds the options of this subcommand."""
     add_model(parser)
-    add_store(parser)
     add_planning(parser)
     add_parallel(parser)
     add_running(parser)

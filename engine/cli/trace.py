@@ -20,7 +20,6 @@ from engine.cli.options.common import (
 from engine.cli.options.compile import blas_threads, compile_subject
 from engine.cli.options.embedded import add_plan_from_file, plan_in_file, tell_origin
 from engine.cli.options.models import Subject, load_graph, load_subject
-from engine.cli.options.storage import add_store
 from engine.exporters import FORMATS, named_like
 from engine.readers import is_saved_trace, read_trace
 from engine.system.threads import AS_THEY_ARE, limit_threads
@@ -54,7 +53,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def add_making(parser: ArgumentParser) -> None:
     """Adds the options that say how a trace is made of a model: what is planned and run."""
-    add_store(parser)
     add_planning(parser)
     add_parallel(parser)
     add_mode(parser)

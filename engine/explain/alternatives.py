@@ -13,7 +13,7 @@ from engine.explain.sentences import quoted
 from engine.graph.graph import Graph
 from engine.lower.calls import Storage
 from engine.lower.order import MEMORY
-from engine.passes.pipeline import optimise
+from engine.passes.automatic import optimised
 from engine.planning.options import FIELDS, LEVELS, Options, about, flag
 from engine.planning.placed import PlacedPlan
 from engine.planning.planner import plan_graph
@@ -142,10 +142,11 @@ def _passes(search: AlternativeSearch, plan: PlacedPlan) -> Iterator[Alternative
     """Plans the graph after the passes of the other levels, where that is another graph."""
     planned = {search.graph.text()}
     for level in LEVELS:
-        after = optimise(search.as_given, level)
+        options = evolve(search.quick, optimise=level)
+        after = optimised(search.as_given, options).graph
         if after.text() not in planned:
             planned.add(after.text())
-            other = plan_graph(after, evolve(search.quick, optimise=level))
+            other = plan_graph(after, options)
             what = f"passes of level {level}" if level else "no passes"
             note = "last bits of the outputs may change" if max(level, search.options.level) > 1 else ""
             yield alternative(plan, other, what, f"--optimise {level}", note=note, optimise=level)

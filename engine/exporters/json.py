@@ -15,7 +15,7 @@ _EVENT = "{" + ", ".join(f'"{f.name}": %s' for f in fields(Event)) + "}"
 
 
 def write(trace: Trace, out: BinaryIO) -> None:
-    """Writes {"version": 3, "facts": {...}, "events": [...]}, an event a line; names as in `RunInfo` and `Event`."""
+    """Writes {"version": 4, "facts": {...}, "events": [...]}, an event a line; names as in `RunInfo` and `Event`."""
     out.write(f'{{"version": {VERSION}, "facts": {json.dumps(asdict(trace.facts))}, "events": [\n'.encode())
     between = ""
     for event in trace:

@@ -17,9 +17,11 @@ from attrs import evolve, frozen
 
 from allocator.problem import NO_CAPACITY
 from allocator.progress import Activity
+from allocator.solvers.base import NO_NODES
 from engine.graph.graph import Graph
 from engine.lower.backends import backends_of
 from engine.passes.pipeline import CHOICES, FAST, GROUPS, applied_passes
+from engine.passes.storage import cast_storage
 from engine.planning.options import AUTO, DEFAULTS, Options
 from engine.planning.placed import Optimisation, PlacedPlan
 from engine.planning.planner import least_bytes, lower_graph, plan_graph
@@ -36,43 +38,50 @@ LEAST_SHARE = 50
 
 @frozen(eq=False)
 class Optimised:
-    """A graph after passes; `done` says what they did, and is empty where none ran."""
+    """A graph after passes. `done` says what they did, and is empty where none ran. `before` is the graph as given."""
 
     graph: Graph
-    done: tuple[Optimisation, ...] = ()
+    done: tuple[Optimisation, ...]
+    before: Graph
 
 
 def optimised(graph: Graph, options: Options, left_out: Sequence[str] = ()) -> Optimised:
-    """Returns the graph after the passes of the option `optimise`.
+    """Returns the graph after the passes of the option `optimise`, with its tensors stored as the options say.
 
-    `left_out` has names of groups of passes that do not run.
+    `left_out` has names of groups of passes that do not run. Passes come first: they do not see through the casts
+    around each operator. Raises GraphError for a graph whose tensors cannot be stored in 16 bits.
     """
-    if not options.level:
-        return Optimised(graph)
     count, after, changes = len(graph.operators), graph, Counter[str]()
     with Activity("optimising", graph.name):
         for applied in applied_passes(graph, options.level, left_out=left_out):
             after = applied.after
             changes[applied.by] += len(after.operators) - len(applied.before.operators)
+    if options.store:
+        stored = cast_storage(after, options.store)
+        changes[f"stored as {options.store}"] = len(stored.operators) - len(after.operators)
+        after = stored
     done = Optimisation(options.level, count, len(after.operators), tuple(changes.items()), tuple(left_out))
-    return Optimised(after, (done,))
+    return Optimised(after, (done,) if options.level else (), graph)
 
 
-def plan_optimised(graph: Graph, options: Options, budget: int = NO_CAPACITY) -> PlacedPlan:
-    """Returns the plan of a graph after the passes of the option `optimise`; the plan says what they did.
+def plan_optimised(
+    whole: Optimised, options: Options, budget: int = NO_CAPACITY, *, nodes: int = NO_NODES
+) -> PlacedPlan:
+    """Returns the plan of a graph after passes, which says what they did; `whole` is the graph after all passes.
 
     Where the level is for the planner to choose, the arena of the plain plan is no larger than without passes, but for
-    what little groups cost that make runs fast. `budget` is that of `plan_graph`.
+    what little groups cost that make runs fast. `budget` is that of `plan_graph`. The search for the plan, but not for
+    the passes, ends after `nodes` steps where the options set no limit.
     """
-    prepared = optimised(graph, options)
-    if options.optimise != AUTO or prepared.graph is graph:
-        return evolve(plan_graph(prepared.graph, options, budget), optimisation=prepared.done)
-    search = _Search(graph, _plain(options))
-    trial = search.planned(prepared)
-    if trial.plan.arena_bytes > search.bound(graph):
+    final = evolve(options, nodes=nodes) if options.nodes == NO_NODES else options
+    if options.optimise != AUTO or not any(done.changes for done in whole.done):
+        return evolve(plan_graph(whole.graph, final, budget), optimisation=whole.done)
+    search = _Search(whole.before, _plain(options))
+    trial = search.planned(whole)
+    if trial.plan.arena_bytes > search.bound(search.unchanged):
         trial = search.no_larger(trial)
-    is_plain = search.options == options and budget == NO_CAPACITY
-    plan = trial.plan if is_plain else plan_graph(trial.prepared.graph, options, budget)
+    is_plain = search.options == final and budget == NO_CAPACITY
+    plan = trial.plan if is_plain else plan_graph(trial.prepared.graph, final, budget)
     return evolve(plan, optimisation=trial.prepared.done)
 
 
@@ -97,6 +106,11 @@ class _Search:
     graph: Graph
     options: Options
 
+    @property
+    def unchanged(self) -> Graph:
+        """Returns the graph without passes."""
+        return optimised(self.graph, evolve(self.options, optimise=0)).graph
+
     def planned(self, prepared: Optimised) -> _Trial:
         return _Trial(prepared, plan_graph(prepared.graph, self.options))
 
@@ -108,7 +122,7 @@ class _Search:
 
         Groups of FAST are left out last, and stay where what remains is little.
         """
-        plain = plan_graph(self.graph, self.options).arena_bytes
+        plain = plan_graph(self.unchanged, self.options).arena_bytes
         best = self._without(whole, plain, [group for group in CHOICES if group not in FAST])
         if (best.plan.arena_bytes - plain) * LEAST_SHARE > plain:
             best = self._without(best, plain, CHOICES)

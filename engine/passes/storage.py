@@ -10,15 +10,15 @@ from engine.graph.graph import Graph
 from engine.graph.operator import Operator
 from engine.graph.var import Var
 from engine.passes.verify import verify
-from engine.text.errors import GraphError, OptionError
+from engine.planning.options import check_stored
+from engine.text.errors import GraphError
 from ops.elementwise.cast import CAST
 from ops.half.ops import IN_SINGLE, Inner
 from ops.schema.body import bodies
 from ops.schema.schema import OpSchema
-from ops.tensor.spec import HALVES, Array, as_dtype
+from ops.tensor.spec import Array, as_dtype
 
 _SINGLE = np.dtype("float32")
-NAMES = tuple(sorted(dtype.name for dtype in HALVES))
 _FEW = 4096
 """Constants of at most so many elements stay in float32: biases and scales. It trades precision for little memory."""
 
@@ -35,8 +35,7 @@ def cast_storage(graph: Graph, dtype: str) -> Graph:
         raise GraphError(f"graph {graph.name!r} has dimensions that are names; see engine.bind")
     if graph.parameters:
         raise GraphError(f"graph {graph.name!r} has parameters, whose updates would drown in the rounding of {dtype!r}")
-    if dtype not in NAMES:
-        raise OptionError(f"tensors cannot be stored as {dtype!r}; one of: {', '.join(NAMES)}")
+    check_stored(dtype)
     results = _Storage(graph, as_dtype(dtype), Graph(graph.name)).run()
     verify(graph, results)
     results.vanished = graph.vanished

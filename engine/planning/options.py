@@ -24,12 +24,15 @@ from engine.system.threads import check_threads
 from engine.text.errors import OptionError
 from engine.text.options import check_flag
 from engine.text.units import parse_seconds
+from ops.tensor.spec import HALVES
 
 MOST_BYTES = 2**40
 """The largest alignment or padding; a larger one can only be an error."""
 LEVELS = (0, 1, 2, 3)
 """The levels of optimisation: how many of the passes over a graph run before it is planned."""
 HIGHEST_LEVEL = LEVELS[-1]
+STORED = tuple(sorted(dtype.name for dtype in HALVES))
+"""The types of 16 bits that tensors of float32 may be stored in."""
 AUTO = "auto"
 """The highest level of optimisation, without groups of passes that make the arena larger."""
 _ABOUT = "about"
@@ -69,6 +72,12 @@ def check_level(level: object) -> None:
         raise OptionError(f"{level!r} is no level of optimisation; there are {', '.join(map(str, LEVELS))}")
 
 
+def check_stored(dtype: object) -> None:
+    """Raises OptionError for what is no type that tensors may be stored in."""
+    if dtype not in STORED:
+        raise OptionError(f"tensors cannot be stored as {dtype!r}; one of: {', '.join(STORED)}")
+
+
 def _about(help: str = "", **values: Any) -> Mapping[str, About]:
     return {_ABOUT: About(help, **values)}
 
@@ -82,6 +91,7 @@ class Options:
     after `nodes` steps; where neither is given, after as many steps as the strategy likes.
     `optimise` is the level of optimisation (`engine.passes.pipeline.optimise`), from 0 to 3, or "auto":
     the highest, but groups of passes that make the arena larger are left out (`engine.passes.automatic`).
+    `store` is "float16" or "bfloat16" where tensors of float32 are stored so (`engine.passes.storage`), else "".
     `views`, `overwrite` and `reuse` switch the three ways of saving memory; what is switched off runs through the same
     code. `prepack=False` lets kernels read constants as they are: no packed copies beside them, but slower kernels.
     `caller_buffers` names the inputs and outputs that live in arrays of the caller.
@@ -150,6 +160,15 @@ class Options:
             "but for what makes the arena larger)",
             metavar="LEVEL",
             choices=(AUTO, *map(str, LEVELS)),
+            decides_problem=True,
+        ),
+    )
+    store: str = field(
+        default="",
+        metadata=_about(
+            f"keep float32 tensors in 16 bits: {' or '.join(STORED)}",
+            metavar="TYPE",
+            choices=STORED,
             decides_problem=True,
         ),
     )
@@ -227,6 +246,8 @@ class Options:
         check_threads(self.threads, 1)
         if self.optimise != AUTO:
             check_level(self.optimise)
+        if self.store:
+            check_stored(self.store)
         if self.alignment & (self.alignment - 1):
             raise OptionError(f"alignment {self.alignment} is no power of two")
         if not isinstance(self.caller_buffers, (tuple, list)) or not all(

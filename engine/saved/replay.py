@@ -18,6 +18,7 @@ from allocator.solvers.base import arena_bytes
 from engine.graph.graph import Graph
 from engine.lower.calls import Lowered
 from engine.lower.order import in_order
+from engine.passes.automatic import Optimised
 from engine.planning.options import Options
 from engine.planning.placed import FOLLOWED, PlacedPlan
 from engine.planning.planner import lower_graph, nestings, place_lowered
@@ -57,7 +58,7 @@ def follow(graph: Graph, saved: EmbeddedPlan, options: Options, budget: int = NO
 
 
 def followed_or(
-    graph: Graph,
+    passes: Callable[[tuple[str, ...]], Optimised],
     saved: EmbeddedPlan,
     options: Options,
     budget: int,
@@ -67,15 +68,18 @@ def followed_or(
 ) -> PlacedPlan:
     """Replays a saved plan, or makes a plan whose origin says why.
 
-    Raises PlanRefusedError for a wrong plan, OtherPlanError for a required plan of other calls, OptionError for an
-    object that is no plan.
+    `passes` runs all passes over the graph but for some groups: those that the saved plan leaves out. Raises
+    PlanRefusedError for a wrong plan, OtherPlanError for a required plan of other calls, OptionError for an object that
+    is no plan.
     """
     if not isinstance(saved, EmbeddedPlan):
         raise OptionError(f"embedded must be what engine.load_plan returns, not a {type(saved).__name__}")
     try:
         if saved.again and not recompute:
             raise OtherPlanError(f"{saved.source} computes values again, and recompute is off")
-        return follow(graph, saved, options, budget)
+        _check_asked(saved, options, budget)
+        prepared = passes(saved.left_out)
+        return evolve(follow(prepared.graph, saved, options, budget), optimisation=prepared.done)
     except OtherPlanError as error:
         if saved.required:
             raise

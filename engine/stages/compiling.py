@@ -9,6 +9,7 @@ from allocator import solvers
 from allocator.problem import NO_CAPACITY
 from allocator.solvers.base import NO_NODES
 from engine.graph.graph import Graph
+from engine.passes.automatic import optimised
 from engine.planning.options import Options
 from engine.stages.cache import PlanCache
 from engine.stages.length_ranges import plan_length_ranges
@@ -49,7 +50,10 @@ def staged(
     plan_cache_size: int,
     threads: int = 1,
 ) -> StagedExecutor:
-    """Returns the executor of a graph with symbolic dimensions. Raises GraphError, OptionError."""
+    """Returns the executor of a graph with symbolic dimensions, after the passes that the options ask for.
+
+    Raises GraphError, OptionError.
+    """
     check_outputs(graph)
     if (
         not isinstance(plan_cache_size, int)
@@ -57,10 +61,12 @@ def staged(
         or not 1 <= plan_cache_size <= MOST_PLANS
     ):
         raise OptionError(f"plan_cache_size={plan_cache_size!r} is no number of plans from 1 to {MOST_PLANS}")
-    for name, value in (("parallel", options.parallel), ("caller_buffers", options.caller_buffers)):
+    for name in ("parallel", "caller_buffers", "store"):
+        value = getattr(options, name)
         if value:
             raise OptionError(f"{name}={value!r} needs sizes that are known; give lengths to engine.bind first")
-    prepared, solver = template(graph), solvers.find_strategy(options.strategy)
+    after = optimised(graph, options)
+    prepared, solver = template(after.graph), solvers.find_strategy(options.strategy)
     if prepared.is_staged and not solver.traits.pinned:
         raise OptionError(f"strategy {options.strategy!r} cannot keep live tensors in place; give 'best'")
     capacity = parse_budget(budget)
@@ -68,7 +74,8 @@ def staged(
         options = evolve(options, nodes=REPLAN_NODES)
     limit = 0 if capacity == NO_CAPACITY else capacity
     memory = new_memory(limit, options.alignment)
-    terms = Terms(options, capacity, in_one_block=bool(limit) or isinstance(memory, ReservedMemory))
+    in_one_block = bool(limit) or isinstance(memory, ReservedMemory)
+    terms = Terms(options, capacity, in_one_block, after.done)
     plan_first: Planner = first_stage
     if length_ranges:
         plan_first = plan_length_ranges(prepared, length_ranges, terms)

@@ -6,6 +6,7 @@ from typing import Any
 
 from attrs import asdict, frozen
 
+from engine.planning.placed import Optimisation
 from engine.planning.planner import plan_graph
 from engine.planning.reserved import BOUNDARY_BYTES
 from engine.stages.cache import CacheStatistics
@@ -40,7 +41,8 @@ class StageReport:
     """A run in stages. `arena_bytes`: the arena of all stages; `known_bytes`: that of one plan that knew all sizes.
 
     `loss` is the first divided by the second, less 1. The weights are those of all stages, each counted once.
-    `cache` has the numbers of the plans that are kept.
+    `cache` has the numbers of the plans that are kept. `optimisation` says what passes did to the network before it was
+    cut into stages; empty where none ran.
     """
 
     model: str
@@ -54,6 +56,7 @@ class StageReport:
     prepacked_bytes: int
     resident_weights_bytes: int
     cache: CacheStatistics
+    optimisation: tuple[Optimisation, ...]
 
     def to_json(self) -> dict[str, Any]:
         """Returns plain data with stable keys."""
@@ -66,6 +69,7 @@ class StageReport:
         cache = self.cache
         lines = [
             f"{self.model}{' with ' + lengths if lengths else ''}: {len(self.stages)} stage(s)",
+            *(done.text for done in self.optimisation),
             *in_columns(rows),
             f"arena {format_bytes(self.arena_bytes)}; one plan that knew all sizes: {format_bytes(self.known_bytes)} "
             f"({self.loss:+.1%}; its lower bound: {format_bytes(self.known_bound)})",
@@ -102,6 +106,7 @@ def stage_report(executor: StagedExecutor) -> StageReport:
         prepacked_bytes=weights.prepacked_bytes,
         resident_weights_bytes=weights.resident_weights_bytes,
         cache=executor.cache.statistics,
+        optimisation=executor.terms.optimisation,
     )
 
 

@@ -97,7 +97,7 @@ def plan_length_ranges(template: Template, length_ranges: LengthRanges, terms: T
     length_ranges = _checked(template, length_ranges)
     graph = bind(template.graph, {name: high for name, (_, high) in length_ranges.items()})
     flat = evolve(terms.options, nest=False)  # offsets inside other tensors change with the lengths
-    plan = plan_graph(graph, flat, terms.capacity)
+    plan = evolve(plan_graph(graph, flat, terms.capacity), optimisation=terms.optimisation)
     check_budget(plan)
     return LengthRangePlanner(length_ranges, terms.options, plan, lowering_choices(plan.lowered))
 

@@ -105,7 +105,8 @@ class Stacking:
                 raise PlanError(f"addresses in the order of another plan are wrong ({fault.kind}): {fault.message}")
             return Plan(offset, arena, bound.nbytes, planned.strategy, terms.capacity, bound.reason)
 
-        return place_lowered(lower_graph(part.graph, terms.options), terms.options, saved)
+        placed = place_lowered(lower_graph(part.graph, terms.options), terms.options, saved)
+        return evolve(placed, optimisation=terms.optimisation)
 
 
 @frozen(eq=False)

@@ -10,7 +10,7 @@ from engine.check import check_handover
 from engine.graph.bindings import Bindings
 from engine.lower.calls import Lowered
 from engine.planning.options import Options
-from engine.planning.placed import PlacedPlan
+from engine.planning.placed import Optimisation, PlacedPlan
 from engine.planning.planner import lower_graph, plan_in_order
 from engine.planning.reserved import BOUNDARY_BYTES, Reserved
 from engine.report.report import check_budget
@@ -67,12 +67,14 @@ def planned_stage(number: int, plan: PlacedPlan, reads: Mapping[str, str], befor
 class Terms:
     """The terms of planning stages: into at most `capacity` bytes, in one block of memory or in segments.
 
-    In segments, the arena grows by at least the bytes that it has, and no chunk lies across a boundary.
+    In segments, the arena grows by at least the bytes that it has, and no chunk lies across a boundary. `optimisation`
+    says what passes did to the template before, as in plans.
     """
 
     options: Options
     capacity: int = NO_CAPACITY
     in_one_block: bool = False
+    optimisation: tuple[Optimisation, ...] = ()
 
 
 def first_stage(template: Template, bindings: Bindings, terms: Terms) -> Stage:
@@ -106,7 +108,7 @@ def _stage(template: Template, state: RunState, number: int, terms: Terms) -> St
     def plan_calls(calls: Lowered) -> PlacedPlan:
         return plan_compacted(calls, terms.options, terms.capacity, reserved, last_use)
 
-    plan = plan_in_order(lowered, terms.options, plan_calls)
+    plan = evolve(plan_in_order(lowered, terms.options, plan_calls), optimisation=terms.optimisation)
     first = part.graph.operators[0].name if part.graph.operators else "its end"
     check_budget(plan, f"stage {number} of {template.graph.name!r}, before {first!r} runs: ")
     reads = {key: var.name for key, var in left.reads.items()}

@@ -69,6 +69,8 @@ def run_info(plan: PlacedPlan, mode: str) -> RunInfo:
         model=plan.lowered.graph.name,
         mode=mode,
         policy=plan.schedule.policy,
+        optimise=str(plan.options.optimise),
+        left_out=", ".join(name for done in plan.optimisation for name in done.left_out),
         strategy=plan.plan.strategy,
         status=str(plan.plan.status),
         alignment=plan.alignment,

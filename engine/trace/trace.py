@@ -54,7 +54,7 @@ class Event:
     thread: int
 
 
-VERSION = 3
+VERSION = 4
 """The version of the file format of traces, which `docs/trace.schema.json` describes."""
 UNTIMED, ESTIMATED, MEASURED = "", "estimated", "measured"
 CLOCKS = (UNTIMED, ESTIMATED, MEASURED)
@@ -70,6 +70,8 @@ class RunInfo:
     run may have more live bytes: `possible_peak_bytes` at most. `lower_bound`, `strategy`, `status` and `alignment` are
     the plan's. `weights_bytes` are those of the model, `prepacked_bytes` copies that kernels make of weights, and
     `resident_weights_bytes` what stays in memory of both and of their sources; none lies in the arena.
+    `optimise` is the level of passes that was asked for, such as "auto"; "" where it is not known. `left_out` has the
+    names of the groups of passes that did not run as the arena would be larger, with commas between them.
     `clock` describes `Event.seconds`: there are none (""), "estimated" from costs, or "measured".
     """
 
@@ -77,6 +79,8 @@ class RunInfo:
     mode: str
     heap: str = ""
     policy: str = ""
+    optimise: str = ""
+    left_out: str = ""
     strategy: str = ""
     status: str = ""
     alignment: int = 1

@@ -13,13 +13,12 @@ from attrs import frozen
 
 from allocator.progress import each
 from engine.cli.options.common import add_model, add_parallel, add_planning, add_running, defaults
-from engine.cli.options.storage import add_store
 from engine.text.errors import EngineError
 
 BYTES, SECONDS = "bytes", "seconds"
 MODES = ("static", "dynamic")
 _CHILD = "engine.cli.measure.child"
-_ADDERS = (add_model, add_store, add_planning, add_parallel, add_running)
+_ADDERS = (add_model, add_planning, add_parallel, add_running)
 """The functions that add the options of a measuring process: those that say what is run, and how."""
 _SETTLED: dict[str, str] = {"NUMPY_MADVISE_HUGEPAGE": "0"}
 """Where bytes are counted no page is huge: the resident set would grow in steps of 2 MiB."""

@@ -10,7 +10,6 @@ from attrs import frozen
 from allocator.progress import Activity
 from engine.cli.options.dims import bound, known_lengths
 from engine.cli.options.files import read_array
-from engine.cli.options.storage import stored
 from engine.cli.options.zoo import is_zoo, zoo_graph
 from engine.graph.graph import Graph
 from engine.onnx.file import read_model
@@ -53,7 +52,7 @@ def load_graph(arguments: Namespace) -> Graph:
 def _graph(arguments: Namespace) -> Graph:
     graph = load_open(arguments)
     lengths = known_lengths(graph, arguments.file, dict(arguments.dim))
-    return stored(bound(graph, arguments.file, lengths, {}), arguments)
+    return bound(graph, arguments.file, lengths, {})
 
 
 def load_open(arguments: Namespace) -> Graph:
@@ -77,7 +76,7 @@ def _subject(arguments: Namespace) -> Subject:
         model = weighted(file, arguments.weights, arguments.seed, input_shapes(graph, lengths), constants)
         graph = _read(arguments, model, shapes, constants)
     feeds = random_feeds(graph, arguments.seed, arrays, lengths)
-    return Subject(stored(bound(graph, file, lengths, arrays), arguments), model, feeds, constants)
+    return Subject(bound(graph, file, lengths, arrays), model, feeds, constants)
 
 
 def _with_lengths(load: Callable[[Namespace], Loaded], arguments: Namespace) -> Loaded:

@@ -24,6 +24,7 @@ from engine.cli.strategies import Entry, Skipped, StrategyComparison
 from engine.cli.strategies import table as strategies_table
 from engine.cli.strategies import to_json as strategies_json
 from engine.cli.tradeoff import PolicyCosts, TradeOff
+from engine.planning.placed import Optimisation
 from engine.stages.cache import CacheStatistics
 from engine.stages.cost_report import StageCosts, StageReport
 from tests.helpers.graphs.sample_report import sample_report
@@ -105,7 +106,7 @@ def test_compare_passes_shows_the_costs_behind_each_pass() -> None:
         PassCosts("as given", 30, 30, 7000, 9000, 0.008, 0.008, 0.0),
         PassCosts("fold", 30, 25, 6000, 8000, 0.005, 0.0075, 2e-7),
     )
-    comparison = PassComparison("net", 3, 9, rows)
+    comparison = PassComparison("net", 3, "", 9, rows)
     head, names, first, second = comparison.text().splitlines()
     assert head == "net: passes of level 3, least of 9 runs in turn with the network as given"
     assert cells(names) == ["pass", "operators", "arena", "weights", "run", "as given", "difference"]
@@ -221,9 +222,11 @@ def test_the_report_of_stages_has_each_number_in_its_place() -> None:
         prepacked_bytes=13 * KIB,
         resident_weights_bytes=17 * KIB,
         cache=CacheStatistics(256, 3, 8, 5),
+        optimisation=(Optimisation(3, 19, 7, (("fold", -12),)),),
     )
-    head, names, line, *rest = report.text().splitlines()
+    head, passes, names, line, *rest = report.text().splitlines()
     assert head == "net with n=6: 1 stage(s)"
+    assert passes == "optimised at level 3: 19 -> 7 operators (fold -12)"
     row: dict[str, Any] = dict(zip(cells(names), cells(line), strict=True))
     assert list(row.values()) == ["2", "7", "first_op", "last_op", "3.00 KiB", "5.00 KiB", "4.00 KiB", "count"]
     assert list(row)[4:7] == ["alive before", "arena", "lower bound"]

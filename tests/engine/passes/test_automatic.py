@@ -1,6 +1,6 @@
 """The passes that run by default: every public way to a plan optimises at level 3, and the caller's graph stays."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,12 @@ import pytest
 
 import engine
 import ops
+from allocator.problem import NO_CAPACITY
 from engine import Graph, zoo
+from engine.api import WATCHED_NODES
 from engine.onnx.embedded import plan_of, texts_of
 from engine.passes import automatic
+from engine.passes.pipeline import Applied, applied_passes
 from engine.planning.options import AUTO, DEFAULTS, HIGHEST_LEVEL, LEVELS, Options
 from engine.planning.placed import PlacedPlan
 from engine.planning.planner import plan_graph
@@ -203,6 +206,56 @@ def test_every_way_to_run_leaves_out_the_same_passes_and_gives_the_same_bits(opt
     other = engine.compile(graph, **options)
     assert other.plan.optimisation[0].left_out == plain.plan.optimisation[0].left_out == ("channels last",)
     assert_same(other.run(feeds), plain.run(feeds))
+
+
+def test_the_limit_of_a_watched_run_does_not_choose_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[int] = []
+
+    def plan_once(graph: Graph, options: Options, budget: int = NO_CAPACITY) -> PlacedPlan:
+        searched.append(options.nodes)
+        return plan_graph(graph, options, budget)
+
+    monkeypatch.setattr(automatic, "plan_graph", plan_once)
+    exe = engine.compile(audio_encoder(), debug="poison")
+    assert searched.pop() == exe.plan.options.nodes == WATCHED_NODES
+    assert set(searched) == {DEFAULTS.nodes} != {WATCHED_NODES}
+    engine.compile(audio_encoder(), debug="poison", nodes=50)
+    assert searched[-1] == 50
+
+
+def test_passes_run_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    optimised: list[str] = []
+
+    def counted(graph: Graph, level: int, **options: Any) -> Iterator[Applied]:
+        optimised.extend([graph.name] if level else [])
+        return applied_passes(graph, level, **options)
+
+    saved = embed(engine.make_plan(small_network()))
+    monkeypatch.setattr(automatic, "applied_passes", counted)
+    others: tuple[dict[str, Any], ...] = ({}, {"optimise": 2}, {"backend": "numpy"}, {"alignment": 16})
+    for options in others:
+        optimised.clear()
+        plan = engine.make_plan(small_network(), embedded=saved, **options)
+        assert plan.is_followed == (not options)
+        assert optimised == ["resnet18"]
+    for options in ({"store": "float16", "optimise": 3}, {"optimise": 3}, {"debug": "poison"}):
+        optimised.clear()
+        engine.compile(small_network(), **options)
+        assert optimised == ["resnet18"]
+    optimised.clear()
+    engine.compile(staged_graph((0, 1), (True,), "n"))
+    assert len(optimised) == 1
+
+
+def test_stored_networks_leave_out_what_makes_their_arena_larger() -> None:
+    graph = quantised_encoder()
+    plain, plan, whole = (engine.make_plan(graph, store="float16", optimise=level) for level in (0, AUTO, 3))
+    assert plan.arena_bytes <= plain.arena_bytes < whole.arena_bytes
+    assert plan.optimisation[0].left_out == ("fusion",)
+    again = engine.make_plan(graph, store="float16", embedded=embed(plan))
+    assert again.is_followed and again.optimisation == plan.optimisation
+    other = engine.make_plan(graph, embedded=embed(plan))
+    assert other.origin == "made anew: the plan was made with store='float16', not ''"
 
 
 def test_a_saved_plan_without_some_passes_is_followed() -> None:

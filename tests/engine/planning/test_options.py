@@ -23,6 +23,7 @@ OTHER_VALUES: dict[str, Any] = {
     "parallel": "levels",
     "order": "memory",
     "optimise": 2,
+    "store": "float16",
     "backend": "numpy",
 }
 """A value other than the default for each flag that takes one."""
@@ -59,12 +60,12 @@ def test_only_buffers_of_the_caller_and_threads_have_no_flag() -> None:
 
 def test_a_saved_plan_keeps_the_options_that_decide_the_problem_under_the_keys_of_its_format() -> None:
     assert {"strategy", "seed", "timeout", "nodes", "backend", "threads"} == FIELDS.keys() - set(SHAPING)
-    keys = "alignment padding optimise views overwrite reuse pack bound parallel nest order"
+    keys = "alignment padding optimise store views overwrite reuse pack bound parallel nest order"
     assert list(FILE_KEYS.values()) == keys.split()
 
 
 def test_a_measuring_process_gets_every_option_of_planning() -> None:
     arguments = parser().parse_args(["m.onnx", "--no-nest", "--padding", "8", "--order", "memory"])
-    running: dict[str, Any] = {"store": "", "weights": "file", "input": [], "threads": 0}
+    running: dict[str, Any] = {"weights": "file", "input": [], "threads": 0}
     task = MeasureTask(BYTES, "static", 1, Namespace(**vars(arguments), **running))
     assert plan_options(read_task(json.loads(task.to_json())).arguments) == plan_options(arguments)
