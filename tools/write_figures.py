@@ -38,9 +38,9 @@ from engine.graph.graph import Graph
 from engine.lower.costs import graph_cost
 from engine.notebook.cards import card_of
 from engine.passes import optimise
-from engine.passes.storage import NAMES, cast_storage
+from engine.passes.storage import cast_storage
 from engine.pictures.matplotlib import to_png
-from engine.planning.options import LEVELS
+from engine.planning.options import LEVELS, STORED
 from engine.text.units import format_bytes
 from engine.trace.buffers import buffers_of
 from engine.zoo import NETWORKS
@@ -224,7 +224,7 @@ def _stored_rows() -> Iterable[Sequence[str]]:
     for name in each("network", STORED_NETWORKS):
         graph = optimise(NETWORKS[name](), 3)
         expected = _outputs(graph)
-        for store in ("", *NAMES):
+        for store in ("", *STORED):
             stored = cast_storage(graph, store) if store else graph
             report = make_plan(stored, optimise=0).report()
             sizes = (f"{size / 2**20:.2f}" for size in (report.arena_bytes, report.arena_without_workspace))
