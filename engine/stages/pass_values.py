@@ -25,8 +25,8 @@ _LOG = logging.getLogger("arenaplan")
 def judge_passes(graph: Graph, options: Options, left_out: Sequence[str] = ()) -> None:
     """Raises PassError where a pass that the options ask for moves an output by more than it promises.
 
-    A graph that cannot be computed from random inputs, for example as they are no positions that exist, is named in the
-    log: nothing is compared.
+    A graph that cannot be computed from random inputs, for example as they are no positions that exist, or as it is too
+    large for this machine, is named in the log: nothing is compared.
     """
     if not options.level:
         return
@@ -36,8 +36,8 @@ def judge_passes(graph: Graph, options: Options, left_out: Sequence[str] = ()) -
     run, least = _computation(graph, options, lengths, feeds)
     try:
         run(graph)
-    except (OpError, EngineError) as error:
-        _LOG.warning("passes over graph %r are not compared: random inputs do not fit: %s", graph.name, error)
+    except (OpError, EngineError, MemoryError) as error:
+        _LOG.warning("passes over graph %r are not compared: it cannot be computed now: %s", graph.name, error)
         return
     check_values(applied_passes(graph, options.level, left_out=left_out), run, least)
 

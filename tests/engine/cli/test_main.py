@@ -11,6 +11,7 @@ from allocator.heaps import HEAPS
 from allocator.io import minimalloc
 from allocator.problem import Plan, Problem
 from allocator.solvers.base import NO_NODES
+from engine.api import WATCHED_NODES
 from engine.cli import comparison, run
 from engine.cli.main import main
 from engine.planning import planner
@@ -221,7 +222,8 @@ def test_plan_limits_reach_the_planner(model: str, command: str, monkeypatch: py
     monkeypatch.setattr(planner, "solve_problem", spy)
     assert main([command, model, "--timeout", "500ms", "--nodes", "12"]) == 0
     assert main([command, model]) == 0
-    assert set(seen) == {(0.5, 12), (math.inf, NO_NODES)}
+    watched = {(math.inf, WATCHED_NODES)} if command == "compare" else set()
+    assert set(seen) == {(0.5, 12), (math.inf, NO_NODES)} | watched
 
 
 def test_help_and_version_end_with_0(capsys: Capture) -> None:
