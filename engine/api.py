@@ -11,7 +11,7 @@ from allocator.progress import Activity
 from allocator.solvers.base import NO_NODES
 from engine.execution_plan import ExecutionPlan, execution_plan
 from engine.executor.dynamic import DynamicExecutor
-from engine.executor.feeds import as_array, check_array, check_names
+from engine.executor.feeds import as_arrays, check_array, check_names
 from engine.executor.parallel import ParallelExecutor
 from engine.executor.poison import GUARD, PoisonExecutor
 from engine.executor.static import StaticExecutor, new_arena
@@ -37,7 +37,8 @@ from engine.stages.trace import trace_stages
 from engine.system.threads import check_threads, cpus
 from engine.system.timing import Stopwatch, Timing
 from engine.text.deprecated import accepts_old_keywords, warn_of_old_name
-from engine.text.errors import EngineError, GraphError, OptionError
+from engine.text.errors import EngineError, GraphError, NoMemoryError, OptionError
+from engine.text.faults import Door, behind_door
 from engine.text.options import check_flag, check_option_names
 from engine.trace.build import IN_TICKS, trace
 from engine.trace.trace import Trace
@@ -154,14 +155,16 @@ class Executable:
         Inputs are arrays, or anything with DLPack or `__array__`. `out` gives arrays that outputs are written to.
         `copy=False` returns views of the arena, which the next run overwrites. Raises FeedError, KernelError.
         """
-        return self.executor.run(feeds, out or {}, copy)
+        with Door(f"running graph {self.graph.name!r}"):
+            return self.executor.run(feeds, out or {}, copy)
 
     def timed(
         self, feeds: Mapping[str, Any], *, out: Mapping[str, Array] | None = None, copy: bool = True
     ) -> tuple[dict[str, Array], tuple[Timing, ...]]:
         """Runs once; returns the outputs, and when each call ran, in seconds from the start, earliest first."""
         watch = Stopwatch()
-        outputs = self.executor.run_timed(feeds, out or {}, copy, watch)
+        with Door(f"running graph {self.graph.name!r}"):
+            outputs = self.executor.run_timed(feeds, out or {}, copy, watch)
         return outputs, watch.timings()
 
     @property
@@ -174,7 +177,7 @@ class Executable:
         held = self._held()
         specs = {name: spec_of(array) for name, array in held.items()}
         check_names("parameter", values, specs, complete=False)
-        arrays = {name: as_array(value, specs[name]) for name, value in values.items()}
+        arrays = as_arrays("parameter", values, specs)
         for name, array in arrays.items():
             check_array(f"parameter {name!r}", array, specs[name])
         if not isinstance(self.executor, StagedExecutor):
@@ -224,6 +227,7 @@ class Executable:
 
 
 @accepts_old_keywords
+@behind_door("planning")
 def compile_graph(
     graph: Graph,
     *,
@@ -292,6 +296,7 @@ def compile_graph(
 
 
 @accepts_old_keywords
+@behind_door("planning")
 def make_plan(
     graph: Graph,
     *,
@@ -392,4 +397,4 @@ def _executor(plan: ExecutionPlan, mode: str, debug: str, threads: int) -> Execu
             return ParallelExecutor(plan, new_arena(plan), threads or cpus())
         return StaticExecutor(plan, new_arena(plan), threads or cpus(), threads)
     except MemoryError as error:
-        raise EngineError(f"an arena of {plan.arena_bytes} bytes cannot be allocated on this machine") from error
+        raise NoMemoryError(f"an arena of {plan.arena_bytes} bytes cannot be allocated on this machine") from error

@@ -62,9 +62,11 @@ def render(instance: Instance, operators: Mapping[int, str] | None = None, weigh
     """
     check_holds(instance, _TITLE, ("overwrites", "alignments"))
     check_placed(instance, _TITLE)
+    names_by_tick = operators or {}
     problem, ticks = instance.problem, int(instance.problem.end.max(initial=0))
-    if ticks > MOST_TICKS:
-        raise UnsupportedProblemError(f"{_TITLE} has an entry for each tick: {ticks} are more than {MOST_TICKS}")
+    last = max([ticks, *(tick + 1 for tick in names_by_tick)])
+    if last > MOST_TICKS:
+        raise UnsupportedProblemError(f"{_TITLE} has an entry for each tick: {last} are more than {MOST_TICKS}")
     chain, names = problem.chains, instance.ids
     root, low = chain.root.tolist(), chain.offsets(np.maximum(instance.offset, 0))
     if _NO_DEST in names:
@@ -79,8 +81,6 @@ def render(instance: Instance, operators: Mapping[int, str] | None = None, weigh
     if weights:
         name = _free(_WEIGHTS, names)
         chunk[name] = _weights(name, ticks, instance.arena_bytes, weights)
-    names_by_tick = operators or {}
-    last = max([ticks, *(tick + 1 for tick in names_by_tick)])
     opr = {str(i): {"id": str(i), "name": names_by_tick.get(i, f"opr{i}")} for i in range(last)}
     return (json.dumps({"opr": opr, "chunk": chunk}, separators=(",", ":")) + "\n").encode()
 

@@ -6,6 +6,7 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
+from traceback import print_exception
 from typing import NoReturn
 
 from allocator.errors import AllocatorError, PlanError
@@ -13,30 +14,41 @@ from engine.cli import compare, explain, heaps, plan, run, solve, trace, view
 from engine.cli.options.embedded import warn
 from engine.cli.progress import add_quiet, progress_shown
 from engine.text.deprecated import with_new_flags
-from engine.text.errors import BudgetError, EngineError, JudgeError, OptionError, PlanRefusedError, UndecidedError
+from engine.text.errors import (
+    BudgetError,
+    EngineError,
+    InternalError,
+    JudgeError,
+    OptionError,
+    PlanRefusedError,
+    UndecidedError,
+)
+from engine.text.faults import Door
 from ops.tensor.errors import OpError
 
-OK, ERROR, USAGE, NO_FIT, UNDECIDED, REFUSED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+OK, ERROR, USAGE, NO_FIT, UNDECIDED, REFUSED, OWN_FAULT, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
 """Done; failed; asked wrongly; larger than the budget; no plan within the capacity, and no proof that there is none; a
-checker refused or outputs differ; stopped by the user."""
+checker refused or outputs differ; a fault of this program; stopped by the user."""
 
 
-class UsageError(Exception):
+class UsageError(EngineError):
     """A command line that cannot be understood."""
 
 
 _EPILOG = (
     "exit codes: 0 done, 1 failed, 2 asked wrongly, 3 larger than the budget or the capacity, 4 no plan within the "
-    "capacity found and no proof that there is none, 5 a checker refused a plan or outputs differ"
+    "capacity found and no proof that there is none, 5 a checker refused a plan or outputs differ, 6 a fault of this "
+    "program"
 )
 COMMANDS = (plan, explain, run, compare, heaps, trace, view, solve)
 """The modules of the subcommands, in the order in which they are shown."""
-_FORESEEN = (UsageError, EngineError, OpError, AllocatorError, OSError, MemoryError, KeyboardInterrupt)
+_FORESEEN = (EngineError, OpError, AllocatorError, OSError, MemoryError, KeyboardInterrupt)
 _CODES: tuple[tuple[tuple[type[BaseException], ...], int], ...] = (
     ((UsageError, OptionError), USAGE),
     ((BudgetError,), NO_FIT),
     ((UndecidedError,), UNDECIDED),
     ((JudgeError, PlanError, PlanRefusedError), REFUSED),
+    ((InternalError,), OWN_FAULT),
     ((KeyboardInterrupt,), INTERRUPTED),
 )
 
@@ -78,12 +90,15 @@ def guarded(work: Callable[[], int], program: str = "arenaplan") -> int:
     """Returns the exit code of `work`, or that of an error, which is written in a line on stderr."""
     try:
         _open_stdout()
-        code = work()
+        with Door("the command"):
+            code = work()
         sys.stdout.flush()
     except BrokenPipeError:
         return _close_stdout()
     except _FORESEEN as error:
         if sys.stderr is not None:
+            if isinstance(error, InternalError):
+                print_exception(error)
             print(f"{program}: error: {_text(error)}", file=sys.stderr)
         _drop_unwritten()
         return next((code for kinds, code in _CODES if isinstance(error, kinds)), ERROR)

@@ -9,7 +9,7 @@ from engine.control.body import PlannedBody
 from engine.graph.graph import Graph
 from engine.graph.symbols import Axis
 from engine.graph.var import Var
-from ops.control.branch import IF
+from ops.control.branch import IF, check_condition
 from ops.control.deferred import IF_LATE, LOOP_LATE
 from ops.control.loop import LOOP
 from ops.schema.schema import Specs
@@ -47,12 +47,17 @@ def add_branch(
 def add_loop(
     outer: Graph, operands: Sequence[Var], body: PlannedBody, attrs: Mapping[str, Any], **names: Any
 ) -> tuple[Var, ...]:
-    """Adds a `loop`; a deferred one where a carried value changes its shape, or data decide sizes inside."""
+    """Adds a `loop`; a deferred one where a carried value changes its shape, or data decide sizes inside.
+
+    Raises OpError where the operands do not fit the body, or its condition is not one bool.
+    """
     first = 1 if attrs.get("conditional") else 0
     behind = first + attrs["carried"]
     carried, rows = body.outputs[first:behind], body.outputs[behind:]
     if not is_late(body, carried, outer.samples):
         return outer.add(LOOP, operands, {"body": body, **attrs}, **names)
+    if first:
+        check_condition(body.outputs[0])
     attrs = {name: value for name, value in attrs.items() if name != "most"}
     turns: Any = leaf("turns", outer.samples.invent(), outer.samples, None)
     stacks = [TensorSpec((turns, *r.shape), r.dtype) for r in rows]

@@ -20,7 +20,7 @@ from engine.lower.calls import Alias, Call, Instruction, Storage
 from engine.planning.placed import PlacedPlan
 from engine.system.arrays import aligned_empty, view_array
 from engine.system.timing import Stopwatch
-from engine.text.errors import EngineError
+from engine.text.errors import NoMemoryError
 from ops.schema.schema import Thunk
 from ops.tensor.layout import CACHE_LINE, Layout
 from ops.tensor.spec import Array
@@ -123,7 +123,7 @@ class _Heap:
             self.buffers[value] = aligned_empty(record.spec.nbytes, CACHE_LINE)
         except MemoryError as error:
             size = f"{record.spec.nbytes} bytes for {record.name!r}"
-            raise EngineError(f"{size} cannot be allocated on this machine") from error
+            raise NoMemoryError(f"{size} cannot be allocated on this machine") from error
         self.live += self._counted(value)
         self.peak = max(self.peak, self.live)
 

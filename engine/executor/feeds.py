@@ -6,23 +6,37 @@ from typing import Any
 import numpy as np
 
 from engine.lower.calls import Lowered
-from engine.text.errors import EngineError, FeedError
-from ops.tensor.spec import Array, TensorSpec
+from engine.system.arrays import is_written_once
+from engine.text.errors import FeedError, NoMemoryError
+from ops.tensor.spec import Array, TensorSpec, is_masked
 
 
-def as_array(value: Any, spec: TensorSpec) -> Array:
-    """Returns an array of a value with DLPack or `__array__` (without a copy where possible), a number or nested lists.
+def as_arrays(what: str, values: Mapping[str, Any], specs: Mapping[str, TensorSpec]) -> dict[str, Array]:
+    """Returns an array of each value: of one with DLPack or `__array__` without a copy, where that is possible.
 
-    Raises FeedError.
+    Numbers and nested lists become arrays of the wanted type. Raises FeedError.
     """
+    arrays = {}
+    for name, value in values.items():
+        try:
+            arrays[name] = _as_array(value, specs[name])
+        except FeedError as error:
+            raise FeedError(f"{what} {name!r}: {error}") from error.__cause__
+    return arrays
+
+
+def _as_array(value: Any, spec: TensorSpec) -> Array:
+    if is_masked(value):
+        raise FeedError("a masked array is given, whose mask would be lost: give its `filled()` or its `data`")
     if isinstance(value, np.ndarray):
         return value
     try:
         if hasattr(value, "__dlpack__"):
             return np.from_dlpack(value)
         return np.asarray(value) if hasattr(value, "__array__") else np.asarray(value, dtype=spec.dtype)
-    except (TypeError, ValueError, OverflowError, RuntimeError, BufferError) as error:
-        raise FeedError(f"a {type(value).__name__} is not an array of {spec.dtype}: {error}") from error
+    except Exception as error:  # these methods are the caller's, and may raise anything
+        reason = str(error) or type(error).__name__
+        raise FeedError(f"a {type(value).__name__} is not an array of {spec.dtype}: {reason}") from error
 
 
 def check_array(what: str, array: Array, spec: TensorSpec) -> None:
@@ -38,9 +52,9 @@ def check_names(what: str, arrays: Mapping[str, Any], expected: Mapping[str, Any
     if not isinstance(arrays, Mapping):
         raise FeedError(f"{what}s are given as a dict from name to array, not as a {type(arrays).__name__}")
     listed = ", ".join(map(repr, expected)) or "none"
-    unknown = next((name for name in arrays if name not in expected), "")
+    unknown = [name for name in arrays if name not in expected]
     if unknown:
-        raise FeedError(f"there is no {what} {unknown!r}; there are: {listed}")
+        raise FeedError(f"there is no {what} {unknown[0]!r}; there are: {listed}")
     missing = [repr(name) for name in expected if name not in arrays]
     if complete and missing:
         raise FeedError(f"{what} {', '.join(missing)} is missing")
@@ -49,7 +63,7 @@ def check_names(what: str, arrays: Mapping[str, Any], expected: Mapping[str, Any
 def read_feeds(feeds: Mapping[str, Any], specs: Mapping[str, TensorSpec]) -> dict[str, Array]:
     """Returns one checked array for each input. Raises FeedError."""
     check_names("input", feeds, specs, complete=True)
-    arrays = {name: as_array(feeds[name], spec) for name, spec in specs.items()}
+    arrays = as_arrays("input", {name: feeds[name] for name in specs}, specs)
     for name, array in arrays.items():
         check_array(f"input {name!r}", array, specs[name])
     return arrays
@@ -62,15 +76,19 @@ def read_outs(outs: Mapping[str, Any], specs: Mapping[str, TensorSpec]) -> Mappi
         if not isinstance(array, np.ndarray):
             raise FeedError(f"out={name!r} must be a numpy array, not a {type(array).__name__}")
         check_array(f"out={name!r}", array, specs[name])
+        if is_masked(array):
+            raise FeedError(f"out={name!r} is a masked array, whose mask would stay as it is: give its `data`")
         if not array.flags.writeable:
             raise FeedError(f"out={name!r} is read-only")
+        if not is_written_once(array):
+            raise FeedError(f"out={name!r} has elements that share bytes: give an array with bytes for each element")
     return outs
 
 
 def deliver(array: Array, out: Array | None, copy: bool) -> Array:
     """Returns an output to the caller: the caller's array with its data, a copy, or the array itself.
 
-    Raises EngineError.
+    Raises NoMemoryError.
     """
     if out is not None:
         np.copyto(out, array)
@@ -81,7 +99,7 @@ def deliver(array: Array, out: Array | None, copy: bool) -> Array:
         return array.copy()
     except MemoryError as error:
         size = f"{array.dtype}{list(array.shape)} has {array.nbytes} bytes"
-        raise EngineError(
+        raise NoMemoryError(
             f"an output that is {size}, too many for a copy on this machine; a static run lends it with copy=False"
         ) from error
 

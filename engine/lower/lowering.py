@@ -16,6 +16,7 @@ from engine.lower.output_layouts import output_layouts, writing_kernel
 from engine.lower.overwrite_rules import broken_rule
 from engine.lower.updates import check_updates
 from engine.system.arrays import view_array
+from engine.text.faults import name_operator
 from ops.movement.copy import COPY
 from ops.schema.backends import PLAIN
 from ops.schema.schema import Kernel, OpSchema, Overwrite, Signature
@@ -97,7 +98,11 @@ class _Lowering:
         self._sources()
         self._choose_bound_outputs()
         for operator in self.graph.operators:
-            self._operator(operator)
+            try:
+                self._operator(operator)
+            except Exception as error:
+                name_operator(error, operator.name)
+                raise
         outputs = {name: self._fetched(name, var) for name, var in self.graph.outputs.items()}
         updates = {self.of_var[p]: self.of_var[self.graph.updates.get(p, p)] for p in self.graph.parameters}
         inputs = {name: self.of_var[var] for name, var in self.graph.inputs.items()}

@@ -13,6 +13,8 @@ from engine.onnx.wire_format import cut_weights
 from engine.text.errors import ModelError, UnsupportedError
 
 OLDEST_OPSET = 7
+_MOST_VERSION = 2**31 - 1
+"""The most that onnx takes for the version of an operator set."""
 
 
 @frozen(eq=False)
@@ -46,6 +48,9 @@ def read_model(source: str | Path | ModelProto, *, cut: bool = False, mapped: bo
 def opsets_of(imports: ModelProto) -> dict[str, int]:
     """Returns the operator sets by domain, the default one under "". Raises UnsupportedError for a wrong version."""
     opsets = {domain_of(entry.domain): int(entry.version) for entry in imports}
+    for domain, number in opsets.items():
+        if not 0 <= number <= _MOST_VERSION:
+            raise UnsupportedError(f"operator set {domain or 'ai.onnx'} version {number} does not exist")
     version = opsets.get("")
     if version is not None and not OLDEST_OPSET <= version <= newest_opset():
         message = (

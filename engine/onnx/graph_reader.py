@@ -18,6 +18,7 @@ from engine.onnx.node import Node
 from engine.onnx.scope import Scope, check_unique, sorted_nodes
 from engine.onnx.table import converter
 from engine.text.errors import EngineError, ModelError, UnsupportedError
+from engine.text.faults import name_operator
 from ops.tensor.dims import dims_in
 from ops.tensor.errors import DtypeError
 
@@ -86,6 +87,9 @@ class GraphReader:
             raise UnsupportedError(f"{what}: {error}") from error
         except _ATTRIBUTE_ERRORS as error:
             raise _node_error(error, what, inputs) from error
+        except Exception as error:
+            name_operator(error, name)
+            raise
 
     def _node_in_scope(self, proto: Any, name: str, inputs: tuple[Value | None, ...], scope: Scope) -> Node:
         def branch(

@@ -20,8 +20,10 @@ from engine.onnx.scope import Scope, check_unique
 from engine.onnx.symbols import Equal
 from engine.onnx.table import check_operators
 from engine.text.errors import ModelError
+from engine.text.faults import behind_door
 
 
+@behind_door("reading the model")
 def load_onnx(
     source: str | Path | ModelProto,
     *,
@@ -61,6 +63,7 @@ def load_onnx(
     return first_fitting(read, model.proto.graph.name or "graph")
 
 
+@behind_door("reading the model")
 def load_inputs(
     source: str | Path | ModelProto,
     *,

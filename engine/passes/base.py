@@ -9,6 +9,7 @@ from attrs import frozen
 from engine.graph.graph import Graph
 from engine.graph.operator import Operator
 from engine.passes.edit import Edit
+from engine.text.faults import name_operator
 from ops.symbolic.exact import UnknownLengthError
 
 MOST_ROUNDS = 16
@@ -68,16 +69,23 @@ class RulePass(Pass):
 
     def apply(self, edit: Edit) -> None:
         """Sweeps over the operators."""
-        passing_by = suppress(UnknownLengthError)
         for _ in range(_MOST_SWEEPS):
             before = edit.changes
             for operator_id in edit.operator_ids():
                 if edit.has_operator(operator_id):
                     edit.insert_behind(operator_id)
-                    with passing_by:
-                        self.rule(edit, edit.operator(operator_id))
+                    self._apply_at(edit, edit.operator(operator_id))
             if edit.changes == before:
                 return
+
+    def _apply_at(self, edit: Edit, operator: Operator) -> None:
+        try:
+            self.rule(edit, operator)
+        except UnknownLengthError:
+            pass
+        except Exception as error:
+            name_operator(error, operator.name)
+            raise
 
 
 def rewrite(graph: Graph, rule: Rule) -> Graph:

@@ -42,6 +42,8 @@ class Ledger:
     def enter(self, event: Event) -> None:
         """Checks an event and updates the state. Raises TraceFormatError."""
         self._check_time(event)
+        if event.overwrites != NOTHING and event.kind != OVERWRITE:
+            raise self.location.wrong(f"{event.overwrites}, but this event overwrites nothing", "overwrites")
         _ENTRIES[event.kind](self, event)
         self._check_sums(event)
 

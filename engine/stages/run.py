@@ -11,7 +11,7 @@ from attrs import define
 
 from engine.executor.binding import NO_BYTES, shared_pack_cache
 from engine.executor.dynamic import DynamicExecutor
-from engine.executor.feeds import as_array, check_apart, check_names, deliver, read_outs
+from engine.executor.feeds import as_arrays, check_apart, check_names, deliver, read_outs
 from engine.executor.poison import PoisonExecutor
 from engine.executor.team import team
 from engine.graph.bindings import Bindings
@@ -24,7 +24,7 @@ from engine.stages.stage import Stage, Terms, first_stage, next_stage
 from engine.stages.stage_runner import Arounds
 from engine.stages.task import Template
 from engine.system.timing import Stopwatch
-from engine.text.errors import EngineError, FeedError, KernelError
+from engine.text.errors import FeedError, KernelError, NoMemoryError
 from ops.schema.schema import Thunk
 from ops.tensor.errors import OpError
 from ops.tensor.spec import Array, Shape
@@ -99,7 +99,8 @@ class StagedExecutor:
         graph = self.template.graph
         check_names("input", feeds, graph.inputs, complete=True)
         check_names("output", out, graph.outputs, complete=False)
-        arrays = {name: as_array(feeds[name], var.spec) for name, var in graph.inputs.items()}
+        specs = {name: var.spec for name, var in graph.inputs.items()}
+        arrays = as_arrays("input", {name: feeds[name] for name in specs}, specs)
         lengths = lengths_of(graph, arrays)
         with self._lock:
             arrays = {n: a.copy() if self.memory.contains(a) else a for n, a in arrays.items()}
@@ -212,8 +213,8 @@ class _Clocks(Stopwatch):
         return thunk
 
 
-def _no_arena(nbytes: int) -> EngineError:
-    return EngineError(f"an arena of {nbytes} bytes cannot be allocated on this machine")
+def _no_arena(nbytes: int) -> NoMemoryError:
+    return NoMemoryError(f"an arena of {nbytes} bytes cannot be allocated on this machine")
 
 
 def _shifted(around: Callable[[int, Thunk], Thunk], ticks: int, tick: int, thunk: Thunk) -> Thunk:

@@ -34,6 +34,16 @@ def _drawn(spec: TensorSpec, random: np.random.Generator) -> Array:
     return np.asarray(random.integers(0, 2, spec.shape)).astype(spec.dtype)
 
 
+def is_written_once(array: Array) -> bool:
+    """Returns whether each element has bytes of its own; False for rare strides that are interleaved, too."""
+    reach = array.itemsize
+    for stride, length in sorted((abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1):
+        if stride < reach:
+            return not array.size
+        reach += stride * (length - 1)
+    return True
+
+
 def aligned_empty(nbytes: int, alignment: int) -> Array:
     """Returns uninitialised bytes that start at a multiple of `alignment`."""
     raw = np.empty(nbytes + alignment, np.uint8)

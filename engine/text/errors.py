@@ -1,6 +1,7 @@
 """What can go wrong when a network is built, imported, planned or run.
 
-Faults of a caller derive from EngineError. Faults of ours, found by a judge, derive from JudgeError.
+Faults of a caller derive from EngineError. Faults of ours derive from JudgeError where a judge found them; others are
+an InternalError.
 """
 
 
@@ -85,6 +86,14 @@ class OptionError(EngineError, ValueError):
 
 class UnknownOptionError(OptionError, TypeError):
     """An option that does not exist; the message has the one that was probably meant."""
+
+
+class NoMemoryError(EngineError, MemoryError):
+    """Memory that this machine does not have; the message says for what."""
+
+
+class InternalError(EngineError, RuntimeError):
+    """A fault of this program: an exception that nothing foresaw, which is the cause. Please report it."""
 
 
 class JudgeError(EngineError):

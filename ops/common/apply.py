@@ -9,7 +9,7 @@ import numpy.typing as npt
 from ops.schema.schema import OpSchema
 from ops.tensor.dims import Dim
 from ops.tensor.errors import ArityError
-from ops.tensor.spec import Array, TensorSpec
+from ops.tensor.spec import Array, TensorSpec, as_data
 
 
 class GraphLike(Protocol):
@@ -77,7 +77,7 @@ def combine(schema: OpSchema, *operands: Mixed[V], **attrs: Any) -> V:
 
 def typed(value: Operand, dtype: npt.DTypeLike) -> Operand:
     """Returns a number as an array of an element type, and a var as it is."""
-    return value if is_var(value) else np.asarray(value, dtype)
+    return value if is_var(value) else as_data(value, dtype)
 
 
 def _array(value: Any, spec: TensorSpec) -> Array | Dim:
@@ -85,4 +85,4 @@ def _array(value: Any, spec: TensorSpec) -> Array | Dim:
         return value
     if isinstance(value, (bool, int, float)):
         return np.asarray(value, dtype=spec.dtype)
-    return np.asarray(value)
+    return as_data(value)

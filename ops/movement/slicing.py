@@ -51,7 +51,7 @@ def resolve_range(axis: int, start: int, end: int, step: int, dim: int) -> Range
         first, last = _clamped(start, dim), _clamped(end, dim)
         return Range(axis, first, last - first if first <= last else 0, step)
     elements = range(*np.s_[max(start, -dim) : end : step].indices(dim))
-    return Range(axis, elements.start, len(elements), step)
+    return Range(axis, elements.start, len(elements), step if len(elements) > 1 else 1)
 
 
 def _clamped(position: int, dim: int) -> int:

@@ -1,6 +1,7 @@
 """Attributes of operators: a name, a default, and a reader that checks a value and gives it its final form."""
 
 from collections.abc import Callable, Iterable
+from operator import index
 from typing import Any, Final
 
 import numpy as np
@@ -28,7 +29,7 @@ class Attribute:
         """Returns the checked value. Raises AttributeValueError."""
         try:
             return self.convert(value)
-        except (TypeError, ValueError, DtypeError) as error:
+        except (TypeError, ValueError, OverflowError, DtypeError) as error:
             raise AttributeValueError(f"attribute {self.name!r} cannot be {value!r}: {error}") from error
 
 
@@ -36,7 +37,7 @@ def integer(value: Any) -> int:
     """Returns a plain int; takes no bool, no float."""
     if isinstance(value, (bool, np.bool_)):
         raise TypeError("an integer is wanted")
-    return int(value.__index__())
+    return index(value)
 
 
 def integers(value: Iterable[Any]) -> tuple[int, ...]:

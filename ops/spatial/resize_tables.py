@@ -15,6 +15,8 @@ from ops.schema.schema import Attrs
 from ops.tensor.spec import Array
 
 Floats = npt.NDArray[np.float64]
+_FAR = 2.0**53
+"""Places beyond are outside of every tensor; farther ones would not be integers of 64 bits."""
 
 
 @frozen(eq=False)
@@ -125,7 +127,8 @@ def is_repetition(mapping: Table, times: int) -> bool:
 def table(axis: Axis, attrs: Attrs) -> Table:
     """Returns the table of one axis; `attrs` are those of the operator."""
     o = np.arange(axis.outputs, dtype=np.float64)
-    places = COORDINATES[attrs["coordinate_transformation_mode"]](o, axis)
+    with np.errstate(all="ignore"):
+        places = np.nan_to_num(COORDINATES[attrs["coordinate_transformation_mode"]](o, axis)).clip(-_FAR, _FAR)
     outside = np.zeros(axis.outputs, bool)
     if attrs["coordinate_transformation_mode"] == "tf_crop_and_resize":
         outside = (places < 0) | (places > axis.elements - 1)

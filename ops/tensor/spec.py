@@ -28,6 +28,8 @@ BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 HALVES = frozenset((np.dtype("float16"), BFLOAT16))
 DTYPES = NUMBERS | {BOOL, BFLOAT16}
 
+MOST_DIMS = 32
+"""The most dimensions of a tensor: numpy broadcasts no more."""
 _MOST_BYTES = 2**63 - 1
 _PLAIN = frozenset((int,))
 
@@ -62,14 +64,22 @@ def as_shape(shape: Sequence[int]) -> Shape:
 
 @frozen
 class TensorSpec:
-    """Shape and dtype of a tensor, stored densely in C order. Raises ShapeError where the bytes overflow 64 bits."""
+    """Shape and dtype of a tensor, stored densely in C order.
+
+    Raises ShapeError for too many dimensions, and where the bytes overflow 64 bits, lengths of 0 left aside.
+    """
 
     shape: Shape = field(converter=as_shape)
     dtype: np.dtype[Any] = field(converter=as_dtype)
 
     def __attrs_post_init__(self) -> None:
-        if not self.is_symbolic and self.nbytes > _MOST_BYTES:
-            raise ShapeError(f"a {self} tensor needs {self.nbytes} bytes, more than 64 bits can say")
+        if len(self.shape) > MOST_DIMS:
+            raise ShapeError(f"a tensor has {len(self.shape)} dimensions; the most are {MOST_DIMS}")
+        if self.is_symbolic:
+            return
+        nbytes = self.nbytes if 0 not in self.shape else math.prod(n or 1 for n in self.shape) * self.dtype.itemsize
+        if nbytes > _MOST_BYTES:
+            raise ShapeError(f"a {self} tensor needs {nbytes} bytes, more than 64 bits can say")
 
     @property
     def ndim(self) -> int:
@@ -113,13 +123,25 @@ def spec_of(array: Array) -> TensorSpec:
     return TensorSpec(array.shape, array.dtype)
 
 
+def is_masked(value: object) -> bool:
+    """Returns whether a value is an array with a mask, which everything here would lose."""
+    return isinstance(value, np.ma.MaskedArray)
+
+
+def as_data(value: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> Array:
+    """Returns a value as an array. Raises DtypeError for a masked array."""
+    if is_masked(value):
+        raise DtypeError("a masked array is given, whose mask would be lost: give its `filled()` or its `data`")
+    return np.asarray(value, dtype)
+
+
 def broadcast_shapes(*shapes: Shape) -> Shape:
     """Returns the shape to which all `shapes` broadcast (numpy's rule). Raises ShapeError where they do not."""
     try:
         return np.broadcast_shapes(*shapes)
     except TypeError:  # numpy asks a dimension for its number
         return _broadcast_dims(shapes)
-    except ValueError as error:
+    except (ValueError, RuntimeError) as error:  # RuntimeError: too many dimensions
         raise ShapeError(f"shapes {', '.join(map(str, shapes))} do not broadcast") from error
 
 

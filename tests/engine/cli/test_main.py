@@ -107,6 +107,21 @@ def test_a_refusal_by_a_judge_ends_with_5(model: str, capsys: Capture, monkeypat
     assert "peak" in error(["compare", model, "--runs", "1"], 5, capsys)
 
 
+def test_a_fault_of_the_program_ends_with_6_and_says_where(
+    model: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: object) -> int:
+        raise ZeroDivisionError("nothing to divide")
+
+    monkeypatch.setattr(comparison, "_peak", fail)
+    assert main(["compare", model, "--runs", "1"]) == 6
+    *above, last = capsys.readouterr().err.splitlines()
+    assert "Traceback (most recent call last):" in above
+    assert last.startswith(
+        "arenaplan: error: the command: ZeroDivisionError: nothing to divide. This is a fault of arenaplan"
+    )
+
+
 def test_compare_same_compares_every_bit() -> None:
     zero = np.zeros(2, np.float32)
     assert comparison.equal_outputs({"y": zero}, {"y": zero.copy()})

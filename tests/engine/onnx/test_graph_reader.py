@@ -230,3 +230,39 @@ def test_load_onnx_refuses_training_models(bad: Any, inputs: list[str], message:
     initializers = {"t": np.asarray(True)} if "t" in inputs else {}
     with pytest.raises(UnsupportedError, match=message):
         load_onnx(model([bad], [declared[i] for i in inputs if i in declared], initializers=initializers))
+
+
+@pytest.mark.parametrize("version", [2**40, -1])
+def test_versions_that_no_operator_set_can_have_are_refused(version: int) -> None:
+    proto = model([node("Relu", ["x"]), node("Scaler", ["y"], ["z"], domain="ai.onnx.ml")], [value("x", (2,))])
+    proto.opset_import.append(helper.make_opsetid("ai.onnx.ml", version))
+    with pytest.raises(UnsupportedError, match=f"operator set ai.onnx.ml version {version} does not exist"):
+        load_onnx(proto)
+
+
+def test_axes_that_are_no_integers_are_refused_with_the_node() -> None:
+    with pytest.raises(ModelError, match="node"):
+        load_onnx(model([node("Transpose", ["x"], perm=[0.5, 1.5])], [value("x", (2, 3))]))
+
+
+@pytest.mark.parametrize("shape", [(1,) * 65, (0, 2**62)])
+def test_shapes_that_no_array_can_have_are_refused_with_the_input(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ModelError, match="input 'x'"):
+        load_onnx(model([node("Relu", ["x"])], [value("x", shape)]))
+
+
+@pytest.mark.parametrize("step", [2**62, 2**63 - 1, -(2**62)])
+def test_steps_longer_than_the_axis_take_one_element(step: int) -> None:
+    names = ["starts", "ends", "axes", "steps"]
+    numbers = (1, 2**62, 1, step) if step > 0 else (1, -(2**62), 1, step)
+    initializers = {n: np.asarray([v]) for n, v in zip(names, numbers, strict=True)}
+    (y,) = run_ours(model([node("Slice", ["x", *names])], [value("x", (2, 3))], initializers=initializers), {"x": X})
+    np.testing.assert_array_equal(y, X[:, 1:2])
+
+
+def test_masked_arrays_fix_no_input() -> None:
+    with pytest.raises(ModelError, match="masked array"):
+        load_onnx(
+            model([node("Relu", ["x"])], [value("x", (2,))]),
+            constants={"x": np.ma.array(np.ones(2, np.float32), mask=[True, False])},
+        )

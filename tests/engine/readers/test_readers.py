@@ -169,6 +169,7 @@ LIES: dict[str, tuple[Trace, str]] = {
     "late": (_changed("alloc", tick=2**62), "tick: 4611686018427387904 is not from 0 to 1099511627775"),
     "slow": (_changed("begin", seconds=1e12), "seconds: 1000000000000.0 is no time from 0 to 1073741824"),
     "too many threads": (_changed("begin", thread=10_000), "thread: 10000 is not from -1 to 1023"),
+    "overwriting alloc": (_changed("alloc", overwrites=7), "overwrites: 7, but this event overwrites nothing"),
     "clocks": (_changed("end", seconds=0.5), "seconds: 0.5 comes after -1.0"),
 }
 CLAIMS: dict[str, tuple[dict[str, Any], str]] = {

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.schema.schema import Signature
+from ops.schema.schema import Signature, evaluate
 from ops.spatial import resize_axes
 from ops.spatial.resize import RESIZE, RESIZE_GRADIENT
 from ops.spatial.resize_axes import changed_axes, repeats, table_of
@@ -75,6 +75,14 @@ def test_the_gradient_along_a_long_axis_has_room_for_products() -> None:
     signature = RESIZE_GRADIENT.sign((dy,), {"shape": x.shape, "sizes": dy.shape, "mode": "linear"})
     assert changed_axes(signature) == [(0, 2)]
     assert not changed_axes(RESIZE_GRADIENT.sign((x,), {"shape": x.shape, "sizes": x.shape}))
+
+
+@pytest.mark.parametrize("end", [float("nan"), float("inf"), 1e300])
+def test_places_that_are_no_numbers_are_outside_of_the_tensor(end: float) -> None:
+    x = np.arange(3, dtype=np.float32)
+    attrs = {"sizes": (4,), "roi": (0.0, end), "coordinate_transformation_mode": "tf_crop_and_resize"}
+    (y,) = evaluate(RESIZE, x, **attrs, extrapolation_value=7.0)
+    assert y[0] == 0 and set(y[1:].tolist()) <= {0.0, 7.0}
 
 
 @pytest.mark.parametrize("scale", [float("inf"), float("nan"), -1.0])

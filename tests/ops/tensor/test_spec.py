@@ -9,6 +9,7 @@ from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.spec import (
     DTYPES,
     TensorSpec,
+    as_data,
     as_dtype,
     as_shape,
     broadcast_shapes,
@@ -38,6 +39,26 @@ def test_a_spec_changes_one_thing_at_a_time() -> None:
     spec = TensorSpec((2, 3), FLOAT)
     assert spec.with_shape([6]) == TensorSpec((6,), FLOAT)
     assert spec.with_dtype("int8") == TensorSpec((2, 3), np.dtype("int8"))
+
+
+def test_more_dimensions_than_numpy_broadcasts_are_refused() -> None:
+    assert TensorSpec((1,) * 32, FLOAT).ndim == 32
+    with pytest.raises(ShapeError, match="33 dimensions; the most are 32"):
+        TensorSpec((1,) * 33, FLOAT)
+    with pytest.raises(ShapeError, match="do not broadcast"):
+        broadcast_shapes((2,), (1,) * 33)
+
+
+def test_lengths_beside_a_length_of_0_are_counted() -> None:
+    assert TensorSpec((0, 2**60), FLOAT).nbytes == 0
+    with pytest.raises(ShapeError, match="more than 64 bits"):
+        TensorSpec((0, 2**62), FLOAT)
+
+
+def test_masked_arrays_are_no_data() -> None:
+    assert as_data([1, 2]).tolist() == [1, 2]
+    with pytest.raises(DtypeError, match="mask would be lost"):
+        as_data(np.ma.array([1.0, 2.0], mask=[True, False]))
 
 
 def test_more_bytes_than_64_bits_can_say_are_refused() -> None:

@@ -415,3 +415,12 @@ def test_the_scan_of_operator_set_8_is_refused() -> None:
     )
     with pytest.raises(UnsupportedError, match=r"Scan \(opset 8\)"):
         engine.load_onnx(model([scan], [value("x", (1, 2, 3))], opset=8))
+
+
+@pytest.mark.parametrize("compare", ["Greater", "Less"])
+def test_a_growing_loop_that_decides_by_several_elements_is_refused_when_it_is_read(compare: str) -> None:
+    nodes = [node("Concat", ["s", "s"], ["out"], axis=0), node(compare, ["s", "s"], ["go"])]
+    inputs = [value("i", (), INT), value("c", (), np.bool_), value("s", None)]
+    body = _graph(nodes, [_out("go", np.bool_), _out("out")], inputs)
+    with pytest.raises(ModelError, match=r"node 'Loop_0' \(Loop\): the condition has"):
+        engine.load_onnx(model([node("Loop", ["", "", "x"], body=body)], [value("x", (2,))]))
