@@ -56,10 +56,10 @@ def _of_the_sequence(conflicts: Conflicts, problem: Problem, *_: object) -> Conf
     return Conflicts(one[alive], other[alive])
 
 
-def _twice(made: Schedule, *_: object) -> Schedule:
-    tick = made.tick.copy()
+def _twice(planned: Schedule, *_: object) -> Schedule:
+    tick = planned.tick.copy()
     tick[-1] = tick[-2]
-    return evolve(made, tick=tick)
+    return evolve(planned, tick=tick)
 
 
 def _one_element_off(right: Any) -> Any:
