@@ -90,7 +90,7 @@ def guarded(work: Callable[[], int], program: str = "arenaplan") -> int:
     """Returns the exit code of `work`, or that of an error, which is written in a line on stderr."""
     try:
         _open_stdout()
-        with Door("the command"):
+        with Door("running the command"):
             code = work()
         sys.stdout.flush()
     except BrokenPipeError:
@@ -122,8 +122,6 @@ def _text(error: BaseException) -> str:
         return text
     if isinstance(error, OSError) and error.strerror:
         text = f"{error.filename}: {error.strerror}" if error.filename is not None else error.strerror
-    if isinstance(error, MemoryError):
-        text = f"not enough memory; {text}".removesuffix("; ")
     return " ".join(text.split()) or type(error).__name__
 
 

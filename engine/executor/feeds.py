@@ -8,7 +8,7 @@ import numpy as np
 from engine.lower.calls import Lowered
 from engine.system.arrays import is_written_once
 from engine.text.errors import FeedError, NoMemoryError
-from ops.tensor.spec import Array, TensorSpec, is_masked
+from ops.tensor.spec import LOST_MASK, Array, TensorSpec, is_masked
 
 
 def as_arrays(what: str, values: Mapping[str, Any], specs: Mapping[str, TensorSpec]) -> dict[str, Array]:
@@ -27,7 +27,7 @@ def as_arrays(what: str, values: Mapping[str, Any], specs: Mapping[str, TensorSp
 
 def _as_array(value: Any, spec: TensorSpec) -> Array:
     if is_masked(value):
-        raise FeedError("a masked array is given, whose mask would be lost: give its `filled()` or its `data`")
+        raise FeedError(LOST_MASK)
     if isinstance(value, np.ndarray):
         return value
     try:

@@ -9,7 +9,7 @@ from attrs import frozen
 from engine.graph.operator import Operator
 from engine.graph.var import Var
 from engine.text.errors import GraphError
-from ops.tensor.spec import Array, is_masked
+from ops.tensor.spec import LOST_MASK, Array, is_masked
 
 
 @frozen(eq=False)
@@ -26,7 +26,7 @@ class Parameter:
 def as_kept(what: str, value: npt.ArrayLike) -> Array:
     """Returns a dense, read-only array: the same one where it is so already, else a copy. Raises GraphError."""
     if is_masked(value):
-        raise GraphError(f"a {what} is a masked array, whose mask would be lost: give its `filled()` or its `data`")
+        raise GraphError(f"a {what} is {LOST_MASK}")
     try:
         array = np.asarray(value)
     except ValueError as error:

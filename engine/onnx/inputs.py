@@ -16,7 +16,7 @@ from engine.onnx.symbols import Equal, Length, symbols_of
 from engine.onnx.tensors import dtype_of
 from engine.text.errors import ModelError, UnsupportedError
 from ops.tensor.errors import OpError
-from ops.tensor.spec import Array, as_shape, is_masked
+from ops.tensor.spec import LOST_MASK, Array, as_shape, is_masked
 
 _NAMELESS = frozenset(("", "?", "None", "-1"))
 """The names that exporters write for a dimension without a name."""
@@ -123,7 +123,7 @@ def shapes_of(inputs: Sequence[Declared], shapes: Mapping[str, Sequence[Length]]
 def fixed_array(one: Declared, value: npt.ArrayLike) -> Array:
     """Returns the array that an input is fixed to. Raises ModelError where it does not fit the declaration."""
     if is_masked(value):
-        raise ModelError(f"{one} cannot be fixed to a masked array: give its `filled()` or its `data`")
+        raise ModelError(f"{one} cannot be fixed to {LOST_MASK}")
     array = np.asarray(value)
     if array.dtype != one.dtype and not np.can_cast(array.dtype, one.dtype, "same_kind"):
         raise ModelError(f"{one} cannot be fixed to an array of {array.dtype}")

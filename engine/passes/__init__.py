@@ -1,8 +1,8 @@
 """Passes over graphs: each returns a graph that computes the same with less memory or time. `optimise` runs them all.
 
 `base` has the interface and `edit` the editable graph; `verify` checks the form of each result, and `values` what it
-computes. The rules stand in the rooms
-quantised, cleanup, recognise, fold, layout and fuse, which `pipeline` runs in this order.
+computes. The rules stand in the rooms quantised, cleanup, recognise, fold, layout and fuse, which `pipeline` runs in
+this order.
 """
 
 from engine.passes.base import Pass, RulePass, rewrite

@@ -92,9 +92,7 @@ PHASES = (
 
 @frozen(eq=False)
 class Applied:
-    """A pass that changed something, with the graph before and after it. `by` and `tolerance` are
-    the pass's name and promise.
-    """
+    """A pass that changed something: its name and its promise, and the graph before and after it."""
 
     by: str
     before: Graph

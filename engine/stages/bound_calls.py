@@ -164,7 +164,8 @@ class CallBinder:
                     continue
                 group.append(groups.setdefault((int(self.classes[index]), seen), len(first)))
                 if group[-1] == len(first):
-                    first, of = [*first, index], [*of, seen]
+                    first.append(index)
+                    of.append(seen)
             self._shared[circumstances] = SharedWords(tuple(first), tuple(of), np.array(group, np.int64))
         return self._shared[circumstances]
 

@@ -39,9 +39,10 @@ class Door:
 
     def __exit__(self, _: object, error: BaseException | None, __: TracebackType | None) -> None:
         if isinstance(error, MemoryError) and not isinstance(error, DOCUMENTED):
-            raise NoMemoryError(f"{self._doing}{_place(error)}: {_reason(error)}") from error
+            reason = f": {_one_line(error)}" if str(error) else ""
+            raise NoMemoryError(f"not enough memory while {self._doing}{_place(error)}{reason}") from error
         if isinstance(error, Exception) and not isinstance(error, DOCUMENTED):
-            what = f"{self._doing}{_place(error)}: {type(error).__name__}: {_reason(error)}"
+            what = f"{self._doing}{_place(error)}: {type(error).__name__}: {_one_line(error)}"
             raise InternalError(f"{what}. {_REPORT}") from error
 
 
@@ -72,5 +73,5 @@ def _place(error: BaseException) -> str:
     return next((f", {note}" for note in getattr(error, "__notes__", ()) if note.startswith(_AT)), "")
 
 
-def _reason(error: BaseException) -> str:
+def _one_line(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__

@@ -123,6 +123,10 @@ def spec_of(array: Array) -> TensorSpec:
     return TensorSpec(array.shape, array.dtype)
 
 
+LOST_MASK = "a masked array, whose mask would be lost: give its `filled()` or its `data`"
+"""What is wrong with an array for which `is_masked` is true."""
+
+
 def is_masked(value: object) -> bool:
     """Returns whether a value is an array with a mask, which everything here would lose."""
     return isinstance(value, np.ma.MaskedArray)
@@ -131,7 +135,7 @@ def is_masked(value: object) -> bool:
 def as_data(value: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> Array:
     """Returns a value as an array. Raises DtypeError for a masked array."""
     if is_masked(value):
-        raise DtypeError("a masked array is given, whose mask would be lost: give its `filled()` or its `data`")
+        raise DtypeError(LOST_MASK)
     return np.asarray(value, dtype)
 
 

@@ -111,7 +111,7 @@ def test_run_does_not_take_a_file_for_a_folder(model: str, buffers: str, capsys:
     ("raised", "code", "words"),
     [
         (KeyboardInterrupt(), 130, "interrupted"),
-        (MemoryError(), 1, "not enough memory"),
+        (MemoryError(), 1, "not enough memory while running the command"),
         (PermissionError(13, "Permission denied", "/there"), 1, "/there: Permission denied"),
         (JudgeError("two\nlines"), 5, "two lines"),
         (FeedError(), 1, "FeedError"),
