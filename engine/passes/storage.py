@@ -1,6 +1,6 @@
 """Tensors stored in 16 bits, in half of the arena; what computes still computes in float32."""
 
-from itertools import count
+from itertools import chain, count
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,11 @@ class _Storage:
     """The vars with the type that they had in the source, such as float32."""
     stored: dict[Var, Var] = field(factory=dict)
     """The vars in 16 bits."""
+    operators: frozenset[str] = field(init=False)
+
+    @operators.default
+    def _operators(self) -> frozenset[str]:
+        return frozenset(operator.name for operator in self.source.operators)
 
     def run(self) -> Graph:
         for name, var in self.source.inputs.items():
@@ -129,9 +134,9 @@ class _Storage:
 
     def _free(self, name: str) -> str:
         """Returns a name that neither graph has: this one, or the same with a number."""
-        taken = self.source.vars.keys() | self.graph.vars.keys() | {op.name for op in self.source.operators}
         numbered = (f"{name}_{i}" for i in count(1))
-        return name if name not in taken else next(n for n in numbered if n not in taken)
+        taken = self.source.vars, self.graph.vars, self.operators
+        return next(n for n in chain((name,), numbered) if not any(n in names for names in taken))
 
     def _cast(self, var: Var, of: Var, dtype: np.dtype[Any], suffix: str) -> Var:
         name = self._free(f"{var.name}/{suffix}")
