@@ -15,7 +15,7 @@ from attrs import define, field, frozen
 from engine.graph.mapped import release
 from engine.system.arrays import aligned_empty
 from ops.tensor.layout import CACHE_LINE
-from ops.tensor.spec import Array, TensorSpec
+from ops.tensor.spec import Array, Shape, TensorSpec
 
 SMALL = 1 << 16
 """Bytes up to which an array is stored, as computing it again would cost more than its memory."""
@@ -128,13 +128,29 @@ def behind(*entries: Entry) -> Iterator[Entry]:
             left += part
 
 
+def is_repeated(array: Array) -> bool:
+    """Returns whether elements of an array share their bytes, as those of a number that was broadcast do."""
+    return any(stride == 0 and length > 1 for stride, length in zip(array.strides, array.shape, strict=True))
+
+
 def aligned(array: Array) -> Entry:
-    """Returns the array where it is aligned; else an aligned copy, deferred where it is large."""
-    if array.flags.aligned:
+    """Returns the array where it is aligned and dense; else such a copy, deferred where it is large.
+
+    The array is dense, or it repeats its elements.
+    """
+    if array.flags.aligned and not is_repeated(array):
         return array
-    if array.nbytes <= SMALL:
-        return _aligned_copy(array)
-    return Deferred(TensorSpec(array.shape, array.dtype), partial(_aligned_copy, array))
+    make = partial(_aligned_copy, array)
+    if is_repeated(array):
+        once = array[tuple(slice(None if stride else 1) for stride in array.strides)]
+        make = partial(_repeated, once, array.shape)
+    return Deferred(TensorSpec(array.shape, array.dtype), make) if array.nbytes > SMALL else make()
+
+
+def _repeated(once: Array, shape: Shape) -> Array:
+    dense = np.broadcast_to(once, shape).copy("C")
+    dense.flags.writeable = False
+    return dense
 
 
 def _aligned_copy(array: Array) -> Array:

@@ -8,11 +8,14 @@ from engine.onnx.external_data import DataFiles
 from engine.onnx.library import all_nodes
 from engine.text.errors import UnsupportedError
 from ops.schema.schema import OpSchema, Signature
+from ops.tensor.spec import TensorSpec
 
 _NODES, _NODES_EACH = 20_000, 10
 """Nodes that may be read: so many, and so many more for each one that stands in the model."""
-_BYTES, _BYTES_EACH = 10 * 2**26, 8
-"""Bytes of names and of arrays that may be made: so many, and so many more for each byte of the model's files.
+_BYTES, _BYTES_EACH = 2**27, 8
+"""Bytes of names and of arrays that may be made: so many, and so many more for each byte of the model's files."""
+_REPEATED = 10 * 2**26
+"""Bytes of arrays of repeated elements, alike: they are made when they are read, one by one, and not kept.
 
 VGG19 with weights that its file computes, as the light models of the onnx package do, has 548 MiB.
 """
@@ -28,6 +31,7 @@ class Allowance:
     message: int
     files: DataFiles
     nbytes: int = 0
+    repeated: int = 0
     operations: int = 0
 
     @classmethod
@@ -55,15 +59,25 @@ class Allowance:
                 f"in place: more than {self._most_bytes}"
             )
 
-    def grants(self, schema: OpSchema, signature: Signature) -> bool:
-        """Returns whether an operator may be computed at once, and takes what that costs if it may."""
+    def grants(self, schema: OpSchema, signature: Signature, copied: int) -> bool:
+        """Returns whether an operator may be computed at once, and takes what that costs if it may.
+
+        `copied` are the bytes of inputs that are made for it.
+        """
         kept, cost = sum(s.nbytes for s in signature.outputs), schema.cost(signature)
-        needed = kept + schema.kernel(signature).workspace(signature)
+        needed = kept + copied + schema.kernel(signature).workspace(signature)
         operations = cost.flops + cost.bytes
         if self.nbytes + needed > self._most_bytes or self.operations + operations > self._most_operations:
             return False
         self.nbytes += kept
         self.operations += operations
+        return True
+
+    def repeats(self, spec: TensorSpec) -> bool:
+        """Returns whether an array may repeat its elements, and takes what that costs if it may."""
+        if self.repeated + spec.nbytes > _REPEATED + _BYTES_EACH * self._source_bytes:
+            return False
+        self.repeated += spec.nbytes
         return True
 
     @property

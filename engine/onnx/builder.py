@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from engine.graph.deferred import aligned
+from engine.graph.deferred import aligned, is_repeated
 from engine.graph.graph import Graph, NamesFor
 from engine.graph.parameters import as_kept
 from engine.graph.symbols import Derived, derive, of_dims
@@ -17,7 +17,7 @@ from engine.onnx.model_names import ModelNames, Value
 from engine.onnx.tensors import EXTERNAL, array_of
 from engine.text.errors import UnsupportedError
 from ops.half.ops import sign_stored
-from ops.movement.views import IDENTITY
+from ops.movement.views import EXPAND, IDENTITY
 from ops.registry import find
 from ops.schema.schema import OpSchema, evaluate
 from ops.symbolic.guesses import Guess
@@ -81,7 +81,9 @@ class GraphBuilder:
         arrays = [v for v in values if not isinstance(v, Derived)]
         specs = [TensorSpec(v.shape, v.dtype) for v in arrays]
         schema, signature = sign_stored(schema, specs, attrs, frozenset())
-        if not self.allowance.grants(schema, signature):
+        if schema is EXPAND:
+            return (np.broadcast_to(arrays[0], signature.y.shape),) if self.allowance.repeats(signature.y) else ()
+        if not self.allowance.grants(schema, signature, sum(a.nbytes for a in arrays if is_repeated(a))):
             return ()
         with np.errstate(all="ignore"):
             return evaluate(schema, *arrays, **signature.attrs)
@@ -132,7 +134,7 @@ class GraphBuilder:
 
     def _constant(self, value: Array | Derived, label: str) -> Var:
         if not isinstance(value, Derived):
-            kept = as_kept("constant", _read_only(value))
+            kept = value if is_repeated(value) else as_kept("constant", _read_only(value))
             return self.graph.add_constant(self._free(label, "constant"), spec_of(kept), aligned(kept))
         return self.graph.constant(value, self._free(label, "shape"))
 

@@ -140,6 +140,15 @@ def test_a_long_constant_decides_no_shape(size: int) -> None:
         load_onnx(proto, stages=False)
 
 
+def test_repeated_elements_are_kept_once() -> None:
+    nodes = [node("ConstantOfShape", ["n"], ["c"]), node("Mul", ["c", "x"], ["y"])]
+    proto = model(nodes, [value("x", (1,))], initializers={"n": np.asarray([10 * MEBIBYTE])})
+    with at_most(16 * MEBIBYTE):
+        graph = load_onnx(proto)
+    (array,) = graph.constants.values()
+    assert array.nbytes == 40 * MEBIBYTE and not array.any() and array.flags.c_contiguous
+
+
 @pytest.mark.parametrize("doublings", [7, 14, 30])
 def test_constants_that_grow_are_computed_only_while_they_are_small(doublings: int) -> None:
     names = ["w", *(f"h{i}" for i in range(doublings - 1)), "y"]
