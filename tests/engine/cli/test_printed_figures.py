@@ -1,9 +1,11 @@
 """Tables that commands print have each number of their rows in its column."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from attrs import fields
 
@@ -29,6 +31,7 @@ from engine.stages.cache import CacheStatistics
 from engine.stages.cost_report import StageCosts, StageReport
 from tests.helpers.graphs.sample_report import sample_report
 from tests.helpers.graphs.unplanned_run import random_feeds
+from tests.helpers.onnx.small_models import model, node, value
 
 Capture = pytest.CaptureFixture[str]
 KIB = 1024
@@ -57,8 +60,10 @@ def test_compare_parallel_shows_both_times_of_each_policy_and_their_ratio() -> N
     assert row == {field.name: getattr(exact, field.name) for field in fields(PolicyCosts)}
 
 
-def test_compare_parallel_pairs_each_policy_with_runs_of_the_sequence(capsys: Capture) -> None:
-    assert main(["compare", "zoo:squeezenet?image=32", "--parallel", "--threads", "2", "--runs", "2", "--json"]) == 0
+def test_compare_parallel_pairs_each_policy_with_runs_of_the_sequence(tmp_path: Path, capsys: Capture) -> None:
+    nodes = [node("Exp", ["x"], ["a"]), node("Sigmoid", ["x"], ["b"]), node("Add", ["a", "b"], ["y"])]
+    onnx.save(model(nodes, [value("x", (64,))]), tmp_path / "m.onnx")
+    assert main(["compare", str(tmp_path / "m.onnx"), "--parallel", "--threads", "2", "--runs", "2", "--json"]) == 0
     policies = json.loads(capsys.readouterr().out)["policies"]
     assert [row["policy"] for row in policies][:2] == ["sequence", "exact"]
     for row in policies:
