@@ -14,6 +14,7 @@ import time
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TextIO
 
 from attrs import define, field
@@ -21,6 +22,7 @@ from attrs import define, field
 from allocator.progress import NOT_KNOWN, Activity, aside, watched_by
 from engine.text.screen import visible_width
 from engine.text.units import format_bytes
+from ops.native.mutex import Mutex
 
 PATIENCE = 1.0
 """Seconds before a line is drawn."""
@@ -48,7 +50,7 @@ class Line:
     _began: float = field(init=False)
     _drawn: str = field(default="", init=False)
     _is_lost: bool = field(default=False, init=False)
-    _lock: threading.RLock = field(factory=threading.RLock, init=False)
+    _mutex: Mutex = field(factory=partial(Mutex, threading.RLock), init=False)
 
     def __attrs_post_init__(self) -> None:
         self._began = self.clock()
@@ -70,7 +72,7 @@ class Line:
 
     def tick(self) -> None:
         """Draws the line where there is something new to see."""
-        with self._lock:
+        with self._mutex.lock:
             seconds, activities = self.clock() - self._began, tuple(self._activities)
             if activities and seconds >= PATIENCE and not self._is_lost:
                 room = self.width() - 1 - _ECHO
@@ -78,7 +80,7 @@ class Line:
 
     def clear(self) -> None:
         """Leaves an empty line behind."""
-        with self._lock:
+        with self._mutex.lock:
             if self._drawn:
                 self._write("\r" + " " * (visible_width(self._drawn) + _ECHO) + "\r")
                 self._drawn = ""
@@ -86,7 +88,7 @@ class Line:
     @contextmanager
     def aside(self) -> Iterator[None]:
         """Removes the line while something else is written; it comes back at the next look."""
-        with self._lock:
+        with self._mutex.lock:
             self.clear()
             yield
 

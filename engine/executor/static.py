@@ -1,6 +1,5 @@
 """Runs a plan in one arena: all views and thunks are made once, and a run only calls thunks."""
 
-import threading
 from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
 from typing import Any
@@ -24,6 +23,7 @@ from engine.planning.placed import PlacedPlan
 from engine.system.arrays import aligned_empty
 from engine.system.threads import AS_THEY_ARE, NoLimit, limit_for
 from engine.system.timing import Stopwatch
+from ops.native.mutex import Mutex
 from ops.schema.backends import NUMPY
 from ops.schema.schema import Thunk
 from ops.tensor.layout import CACHE_LINE, address_of
@@ -54,7 +54,7 @@ class StaticExecutor:
         self._stale = True
         self.arena = arena
         self._packed = pack_constants(plan.lowered)
-        self._lock = threading.Lock()
+        self._mutex = Mutex()
         self._caller = {v.id: np.empty(0, np.uint8) for v in plan.lowered.values if _is_callers(v.id, plan)}
         self._bound_at: dict[int, int] = {}
         self._users = _users(plan)
@@ -78,7 +78,7 @@ class StaticExecutor:
 
     def load(self, values: Mapping[str, Array]) -> None:
         """Sets parameters, by name; arrays of their shapes."""
-        with self._lock:
+        with self._mutex.lock:
             load_parameters(self.parameters, values)
 
     def run(self, feeds: Mapping[str, Any], out: Mapping[str, Array], copy: bool) -> Outputs:
@@ -95,7 +95,7 @@ class StaticExecutor:
         lowered = self.plan.lowered
         arrays = read_feeds(feeds, {n: v.spec for n, v in lowered.graph.inputs.items()})
         outs = read_outs(out, {n: v.spec for n, v in lowered.graph.outputs.items()})
-        with self._lock:
+        with self._mutex.lock:
             read, bound = self._bind_inputs(arrays), self._bind_outputs(outs)
             check_apart(bound, read, outs, self.arena)
             self._feed(self._out_of_the_arena(arrays))

@@ -11,17 +11,16 @@ from attrs import define, field
 
 from engine.executor.helpers import Helpers
 from engine.system.threads import cpus
-from ops.native.barrier import FAILED, OVER, STATUS, clear, new_state
-from ops.native.call import OPENMP
+from ops.native.barrier import FAILED, LEFT, OVER, STATUS, clear, new_state
+from ops.native.call import OPENMP, Outcome, run_slices
 from ops.native.door import region_address, run_alone, run_forked, run_linger, run_part
+from ops.native.mutex import Mutex
 from ops.native.records import pack_args
 from ops.onednn.openmp import team_addresses, with_live_threads
 from ops.tensor.spec import Array
 
 _TURNS = 4
 _REGION = ("ops.native.program_code", "region")
-Outcome = tuple[int, int]
-"""The step that failed, or -1, and its status."""
 
 
 class Runner(Protocol):
@@ -36,7 +35,7 @@ class Alone:
 
     def run(self, table: Array, _: bool, /) -> Outcome:
         """Runs all steps in their order."""
-        return run_alone()(table)
+        return run_slices(run_alone(), table)
 
 
 ALONE = Alone()
@@ -61,38 +60,39 @@ class Team:
     def __init__(self, threads: int) -> None:
         self.threads = threads
         self._helpers = Helpers(threads - 1)
-        self._begin()
-
-    def _begin(self) -> None:
-        """Sets the state of a process in which nothing has run."""
-        self._process = os.getpid()
-        self._lock = threading.Lock()
+        self._mutex = Mutex()
         self._forget()
 
     def _forget(self) -> None:
-        """Makes new turns, after an interrupt or at the start."""
+        """Makes new turns: at the start, after an interrupt, in a forked process."""
         self._turns = tuple(_Turn() for _ in range(_TURNS))
         self._call = _Call(self._turns)
+        self._process = os.getpid()
 
     def run(self, table: Array, foreign: bool, /) -> Outcome:
         """Runs all steps in their order. One run at a time: another caller waits."""
-        if self._process != os.getpid():  # a fork copies neither threads nor the state of their locks
-            self._begin()
-        with self._lock:
+        with self._mutex.lock:
+            if self._process != os.getpid():  # a fork copies no threads
+                self._forget()
             if foreign:
-                return with_live_threads(lambda: run_forked()(table, self._library))
+                return run_slices(self._with_library, table)
             turn = next((turn for turn in self._turns if not turn.awaited), None)
             return ALONE.run(table, foreign) if turn is None else self._together(table, turn)
+
+    def _with_library(self, table: Array) -> Outcome:
+        return with_live_threads(lambda: run_forked()(table, self._library))
 
     def _together(self, table: Array, turn: "_Turn") -> Outcome:
         """Runs a table with the helpers of a turn. Helpers that leave late keep their turn from being used again."""
         clear(turn.state)
         self._helpers.start()
-        turn.awaited = list(range(1, self.threads))
         try:
+            turn.awaited = list(range(1, self.threads))
             for thread in self._call.out(table, turn):
                 self._helpers.submit(self._call.help, thread)
             run_part()(table, turn.state, self.threads)
+            while turn.state[LEFT // 8]:  # Python has handled signals
+                run_part()(table, turn.state, self.threads)
         except BaseException:
             self._forget()  # an interrupt: a helper may be called that was never woken
             raise

@@ -1,6 +1,5 @@
 """Runs a network whose sizes are known when it is fed or while it runs: stage after stage, in one arena."""
 
-import threading
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Protocol
@@ -25,6 +24,7 @@ from engine.stages.stage_runner import Arounds
 from engine.stages.task import Template
 from engine.system.timing import Stopwatch
 from engine.text.errors import FeedError, KernelError, NoMemoryError
+from ops.native.mutex import Mutex
 from ops.schema.schema import Thunk
 from ops.tensor.errors import OpError
 from ops.tensor.spec import Array, Shape
@@ -77,7 +77,7 @@ class StagedExecutor:
         self._runners: WeakKeyDictionary[CachedStage, RunsStage] = WeakKeyDictionary()  # dropped with its plan
         self._bound_at = self.memory.relocations
         self._reuse = ReusedPlans(template, terms, self._packs, plan_first)
-        self._lock = threading.Lock()
+        self._mutex = Mutex()
 
     @property
     def prepacked_bytes(self) -> int:
@@ -102,7 +102,7 @@ class StagedExecutor:
         specs = {name: var.spec for name, var in graph.inputs.items()}
         arrays = as_arrays("input", {name: feeds[name] for name in specs}, specs)
         lengths = lengths_of(graph, arrays)
-        with self._lock:
+        with self._mutex.lock:
             arrays = {n: a.copy() if self.memory.contains(a) else a for n, a in arrays.items()}
             left = self._stages(lengths, arrays, out, around)
             return {name: deliver(left[name], out.get(name), copy) for name in graph.outputs}

@@ -6,6 +6,8 @@ reserved once, and the arena grows in place. Elsewhere it grows by segments.
 
 import mmap
 import os
+import platform
+import sys
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,6 +17,10 @@ from engine.planning.reserved import BOUNDARY_BYTES
 from engine.system.arrays import aligned_empty, view_array
 from ops.tensor.layout import Layout, address_of
 from ops.tensor.spec import Array
+
+_USUAL = 0x4000 if sys.platform == "linux" and platform.machine() in {"x86_64", "aarch64"} else 0
+_UNBACKED = getattr(mmap, "MAP_NORESERVE", _USUAL)  # Python has it since 3.13
+"""The flag of addresses for which the system sets no memory aside: else no process could be forked beside them."""
 
 
 class Memory(Protocol):
@@ -56,9 +62,8 @@ def new_memory(capacity: int, alignment: int) -> "ReservedMemory | Segments":
     limits = [n for n in (rounded and rounded + ahead, machine_bytes()) if n]
     nbytes = min(limits, default=0)
     if hasattr(mmap, "MAP_PRIVATE") and nbytes > ahead:
-        unbacked = getattr(mmap, "MAP_NORESERVE", 0)  # Python has it since 3.13
         try:
-            pages = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | unbacked)
+            pages = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _UNBACKED)
             reserved = np.frombuffer(pages, np.uint8)
             return ReservedMemory(reserved[-address_of(reserved) % alignment :])
         except (OSError, OverflowError, ValueError):

@@ -3,13 +3,13 @@
 import logging
 import operator
 import os
-import threading
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, SupportsIndex
 
 from attrs import define, field
 
 from engine.text.errors import EngineError, OptionError
+from ops.native.mutex import Mutex
 
 MOST_THREADS = 1024
 """The largest number of threads that is accepted; a larger one is surely an error."""
@@ -73,9 +73,17 @@ class _Held:
     `original` has each library and its number of threads before the first limit, by the path of its file.
     """
 
-    lock: Any = field(factory=threading.Lock)
+    mutex: Mutex = field(factory=Mutex)
+    process: int = field(factory=os.getpid)
     limits: dict["BlasLimit", int] = field(factory=dict)
     original: dict[str, tuple[Any, int]] = field(factory=dict)
+
+    def forget_parent(self) -> None:
+        """Ends the limits of runs in the process of which this one was forked: they do not end here."""
+        if self.process != os.getpid():
+            self.process = os.getpid()
+            self.limits.clear()
+            self.set_all()
 
     def set_all(self) -> None:
         most = min(self.limits.values(), default=0)
@@ -126,7 +134,8 @@ class BlasLimit:
 
     def hold(self) -> None:
         """Begins the limit."""
-        with _HELD.lock:
+        with _HELD.mutex.lock:
+            _HELD.forget_parent()
             for library in self._libraries:
                 _HELD.original.setdefault(library.filepath, (library, library.get_num_threads()))
             _HELD.limits[self] = self.most
@@ -134,7 +143,7 @@ class BlasLimit:
 
     def release(self) -> None:
         """Ends the limit, if it holds."""
-        with _HELD.lock:
+        with _HELD.mutex.lock:
             if self in _HELD.limits:
                 del _HELD.limits[self]
                 _HELD.set_all()

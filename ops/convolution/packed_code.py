@@ -11,6 +11,7 @@ from numba.extending import intrinsic, register_jitable
 
 from ops.convolution import packed_emit as vectors
 from ops.convolution.packed_tiles import PIXELS
+from ops.native.door import compiled_once
 from ops.tensor.spec import Array
 
 Compiled = Callable[..., None]
@@ -159,5 +160,5 @@ def convolve(bounds: int, adds: bool) -> Compiled:
     flag = types.boolean if adds else types.none
     geometry = types.UniTuple(numba.intp, 8)
     signature = numba.void(x, panels, bias, *written, geometry, residual, limits, flag)
-    compiled: Compiled = numba.njit(signature, nogil=True, cache=True, error_model="numpy")(_convolve)
+    compiled: Compiled = compiled_once(_convolve, signature, error_model="numpy")
     return compiled

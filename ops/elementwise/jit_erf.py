@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ops.elementwise.erf import SINGLE_EDGE, SINGLE_P, SINGLE_Q
+from ops.native.cache import kept
 
 _EDGE = np.float32(SINGLE_EDGE)
 _P, _Q = (tuple(map(np.float32, row)) for row in (SINGLE_P, SINGLE_Q))
@@ -29,7 +30,10 @@ def _erf_double(x: Any) -> Any:
 
 
 def _ufunc(function: Callable[[Any], Any], signature: str) -> np.ufunc:
-    ufunc: np.ufunc = import_module("numba").vectorize([signature], cache=True)(function)
+    numba = import_module("numba")
+    ufunc: np.ufunc = kept(
+        function, signature, lambda is_cached: numba.vectorize([signature], cache=is_cached)(function)
+    )
     return ufunc
 
 

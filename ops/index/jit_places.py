@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import cache
 
+from ops.native.door import compiled_once
 from ops.tensor.spec import Array
 
 Compiled = Callable[[Array, int, Array, Array, Array], None]
@@ -21,7 +22,7 @@ def places() -> Compiled:
     array, int64 = numba.types.Array, numba.int64
     read = (array(numba.uint8, 1, "C", readonly=True), int64, array(int64, 1, "C", readonly=True))
     signature = numba.void(*read, array(int64, 2, "C"), array(int64, 1, "C"))
-    compiled: Compiled = numba.njit(signature, nogil=True, cache=True, error_model="numpy")(_places)
+    compiled: Compiled = compiled_once(_places, signature, error_model="numpy")
     return compiled
 
 

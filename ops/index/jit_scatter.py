@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ops.native.door import compiled_once
 from ops.tensor.spec import Array
 
 Compiled = Callable[[Array, Array, Array], None]
@@ -23,7 +24,7 @@ def add_rows(dtype: np.dtype[Any]) -> Compiled:
     element, array = numba.from_dtype(dtype), numba.types.Array
     read = (array(element, 3, "C", readonly=True), array(numba.int64, 1, "C", readonly=True))
     signature = numba.void(*read, array(element, 3, "C"))
-    compiled: Compiled = numba.njit(signature, nogil=True, cache=True, error_model="numpy")(_add_rows)
+    compiled: Compiled = compiled_once(_add_rows, signature, error_model="numpy")
     return compiled
 
 

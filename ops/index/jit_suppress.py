@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ops.native.door import compiled_once
 from ops.tensor.spec import Array
 
 Compiled = Callable[..., int]
@@ -35,7 +36,7 @@ def suppress() -> Compiled:
     scratch, order, rows = tuples(array(single, 2, "C"), 2), array(numba.int64, 1, "C"), array(numba.int64, 2, "C")
     flags, thresholds = tuples(numba.boolean, 2), tuples(single, 2)
     signature = numba.int64(read, read, flags, numba.int64, thresholds, scratch, order, rows)
-    compiled: Compiled = numba.njit(signature, nogil=True, cache=True, error_model="numpy")(_suppress)
+    compiled: Compiled = compiled_once(_suppress, signature, error_model="numpy")
     return compiled
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ops.native.door import compiled_once
 from ops.tensor.spec import Array
 
 Compiled = Callable[[Array, Array, Array, bool], None]
@@ -23,7 +24,7 @@ def top_k(dtype: np.dtype[Any]) -> Compiled:
     table, places = (numba.types.Array(numba.from_dtype(d), 2, "C") for d in (dtype, np.dtype("int64")))
     numba.extending.register_jitable(_sink)
     signature = numba.void(table, table, places, numba.boolean)
-    compiled: Compiled = numba.njit(signature, nogil=True, cache=True)(_top_k)
+    compiled: Compiled = compiled_once(_top_k, signature)
     return compiled
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ops.native.door import compiled_once
 from ops.tensor.spec import Array
 
 Compiled = Callable[[Array, bool, Array, Array, Array, Array, Array], int]
@@ -29,7 +30,7 @@ def unique(dtype: np.dtype[Any]) -> Compiled:
     table = numba.types.Array(numba.from_dtype(dtype), 3, "C", readonly=True)
     places = numba.types.Array(numba.int64, 1, "C")
     signature = numba.int64(table, numba.boolean, *(places,) * 5)
-    compiled: Compiled = numba.njit(signature, nogil=True, cache=True)(_unique)
+    compiled: Compiled = compiled_once(_unique, signature)
     return compiled
 
 

@@ -7,12 +7,12 @@ import numpy as np
 
 from ops.tensor.spec import Array
 
-JOINED, PARTS, GO, ARRIVED, OVER, FAILED, STATUS = (64 * i for i in range(7))
+JOINED, PARTS, GO, ARRIVED, OVER, FAILED, STATUS, LEFT = (64 * i for i in range(8))
 """Helpers that joined; threads of the run; whether it has begun; arrivals after steps; whether it is over; the step
-that failed, and its status."""
+that failed, and its status; the step with which the first thread goes on if it left for a moment, or 0."""
 CLOSED = 1 << 32
 """Added to JOINED when no helper may join any more."""
-_WORDS = 7 * 8
+_WORDS = 8 * 8
 
 
 def new_state() -> Array:

@@ -6,54 +6,125 @@ folder of its own, named after the contents of all files of this project that it
 """
 
 import hashlib
+import json
 import logging
 import os
 import re
 import shutil
+import sys
 import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
+
+from ops.native.mutex import Mutex
+
+Made = TypeVar("Made")
 
 _IMPORTS = re.compile(r"^\s*from\s+(ops[\w.]*)\s+import\s+(\([^)]*\)|[^\n(]*)", re.MULTILINE)
 _NAME = re.compile(r"\w+")
 _FOLDER = "native"
 _MOST = 8
 """Folders of one module, each for another state of its sources."""
-_LOCK = threading.RLock()
+_DIGEST = 16
+"""Bytes of a digest."""
+_MOST_BYTES = 1 << 26
+"""A file of more was not written here."""
+_MUTEX = Mutex(threading.RLock)
+_ADVICE = "so each process compiles them: set NUMBA_CACHE_DIR"
+_TOLD: set[str] = set()
+"""Folders of which the log has said that code cannot be kept there."""
 _LOG = logging.getLogger("arenaplan")
 
 
-@contextmanager
-def code_cache(module: str) -> Iterator[bool]:
-    """Stores what numba compiles of that module inside `with` in its folder, and deletes its oldest folders.
+def kept(function: Callable[..., Any], what: str, make: Callable[[bool], Made]) -> Made:
+    """Returns make(True): numba compiles a function, as `what` says, and the code is stored on disk for later calls.
 
-    Yields whether it can be stored: where no such folder can be created, a line of the log says so, once.
+    numba works in a folder that nobody else sees, and its files are stored as one, with a digest. So nothing is loaded
+    that was damaged, or that two processes wrote together. Where code cannot be stored, make(False) compiles it, and a
+    line of the log says so, once.
     """
     config = import_module("numba").config
-    with _LOCK:
+    with _MUTEX.lock:
         before = config.CACHE_DIR
-        folder = _folder(module, Path(before) if before else _root())
-        config.CACHE_DIR = str(folder)
+        path = _path(function, what, Path(before) if before else _root())
         try:
-            yield _can_be_written(folder)
+            with TemporaryDirectory(prefix="arenaplan-", ignore_cleanup_errors=True) as room:
+                config.CACHE_DIR = room
+                return _made(path, Path(room), make)
+        except Exception as error:  # whatever numba could not write or read; what is wrong in `make` is raised again
+            reason = str(error)
         finally:
             config.CACHE_DIR = before
+        made = make(False)
+        _tell(str(path.parent.parent), reason)
+        return made
 
 
-def _can_be_written(folder: Path) -> bool:
-    if folder.is_dir() and os.access(folder, os.W_OK):
-        return True
-    _tell(str(folder.parent))
-    return False
+def _made(path: Path, room: Path, make: Callable[[bool], Made]) -> Made:
+    """Returns make(True), with the stored files in the room of numba; stores them where numba has written others."""
+    stored = read_files(path)
+    for name, content in stored.items():
+        (room / name).parent.mkdir(parents=True, exist_ok=True)
+        (room / name).write_bytes(content)
+    made = make(True)
+    files = {str(file.relative_to(room)): file.read_bytes() for file in sorted(room.rglob("*.nb?"))}
+    if files != stored:
+        try:
+            write_files(path, files)
+        except OSError as error:
+            _tell(str(path.parent.parent), str(error))
+    return made
 
 
-@cache
-def _tell(root: str) -> None:
-    _LOG.warning("compiled kernels cannot be kept in %s, so each process compiles them: set NUMBA_CACHE_DIR", root)
+def read_files(path: Path) -> dict[str, bytes]:
+    """Returns the files that were stored there, by name; none where they are not as they were written."""
+    try:
+        content = path.read_bytes() if path.is_file() and path.stat().st_size <= _MOST_BYTES else b""
+    except OSError:
+        return {}
+    digest, contents = content[:_DIGEST], content[_DIGEST:]
+    if digest != _digest(path, contents):
+        return {}
+    table, _, rest = contents.partition(b"\n")
+    files, at = {}, 0
+    for name, size in json.loads(table):
+        files[name] = rest[at : at + size]
+        at += size
+    return files
+
+
+def write_files(path: Path, files: Mapping[str, bytes]) -> None:
+    """Stores files in one, whole or not at all. Raises OSError."""
+    table = json.dumps([(name, len(content)) for name, content in files.items()]).encode()
+    contents = b"".join((table, b"\n", *files.values()))
+    with TemporaryDirectory(dir=path.parent, prefix=".writing-", ignore_cleanup_errors=True) as stage:
+        staged = Path(stage) / path.name
+        staged.write_bytes(_digest(path, contents) + contents)
+        staged.replace(path)
+
+
+def _digest(path: Path, contents: bytes) -> bytes:
+    """Returns the digest of contents that are stored in this file, and in no other one."""
+    return hashlib.blake2b(f"{path.parent.name}/{path.name}\n".encode() + contents, digest_size=_DIGEST).digest()
+
+
+def _tell(root: str, reason: str) -> None:
+    if root not in _TOLD:
+        _TOLD.add(root)
+        reason = " ".join(reason.split())
+        _LOG.warning(f"compiled kernels cannot be kept in {root} ({reason}), {_ADVICE}")
+
+
+def _path(function: Callable[..., Any], what: str, root: Path) -> Path:
+    """Returns the file for the code of a function. Each Python has files of its own."""
+    key = hashlib.blake2b(f"{what} {sys.implementation.cache_tag}".encode(), digest_size=8).hexdigest()
+    return _folder(function.__module__, root) / f"{function.__name__}-{key}.code"
 
 
 def _folder(module: str, root: Path) -> Path:

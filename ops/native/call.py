@@ -13,6 +13,8 @@ from ops.tensor.errors import OpError
 from ops.tensor.spec import Array
 
 Word = int | float
+Outcome = tuple[int, int]
+"""The step that failed, or -1, and its status. Where time was up, the first step that is left, and 0."""
 COMPILED, FOREIGN, CHECK = 0, 1, 2
 """Kinds of steps: all threads run its parts; a library's function of four words, on the caller's thread; a compiled
 function of our own that is called like it, and returns 0 where the other steps may run."""
@@ -73,9 +75,22 @@ class Native:
 
     def __call__(self) -> None:
         """Runs the steps on this thread. Raises OpError where a foreign one fails, or a check does."""
-        failed, status = run_alone()(self.table)
+        failed, status = run_slices(run_alone(), self.table)
         if failed >= 0:
             raise self.steps[failed].explain(status)
+
+
+def run_slices(run: Callable[[Array], Outcome], table: Array) -> Outcome:
+    """Runs a table to its end, with a function that may leave steps for later. In between Python handles signals."""
+    done, rest = 0, table
+    while True:
+        row, status = run(rest)
+        if row < 0:
+            return row, status
+        if status:
+            return done + row, status
+        done += row
+        rest = table[done:]
 
 
 def _field(value: Array | Word | Sequence[Word] | None) -> Word | Sequence[Word]:

@@ -6,7 +6,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from ops.native.cache import code_cache
+from ops.native.cache import kept
 from ops.tensor.spec import Array
 
 CONTRACT = ("contract",)
@@ -81,16 +81,29 @@ def run_locate() -> Callable[[Array, Array, Array], None]:
 
 
 def _runner(maker: str, module: str = _RUNNERS) -> Any:
-    with code_cache(module) as is_cached:
-        return getattr(import_module(module), maker)(is_cached)
+    return getattr(import_module(module), maker)()
+
+
+def compiled_once(function: Callable[..., Any], signature: Any, **options: Any) -> Any:
+    """Returns numba.njit(signature, nogil=True, **options)(function), whose code is stored on disk."""
+    numba = import_module("numba")
+    return kept(
+        function,
+        f"njit {signature} {options}",
+        lambda is_cached: numba.njit(signature, nogil=True, cache=is_cached, **options)(function),
+    )
 
 
 def _compiled(module: str, name: str, signature: str, fastmath: tuple[str, ...]) -> Any:
     numba = import_module("numba")
     function = getattr(import_module(module), name)
-    with code_cache(module) as is_cached, warnings.catch_warnings():
+
+    def make(is_cached: bool) -> Any:
+        return numba.cfunc(signature, cache=is_cached, fastmath=set(fastmath), error_model="numpy")(function)
+
+    with warnings.catch_warnings():
         # numba's doubts about its own inlining, which nobody who runs a network can do anything about
         warnings.simplefilter("ignore", numba.errors.NumbaIRAssumptionWarning)
-        compiled = numba.cfunc(signature, cache=is_cached, fastmath=set(fastmath), error_model="numpy")(function)
+        compiled = kept(function, f"cfunc {signature} {fastmath}", make)
     _ALIVE.append(compiled)
     return compiled

@@ -5,6 +5,7 @@ Imports numba: only modules of compiled code import this one. An address is an i
 
 import os
 import platform
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +21,7 @@ Decorator = Callable[[Callable[..., Any]], Any]
 jitable: Decorator = register_jitable
 """For functions that compiled functions of this and other modules call."""
 _intrinsic: Decorator = intrinsic
+_CLOCK = getattr(time, "CLOCK_MONOTONIC", None)
 _PAUSES = {"x86_64": "llvm.x86.sse2.pause", "AMD64": "llvm.x86.sse2.pause"}
 
 
@@ -216,5 +218,22 @@ def yield_processor(_: Any) -> Any:
         if os.name == "posix":
             builder.call(llvm.function(builder, "sched_yield", ir.FunctionType(llvm.INT, [])), [])
         return llvm.word(0)
+
+    return types.int64(), generate
+
+
+@_intrinsic
+def now(_: Any) -> Any:
+    """Returns the nanoseconds of a clock that never goes back; always 0 where the system has none to ask."""
+
+    def generate(__: Any, builder: Any, ___: Any, ____: Any) -> Any:
+        if _CLOCK is None:
+            return llvm.word(0)
+        with builder.goto_entry_block():
+            time_of = builder.alloca(WORD, 2)
+        kind = ir.FunctionType(llvm.INT, [llvm.INT, time_of.type])
+        builder.call(llvm.function(builder, "clock_gettime", kind), [ir.Constant(llvm.INT, _CLOCK), time_of])
+        seconds, rest = (builder.load(builder.gep(time_of, [llvm.word(i)]), typ=WORD) for i in range(2))
+        return builder.add(builder.mul(seconds, llvm.word(1_000_000_000)), rest)
 
     return types.int64(), generate

@@ -1,4 +1,8 @@
-"""The loop that runs programs of compiled calls. Imports numba: `ops.native.door` loads it, on first use."""
+"""The loop that runs programs of compiled calls. Imports numba: `ops.native.door` loads it, on first use.
+
+Python handles signals only between calls of compiled code. So the loop returns after the step in which its time is up,
+and is called again to go on from there.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,8 +10,9 @@ from typing import Any
 import numba
 import numpy as np
 
-from ops.native.barrier import ARRIVED, CLOSED, FAILED, GO, JOINED, OVER, PARTS, STATUS
+from ops.native.barrier import ARRIVED, CLOSED, FAILED, GO, JOINED, LEFT, OVER, PARTS, STATUS
 from ops.native.call import COMPILED, OPENMP, PART, ROW
+from ops.native.door import compiled_once
 from ops.native.memory import (
     add_atomic,
     ask,
@@ -16,6 +21,7 @@ from ops.native.memory import (
     fork,
     jitable,
     load_atomic,
+    now,
     pause,
     record_at,
     records_at,
@@ -30,6 +36,8 @@ _LINGER_SPINS = 1 << 16
 """Loads by a thread that has done its part: another run often follows, and a sleeping thread is woken late."""
 _JOIN_SPINS = 1 << 15
 """Loads before the first thread begins without those that have not come."""
+_SLICE = 50_000_000
+"""Nanoseconds after which no further step begins."""
 
 
 @jitable
@@ -38,7 +46,7 @@ def _steps(table: Array) -> Any:
 
 
 def _alone(table: Array) -> tuple[int, int]:
-    steps = _steps(table)
+    steps, until = _steps(table), now() + _SLICE
     for i in range(len(steps)):
         if steps[i].kind == COMPILED:
             call_compiled(steps[i].function, steps[i].args, 0, 1)
@@ -46,6 +54,8 @@ def _alone(table: Array) -> tuple[int, int]:
             status = _foreign(steps[i])
             if status != 0:
                 return i, status
+        if now() > until:
+            return i + 1, 0
     return -1, 0
 
 
@@ -104,6 +114,7 @@ def _forked(table: Array, library: Array) -> tuple[int, int]:
     steps, openmp, data = _steps(table), record_at(library.ctypes.data, OPENMP), np.empty(1, PART)
     part = data[0]
     part.thread_number, part.thread_count = openmp.thread_number, openmp.thread_count
+    until = now() + _SLICE
     for i in range(len(steps)):
         if steps[i].kind == COMPILED:
             part.function, part.args = steps[i].function, steps[i].args
@@ -112,16 +123,50 @@ def _forked(table: Array, library: Array) -> tuple[int, int]:
             status = _foreign(steps[i])
             if status != 0:
                 return i, status
+        if now() > until:
+            return i + 1, 0
     return -1, 0
 
 
+@jitable
+def _arrive(base: int, parts: int, done: int) -> bool:
+    """Waits until all threads have done so many steps; returns whether the run goes on."""
+    if parts > 1:
+        add_atomic(base + ARRIVED, 1)
+        _await(base + ARRIVED, parts * done, base + OVER)
+    goes_on: bool = load_atomic(base + OVER) == 0
+    return goes_on
+
+
+@jitable
+def _leave(base: int, parts: int, done: int) -> None:
+    """Leaves the run for a moment, when the others have done so many steps: they wait meanwhile, and write nothing."""
+    if parts > 1:
+        _await(base + ARRIVED, parts * done - 1, base + OVER)
+    store_atomic(base + LEFT, done)
+
+
+@jitable
+def _start(base: int, threads: int, first: int) -> int:
+    """Begins a run with the threads that come, or goes on with its step `first`; returns the number of parts."""
+    if first == 0:
+        begun: int = _gather(base, threads)
+        return begun
+    store_atomic(base + LEFT, 0)
+    parts: int = load_atomic(base + PARTS)
+    return parts if _arrive(base, parts, first) else 0
+
+
 def _part(table: Array, state: Array, threads: int) -> None:
-    base, steps = state.ctypes.data, _steps(table)
+    base, steps, until = state.ctypes.data, _steps(table), now() + _SLICE
     part = 0 if threads > 0 else _join(base)
     if part < 0:
         return
-    parts = _gather(base, threads) if part == 0 else load_atomic(base + PARTS)
-    for i in range(len(steps)):
+    first = load_atomic(base + LEFT) if part == 0 else 0
+    parts = _start(base, threads, first) if part == 0 else load_atomic(base + PARTS)
+    if parts == 0:
+        return
+    for i in range(first, len(steps)):
         if steps[i].kind == COMPILED:
             call_compiled(steps[i].function, steps[i].args, part, parts)
         elif part == 0:
@@ -130,26 +175,26 @@ def _part(table: Array, state: Array, threads: int) -> None:
                 store_atomic(base + STATUS, status)
                 store_atomic(base + FAILED, i)
                 store_atomic(base + OVER, 1)
-        if parts > 1:
-            add_atomic(base + ARRIVED, 1)
-            _await(base + ARRIVED, parts * (i + 1), base + OVER)
-        if load_atomic(base + OVER):
+        if part == 0 and now() > until:
+            _leave(base, parts, i + 1)
+            return
+        if not _arrive(base, parts, i + 1):
             return
 
 
-def compile_alone(is_cached: bool) -> Callable[[Array], tuple[int, int]]:
+def compile_alone() -> Callable[[Array], tuple[int, int]]:
     """Compiles the function of `ops.native.door.run_alone`."""
     types: Any = numba.types
     signature = types.UniTuple(numba.int64, 2)(numba.int64[:, ::1])
-    compiled: Callable[[Array], tuple[int, int]] = numba.njit(signature, nogil=True, cache=is_cached)(_alone)
+    compiled: Callable[[Array], tuple[int, int]] = compiled_once(_alone, signature)
     return compiled
 
 
-def compile_forked(is_cached: bool) -> Callable[[Array, Array], tuple[int, int]]:
+def compile_forked() -> Callable[[Array, Array], tuple[int, int]]:
     """Compiles the function of `ops.native.door.run_forked`."""
     types: Any = numba.types
     signature = types.UniTuple(numba.int64, 2)(numba.int64[:, ::1], numba.int64[::1])
-    compiled: Callable[[Array, Array], tuple[int, int]] = numba.njit(signature, nogil=True, cache=is_cached)(_forked)
+    compiled: Callable[[Array, Array], tuple[int, int]] = compiled_once(_forked, signature)
     return compiled
 
 
@@ -161,15 +206,15 @@ def _linger(place: int, seen: int) -> bool:
     return False
 
 
-def compile_linger(is_cached: bool) -> Callable[[int, int], bool]:
+def compile_linger() -> Callable[[int, int], bool]:
     """Compiles the function of `ops.native.door.run_linger`."""
     signature: Any = numba.boolean(numba.int64, numba.int64)
-    compiled: Callable[[int, int], bool] = numba.njit(signature, nogil=True, cache=is_cached)(_linger)
+    compiled: Callable[[int, int], bool] = compiled_once(_linger, signature)
     return compiled
 
 
-def compile_part(is_cached: bool) -> Callable[[Array, Array, int], None]:
+def compile_part() -> Callable[[Array, Array, int], None]:
     """Compiles the function of `ops.native.door.run_part`."""
     signature: Any = numba.void(numba.int64[:, ::1], numba.int64[::1], numba.int64)
-    compiled: Callable[[Array, Array, int], None] = numba.njit(signature, nogil=True, cache=is_cached)(_part)
+    compiled: Callable[[Array, Array, int], None] = compiled_once(_part, signature)
     return compiled

@@ -5,6 +5,7 @@ from typing import Any
 
 import numba
 
+from ops.native.door import compiled_once
 from ops.tensor.spec import Array
 
 
@@ -18,9 +19,9 @@ def _locate(words: Array, spans: Array, pointee: Array) -> None:
                 break
 
 
-def compile_locate(is_cached: bool) -> Callable[[Array, Array, Array], None]:
+def compile_locate() -> Callable[[Array, Array, Array], None]:
     """Compiles the function of `ops.native.door.run_locate`."""
     types: Any = numba.types
     signature = types.void(numba.int64[::1], numba.int64[:, ::1], numba.int64[::1])
-    compiled: Callable[[Array, Array, Array], None] = numba.njit(signature, cache=is_cached)(_locate)
+    compiled: Callable[[Array, Array, Array], None] = compiled_once(_locate, signature)
     return compiled

@@ -29,7 +29,10 @@ def with_live_threads(work: Callable[[], Result]) -> Result:
     results: list[Result] = []
     thread = Thread(target=lambda: results.append(work()), name="arenaplan", daemon=True)
     thread.start()
-    thread.join()
+    try:
+        thread.join()
+    finally:
+        thread.join()  # an interrupt came first, and nobody else may use the memory that it writes
     return results[0]
 
 

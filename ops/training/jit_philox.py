@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ops.native.door import compiled_once
 from ops.tensor.spec import Array
 
 Compiled = Callable[..., None]
@@ -33,7 +34,7 @@ def drop(dtype: np.dtype[Any]) -> Compiled:
     read = types.Array(element, 1, "C", readonly=True), types.Array(types.int64, 1, "C", readonly=True)
     written = types.Array(element, 1, "C"), types.Array(types.uint64, 1, "C")
     signature = numba.void(*read, *written, types.uint64, types.uint64, element)
-    compiled: Compiled = numba.njit(signature, nogil=True, cache=True, error_model="numpy")(_drop)
+    compiled: Compiled = compiled_once(_drop, signature, error_model="numpy")
     return compiled
 
 

@@ -20,6 +20,7 @@ from engine.executor.dispatch import Dispatch
 from engine.executor.helpers import Helpers
 from engine.text.errors import JudgeError
 from ops.schema.schema import Thunk
+from tests.helpers.interrupts import python_handles_interrupts
 
 Edges = list[tuple[int, int]]
 
@@ -201,23 +202,13 @@ def _interrupt(signals: int, inside: threading.Event, left: list[str]) -> None:
     left.append("the helper is done")
 
 
-@contextmanager
-def _python_handles_interrupts() -> Iterator[None]:
-    """Sets Python's own handler of SIGINT, which a process that a shell starts in the background ignores."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals to a thread")
 @pytest.mark.parametrize("signals", [1, 3])
 def test_dispatch_lets_helpers_finish_after_an_interrupt_of_the_caller(signals: int) -> None:
     inside, left = threading.Event(), list[str]()
     agenda = _agenda([1, 1, 1], [(0, 2), (1, 2)])
     thunks: list[Thunk] = [partial(inside.wait, 60), partial(_interrupt, signals, inside, left), _too_much]
-    with _python_handles_interrupts(), _helpers(1) as pool:
+    with python_handles_interrupts(), _helpers(1) as pool:
         run = Dispatch(agenda, thunks, 2, pool.submit)
         raised = _interrupted(run)
     assert raised and left == ["the helper is done"]

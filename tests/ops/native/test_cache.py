@@ -1,6 +1,5 @@
 """Compiled code is compiled anew where a file that it depends on has changed, and only then."""
 
-import logging
 import os
 import warnings
 from collections.abc import Callable
@@ -10,8 +9,6 @@ import numba
 import pytest
 
 from ops.native import cache, door
-from ops.native.call import table_of
-from ops.native.program_code import compile_alone
 
 FILES = {
     "ops.a_code": "import numba\nfrom ops.words import A, B\nfrom ops import (emitter, other)\n",
@@ -75,32 +72,12 @@ def test_real_modules_are_found() -> None:
     assert {"lrn_code.py", "args.py", "records.py", "memory.py"} <= names
 
 
-def test_the_code_cache_says_in_a_line_that_nothing_can_be_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    blocked = tmp_path / "file"
-    blocked.write_text("no folder")
-    monkeypatch.setattr(cache, "_root", lambda: blocked / "native")
-    cache._tell.cache_clear()
-    with caplog.at_level(logging.WARNING, "arenaplan"):
-        for _ in range(2):
-            with cache.code_cache("ops.half.convert_code") as is_cached:
-                assert not is_cached
-    (record,) = caplog.records
-    assert "cannot be kept" in record.getMessage()
-    assert "NUMBA_CACHE_DIR" in record.getMessage()
-
-
-def test_code_that_is_not_kept_computes() -> None:
-    function = compile_alone(is_cached=False)
-    assert function(table_of(())) == (-1, 0)
-
-
-def test_warnings_of_numba_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_warnings_of_numba_are_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def doubtful(*_: object, **__: object) -> Callable[[object], str]:
         warnings.warn(numba.errors.NumbaIRAssumptionWarning("a variable is not in scope"), stacklevel=1)
         return lambda _: "compiled"
 
     monkeypatch.setattr(numba, "cfunc", doubtful)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(door, "_ALIVE", [])
     assert door._compiled("ops.half.convert_code", "convert", "void(int64)", ()) == "compiled"

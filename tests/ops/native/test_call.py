@@ -1,6 +1,8 @@
 """Compiled calls as data: arguments, steps, programs, and threads that run them in parts."""
 
 import ctypes
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -11,15 +13,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.executor.team import ALONE, Team, team
+from engine.executor.team import ALONE, Runner, Team, team
 from engine.system.threads import cpus
 from ops.common.thunks import in_turn, nothing
-from ops.native.barrier import CLOSED, JOINED, OVER, new_state
-from ops.native.call import FOREIGN, Native, Step, as_words, joined, native_call, table_of
-from ops.native.door import address, run_part
+from ops.native.barrier import CLOSED, JOINED, LEFT, OVER, new_state
+from ops.native.call import CHECK, FOREIGN, Native, Step, as_words, joined, native_call, table_of
+from ops.native.door import address, run_alone, run_part
 from ops.native.records import pack_args, record
 from ops.tensor.errors import OpError
 from ops.tensor.spec import Array
+from tests.helpers.interrupts import python_handles_interrupts
 
 STEPS = "tests.helpers.ops.native_steps"
 
@@ -135,6 +138,42 @@ def test_a_foreign_call_that_fails_stops_the_rest_and_is_reported() -> None:
     with pytest.raises(OpError, match="returned status 7"):
         failing()
     assert not y.any()
+
+
+@pytest.mark.parametrize("kind", [FOREIGN, CHECK])
+def test_a_program_leaves_steps_for_later_when_its_time_is_up(kind: int) -> None:
+    x, y, z = np.ones(3, np.float32), np.zeros(3, np.float32), np.zeros(3, np.float32)
+    nap = Native((Step(_function_of_c("usleep"), (60_000, 0, 0, 0), kind),))
+    program = joined((_scale(x, y, 2.0), nap, _scale(y, z, 2.0), nap))
+    assert run_alone()(program.table) == (2, 0)
+    assert (y == 2).all() and not z.any()
+    state = new_state()
+    for left in (2, 4, 0):
+        run_part()(program.table, state, 1)
+        assert (state[LEFT // 8], z[0]) == (left, 0 if left == 2 else 4)
+    z.fill(0)
+    program()
+    assert (z == 4).all()
+
+
+@pytest.mark.parametrize("runner", [ALONE, Team(2)])
+def test_what_fails_after_a_slice_is_found_by_its_row(runner: Runner) -> None:
+    nap, absolute = _function_of_c("usleep"), _function_of_c("labs")
+    steps = [Step(nap, (60_000, 0, 0, 0), CHECK)] * 2 + [Step(absolute, (-7, 0, 0, 0), CHECK)]
+    assert runner.run(table_of(steps), False) == (2, 7)
+
+
+def test_an_interrupt_ends_a_program_between_two_steps() -> None:
+    nap, count = Native((Step(_function_of_c("usleep"), (10_000, 0, 0, 0), FOREIGN),)), 100
+    done = np.zeros((count, 1), np.float32)
+    program = joined(native for row in done for native in (nap, _scale(np.ones(1, np.float32), row, 1.0)))
+    with python_handles_interrupts():
+        sender = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+        sender.start()
+        with pytest.raises(KeyboardInterrupt):
+            program()
+            time.sleep(60)
+    assert 0 < done.sum() < count
 
 
 def _function_of_c(name: str) -> int:
