@@ -5,11 +5,16 @@ loaded, before the first twin is asked for. Small problems run the plain functio
 
 Compiled code is kept on disk. numba watches the file of a compiled function alone, but code of one file is compiled
 into what calls it from another. So the code lies in a folder that is named after the contents of all kernels' files.
+There, the code of each module is one file with a digest, written whole: numba itself works on a copy that no other
+process sees. So nothing is loaded that was damaged, or that two processes wrote together.
 """
 
+import atexit
 import logging
 import os
+import pickle
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache, wraps
@@ -17,7 +22,7 @@ from hashlib import blake2b
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec
 from pathlib import Path
-from pickle import UnpicklingError
+from tempfile import TemporaryDirectory, mkdtemp
 from types import FunctionType, ModuleType
 from typing import Any, ParamSpec, TypeVar
 
@@ -30,8 +35,12 @@ _LOGGER = logging.getLogger("allocator")
 _FOLDERS = "kernels-"
 _MOST_FOLDERS = 8
 """The number of folders of compiled code that are kept, each for another state of the kernels' files."""
-_BAD_CACHE = (OSError, EOFError, UnpicklingError, AttributeError)
-"""The cache cannot be written (a full disk), or read: a file is cut short, or names classes of an older version."""
+_DIGEST = 16
+"""Bytes of a digest."""
+_MOST_BYTES = 1 << 28
+"""A file of more was not written here."""
+_ROOMS: dict[str, Path] = {}
+"""The folder of this process in which numba keeps the code of a module."""
 
 
 def compiled(kernel: Callable[P, R]) -> Callable[P, R]:
@@ -51,8 +60,7 @@ def _twin(module: str, name: str) -> Callable[..., Any]:
         try:
             with _announced():
                 return getattr(_module(module, True), name)(*args)
-        except _BAD_CACHE:  # kernels open no files: this is the cache, and what is wrong in a kernel is raised again
-            shutil.rmtree(_folder(), ignore_errors=True)  # so that the next process writes it anew
+        except Exception:  # whatever numba could not read or write; what is wrong in a kernel is raised again
             return getattr(_module(module, False), name)(*args)
 
     return wraps(getattr(import_module(module), name))(call)
@@ -82,7 +90,7 @@ def _module(name: str, cached: bool) -> ModuleType:
 def _dispatcher(function: FunctionType, cached: bool) -> Any:
     numba = import_module("numba")
     if cached:
-        with suppress(RuntimeError), _cache_in(_folder()):  # no folder to keep code in: each process compiles anew
+        with suppress(RuntimeError, OSError), _cache_in(_room(function.__module__)):  # else each process compiles anew
             return numba.njit(cache=True, nogil=True, no_cfunc_wrapper=True)(function)
     return numba.njit(nogil=True, no_cfunc_wrapper=True)(function)
 
@@ -96,6 +104,55 @@ def _cache_in(folder: Path) -> Iterator[None]:
         yield
     finally:
         config.CACHE_DIR = before
+
+
+def _room(module: str) -> Path:
+    """Returns the folder of this process for the code of a module, with what is kept of it. Raises OSError."""
+    if module not in _ROOMS:
+        room = Path(mkdtemp(prefix="arenaplan-"))
+        atexit.register(_remove, room, os.getpid())
+        for name, content in _kept(_file(module)).items():
+            (room / name).parent.mkdir(parents=True, exist_ok=True)
+            (room / name).write_bytes(content)
+        _ROOMS[module] = room
+    return _ROOMS[module]
+
+
+def _remove(room: Path, process: int) -> None:
+    """Removes the folder of a process, if it is this one and not one that it was forked from."""
+    if os.getpid() == process:
+        shutil.rmtree(room, ignore_errors=True)
+
+
+def keep(room: Path, path: Path) -> None:
+    """Keeps the files of numba in a folder as one file, if they can be kept and are not what is kept already."""
+    with suppress(OSError):
+        files = {str(file.relative_to(room)): file.read_bytes() for file in sorted(room.rglob("*.nb?"))}
+        if files != _kept(path):
+            contents = pickle.dumps(files)
+            with TemporaryDirectory(dir=path.parent, prefix=".writing-", ignore_cleanup_errors=True) as stage:
+                staged = Path(stage) / path.name
+                staged.write_bytes(_digest(path, contents) + contents)
+                staged.replace(path)
+
+
+def _kept(path: Path) -> dict[str, bytes]:
+    """Returns the files of numba that are kept in one, by name; none where it is not as it was written."""
+    try:
+        content = path.read_bytes() if path.is_file() and path.stat().st_size <= _MOST_BYTES else b""
+    except OSError:
+        return {}
+    digest, contents = content[:_DIGEST], content[_DIGEST:]
+    return dict(pickle.loads(contents)) if digest == _digest(path, contents) else {}
+
+
+def _digest(path: Path, contents: bytes) -> bytes:
+    """Returns the digest of contents that are kept in this file, and in no other one."""
+    return blake2b(f"{path.parent.name}/{path.name}\n".encode() + contents, digest_size=_DIGEST).digest()
+
+
+def _file(module: str) -> Path:
+    return _folder() / f"{module.removeprefix(_KERNELS)}.{sys.implementation.cache_tag}.code"
 
 
 def _folder() -> Path:
@@ -131,10 +188,15 @@ def _sources_digest() -> str:
 
 @contextmanager
 def _announced() -> Iterator[None]:
-    """Logs once a process that compiling takes a while, if there is something to compile."""
+    """Logs once a process that compiling takes a while, if there is something to compile; keeps what was compiled."""
     events = import_module("numba.core.event")
-    with events.install_listener("numba:compile", _listener()):
+    listener = _listener()
+    with events.install_listener("numba:compile", listener):
         yield
+    if listener.has_compiled:
+        listener.has_compiled = False
+        for module, room in tuple(_ROOMS.items()):
+            keep(room, _file(module))
 
 
 @cache
@@ -143,14 +205,18 @@ def _listener() -> Any:
 
     class Announcer(events.Listener):  # type: ignore[misc,name-defined] # numba has no types
         said = False
+        has_compiled = False
 
         def on_start(self, event: Any) -> None:
-            if not self.said and event.data["dispatcher"].py_func.__module__.startswith("allocator."):
+            if not self.said and self._is_ours(event):
                 self.said = True
                 with aside():
                     _LOGGER.warning("compiling the solvers for this machine; this takes some seconds, once")
 
         def on_end(self, event: Any) -> None:
-            pass
+            self.has_compiled |= self._is_ours(event)
+
+        def _is_ours(self, event: Any) -> bool:
+            return str(event.data["dispatcher"].py_func.__module__).startswith(_KERNELS)
 
     return Announcer()

@@ -6,9 +6,9 @@ folder of its own, named after the contents of all files of this project that it
 """
 
 import hashlib
-import json
 import logging
 import os
+import pickle
 import re
 import shutil
 import sys
@@ -59,6 +59,9 @@ def kept(function: Callable[..., Any], what: str, make: Callable[[bool], Made]) 
                 return _made(path, Path(room), make)
         except Exception as error:  # whatever numba could not write or read; what is wrong in `make` is raised again
             reason = str(error)
+            if not isinstance(error, OSError):  # numba could not read what is stored: the next process writes it anew
+                with suppress(OSError):
+                    path.unlink(missing_ok=True)
         finally:
             config.CACHE_DIR = before
         made = make(False)
@@ -89,20 +92,12 @@ def read_files(path: Path) -> dict[str, bytes]:
     except OSError:
         return {}
     digest, contents = content[:_DIGEST], content[_DIGEST:]
-    if digest != _digest(path, contents):
-        return {}
-    table, _, rest = contents.partition(b"\n")
-    files, at = {}, 0
-    for name, size in json.loads(table):
-        files[name] = rest[at : at + size]
-        at += size
-    return files
+    return dict(pickle.loads(contents)) if digest == _digest(path, contents) else {}
 
 
 def write_files(path: Path, files: Mapping[str, bytes]) -> None:
     """Stores files in one, whole or not at all. Raises OSError."""
-    table = json.dumps([(name, len(content)) for name, content in files.items()]).encode()
-    contents = b"".join((table, b"\n", *files.values()))
+    contents = pickle.dumps(files)
     with TemporaryDirectory(dir=path.parent, prefix=".writing-", ignore_cleanup_errors=True) as stage:
         staged = Path(stage) / path.name
         staged.write_bytes(_digest(path, contents) + contents)

@@ -2,11 +2,10 @@
 
 import errno
 import os
-import pickle
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -29,21 +28,27 @@ def maximums(kernel: Any) -> list[int]:
     return kept
 
 
+def _forget() -> None:
+    """Starts as if no kernel had been used yet."""
+    for memo in (compiled._twin, compiled._module):
+        memo.cache_clear()
+    compiled._ROOMS.clear()
+
+
 @pytest.fixture
 def forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Starts as if no kernel had been used yet, with an empty cache, whose folder it yields."""
+    """Starts with an empty cache, whose folder it yields."""
     monkeypatch.setattr(import_module("numba").config, "CACHE_DIR", str(tmp_path))
-    for memo in (compiled._twin, compiled._module):
-        memo.cache_clear()
+    monkeypatch.setattr(compiled, "_ROOMS", {})
+    _forget()
     yield tmp_path
-    for memo in (compiled._twin, compiled._module):
-        memo.cache_clear()
+    _forget()
 
 
 def test_a_kernel_is_compiled_once_and_kept_on_disk(forgotten: Path) -> None:
-    assert not compiled.is_loaded() and not list(forgotten.rglob("*.nbc"))
+    assert not compiled.is_loaded() and not list(forgotten.rglob("*.code"))
     assert maximums(compiled.compiled(find_maximums)) == maximums(find_maximums) == [9, 7]
-    assert compiled.is_loaded() and list(forgotten.rglob("*.nbc"))
+    assert compiled.is_loaded() and list(forgotten.rglob("*.code"))
 
 
 def test_a_kernel_cache_folder_that_cannot_be_made_only_costs_time(
@@ -57,49 +62,87 @@ def test_a_kernel_cache_folder_that_cannot_be_made_only_costs_time(
 def test_a_missing_kernel_cache_folder_only_costs_time(forgotten: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_module("numba.core.caching").CacheImpl, "_locator_classes", [])
     assert maximums(compiled.compiled(find_maximums)) == [9, 7]
-    assert not list(forgotten.rglob("*.nb*"))
+    assert not list(forgotten.rglob("*.code"))
 
 
-def test_a_full_disk_under_the_kernel_cache_only_costs_time(forgotten: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+def _full(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(import_module("numba.core.caching").IndexDataCacheFile, "save", refuse)
+
+@pytest.mark.parametrize("where", ["numba", "mkdtemp", "TemporaryDirectory"])
+def test_a_full_disk_under_the_kernel_cache_only_costs_time(
+    where: str, forgotten: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if where == "numba":
+        monkeypatch.setattr(import_module("numba.core.caching").IndexDataCacheFile, "save", _full)
+    else:
+        monkeypatch.setattr(compiled, where, _full)
     assert maximums(compiled.compiled(find_maximums)) == [9, 7]
-    assert not list(forgotten.rglob("*.nbc"))
+    assert not list(forgotten.rglob("*.code"))
 
 
-@pytest.mark.parametrize("ending", ["nbi", "nbc"])
-def test_a_truncated_kernel_cache_only_costs_time(forgotten: Path, ending: str) -> None:
+def _damaged(at: float) -> Callable[[Path], object]:
+    def flip(path: Path) -> None:
+        content = bytearray(path.read_bytes())
+        content[int(at * len(content))] ^= 4
+        path.write_bytes(content)
+
+    return flip
+
+
+def _cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:40])
+
+
+def _emptied(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def _folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def _another_module(path: Path) -> None:
+    path.write_bytes(compiled._digest(path.with_name("heap.code"), b"code") + b"code")
+
+
+KINDS = [_cut, _emptied, _folder, _another_module, Path.unlink, *map(_damaged, (0, 0.01, 0.3, 0.7, 0.999))]
+
+
+@pytest.mark.parametrize("damage", KINDS)
+def test_a_damaged_kernel_cache_is_written_anew(forgotten: Path, damage: Callable[[Path], object]) -> None:
     maximums(compiled.compiled(find_maximums))
-    for memo in (compiled._twin, compiled._module):
-        memo.cache_clear()
-    for file in forgotten.rglob(f"*.{ending}"):
-        file.write_bytes(file.read_bytes()[:40])
-    assert maximums(compiled.compiled(find_maximums)) == [9, 7]
+    (path,) = forgotten.rglob("positional_maximums.*.code")
+    damage(path)
+    for hits in (0, int(damage is not _folder)):
+        _forget()
+        assert maximums(compiled.compiled(find_maximums)) == [9, 7]
+        assert len(compiled._module(find_maximums.__module__, True).find_maximums.stats.cache_hits) == hits
 
 
-def test_a_kernel_cache_of_an_older_version_is_written_anew(forgotten: Path) -> None:
-    maximums(compiled.compiled(find_maximums))
-    for memo in (compiled._twin, compiled._module):
-        memo.cache_clear()
-    (index,) = forgotten.rglob("*find_maximums*.nbi")
-    index.write_bytes(pickle.dumps(import_module("numba").__version__) + b"callocator.kernels.numbers\nGone\n.")
-    assert maximums(compiled.compiled(find_maximums)) == [9, 7]
-    assert not index.exists()
-    for memo in (compiled._twin, compiled._module):
-        memo.cache_clear()
-    assert maximums(compiled.compiled(find_maximums)) == [9, 7]
-    assert b"Gone" not in index.read_bytes()
+def test_processes_may_write_the_kernel_cache_at_once(forgotten: Path) -> None:
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(forgotten)}
+    code = "import tests.allocator.test_compiled as t; assert t.freed_at_once() == t.freed_at_once(t.plain)"
+    for _ in range(2):
+        writers = [
+            subprocess.Popen([sys.executable, "-c", code], env=environment, stderr=subprocess.PIPE) for _ in range(2)
+        ]
+        assert [w.communicate(timeout=120)[0] or w.returncode for w in writers] == [0, 0]
+    assert all(compiled._kept(path) for path in forgotten.rglob("*.code"))
 
 
-def freed_at_once() -> list[int]:
+def plain(kernel: Any) -> Any:
+    return kernel
+
+
+def freed_at_once(way: Callable[[Any], Any] = compiled.compiled) -> list[int]:
     """Blocks of a heap in which one was used and freed; the treap of free blocks stands in a module of its own."""
     blocks = np.zeros(10 * heap.WIDTH, np.int64)
     state = np.zeros(heap.STATE, np.int64)
-    compiled.compiled(heap.clear)(blocks)
-    block = compiled.compiled(heap.insert)(blocks, 0, 0, 8, 0)
-    compiled.compiled(heap.free)(blocks, state, block)
+    way(heap.clear)(blocks)
+    block = way(heap.insert)(blocks, 0, 0, 8, 0)
+    way(heap.free)(blocks, state, block)
     numbers: list[int] = blocks.tolist()
     return numbers
 
@@ -107,8 +150,7 @@ def freed_at_once() -> list[int]:
 @pytest.mark.usefixtures("forgotten")
 def test_a_kernel_is_compiled_again_when_a_module_that_it_calls_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     def statistics() -> Any:
-        for memo in (compiled._twin, compiled._module):
-            memo.cache_clear()
+        _forget()
         freed_at_once()
         return compiled._module(heap.__name__, True).free.stats
 
