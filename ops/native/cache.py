@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 
 from ops.native.mutex import Mutex
 
-Made = TypeVar("Made")
+Code = TypeVar("Code")
 
 _IMPORTS = re.compile(r"^\s*from\s+(ops[\w.]*)\s+import\s+(\([^)]*\)|[^\n(]*)", re.MULTILINE)
 _NAME = re.compile(r"\w+")
@@ -42,7 +42,7 @@ _TOLD: set[str] = set()
 _LOG = logging.getLogger("arenaplan")
 
 
-def kept(function: Callable[..., Any], what: str, make: Callable[[bool], Made]) -> Made:
+def kept(function: Callable[..., Any], what: str, make: Callable[[bool], Code]) -> Code:
     """Returns make(True): numba compiles a function, as `what` says, and the code is stored on disk for later calls.
 
     numba works in a folder that nobody else sees, and its files are stored as one, with a digest. So nothing is loaded
@@ -56,7 +56,7 @@ def kept(function: Callable[..., Any], what: str, make: Callable[[bool], Made]) 
         try:
             with TemporaryDirectory(prefix="arenaplan-", ignore_cleanup_errors=True) as room:
                 config.CACHE_DIR = room
-                return _made(path, Path(room), make)
+                return _with_stored(path, Path(room), make)
         except Exception as error:  # whatever numba could not write or read; what is wrong in `make` is raised again
             reason = str(error)
             if not isinstance(error, OSError):  # numba could not read what is stored: the next process writes it anew
@@ -64,25 +64,25 @@ def kept(function: Callable[..., Any], what: str, make: Callable[[bool], Made]) 
                     path.unlink(missing_ok=True)
         finally:
             config.CACHE_DIR = before
-        made = make(False)
+        result = make(False)
         _tell(str(path.parent.parent), reason)
-        return made
+        return result
 
 
-def _made(path: Path, room: Path, make: Callable[[bool], Made]) -> Made:
+def _with_stored(path: Path, room: Path, make: Callable[[bool], Code]) -> Code:
     """Returns make(True), with the stored files in the room of numba; stores them where numba has written others."""
     stored = read_files(path)
     for name, content in stored.items():
         (room / name).parent.mkdir(parents=True, exist_ok=True)
         (room / name).write_bytes(content)
-    made = make(True)
+    result = make(True)
     files = {str(file.relative_to(room)): file.read_bytes() for file in sorted(room.rglob("*.nb?"))}
     if files != stored:
         try:
             write_files(path, files)
         except OSError as error:
             _tell(str(path.parent.parent), str(error))
-    return made
+    return result
 
 
 def read_files(path: Path) -> dict[str, bytes]:

@@ -60,8 +60,8 @@ def test_a_forked_process_runs_what_another_thread_of_its_parent_was_running() -
     command = [sys.executable, "-W", "ignore", "-c", _FORKS]
     started = subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE, text=True)
     try:
-        _, told = started.communicate(timeout=240)
-        assert started.returncode == 0, told
+        _, errors = started.communicate(timeout=240)
+        assert started.returncode == 0, errors
     finally:
         with suppress(ProcessLookupError):
             os.killpg(started.pid, signal.SIGKILL)

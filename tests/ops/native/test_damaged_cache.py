@@ -35,8 +35,8 @@ def thrice(number: int) -> int:
 
 def _compiled(function: Callable[[int], int]) -> tuple[int, bool]:
     """Returns what the compiled function makes of 7, and whether its code was on disk."""
-    made = compiled_once(function, "int64(int64)")
-    return made(7), bool(made.stats.cache_hits)
+    compiled = compiled_once(function, "int64(int64)")
+    return compiled(7), bool(compiled.stats.cache_hits)
 
 
 @pytest.fixture
