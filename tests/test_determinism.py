@@ -19,7 +19,7 @@ from engine import Graph, zoo
 from engine.lower.backends import backends_of
 from engine.lower.order import ORDERS
 from ops.schema.backends import ONEDNN
-from tests.helpers.graphs.unplanned_run import EVERY_MODE, SERIAL, assert_same, random_feeds
+from tests.helpers.graphs.unplanned_run import EVERY_MODE, assert_same, random_feeds
 from tests.helpers.paths import ROOT
 
 PAGE = ROOT / "docs" / "determinism.md"
@@ -34,9 +34,11 @@ PLANS: tuple[dict[str, Any], ...] = (
     {"overwrite": False},
     {"reuse": False},
     {"seed": 7},
-    {"budget": "100 KiB"},
+    {"budget": "176 KiB"},
     *({"parallel": name.replace("k", "4"), "threads": 2} for name in POLICIES),
 )
+NEEDS_ONEDNN = pytest.mark.skipif(ONEDNN not in backends_of("auto"), reason="the library is not installed")
+BY_ONEDNN = pytest.param(ONEDNN, marks=NEEDS_ONEDNN)
 _PROCESS = """
 import hashlib, sys
 from tests.test_determinism import digests
@@ -45,18 +47,19 @@ print(*digests())
 
 
 def network() -> Graph:
-    """Returns convolutions, a concatenation, normalisations and products: what most networks are made of."""
+    """Returns convolutions, pools, a concatenation, normalisations and products: what most networks are made of."""
     graph, rng = Graph("network"), np.random.default_rng(0)
 
     def weights(*shape: int) -> Any:
         return (rng.standard_normal(shape) / 5).astype(np.float32)
 
-    x = graph.input("x", (2, 8, 12, 12))
+    x = graph.input("x", (2, 8, 16, 16))
     y = ops.relu(ops.conv(x, weights(8, 8, 3, 3), weights(8), pads=1))
-    z: Any = ops.concat([y, ops.gelu(ops.conv(y, weights(24, 8, 1, 1)))], axis=1)
-    z = ops.max_pool(ops.conv(z, weights(16, 32, 3, 3), pads=1) + ops.conv(x, weights(16, 8, 1, 1)), (2, 2), strides=2)
-    rows = ops.layer_norm(ops.reshape(z, (2, 16, 36)), np.ones(36, np.float32))
-    graph.output(ops.softmax(rows @ weights(36, 10)), "y")
+    parts = [y, ops.gelu(ops.conv(y, weights(24, 8, 1, 1))), ops.average_pool(y, (3, 3), pads=1), ops.max_pool(y, 1)]
+    z: Any = ops.conv(ops.concat(parts, axis=1), weights(16, 48, 3, 3), pads=1)
+    z = ops.average_pool(ops.max_pool(z + ops.conv(x, weights(16, 8, 1, 1)), (3, 3), pads=1), (2, 2), strides=2)
+    rows = ops.layer_norm(ops.reshape(z, (2, 16, 64)), np.ones(64, np.float32))
+    graph.output(ops.softmax(rows @ weights(64, 10)), "y")
     return graph
 
 
@@ -70,19 +73,20 @@ def digests() -> tuple[str, str]:
     return plan, " ".join(computed)
 
 
+@pytest.mark.parametrize("backend", ["numba", BY_ONEDNN])
 @pytest.mark.parametrize("options", PLANS, ids=str)
-def test_no_plan_changes_a_bit(options: dict[str, Any]) -> None:
+def test_no_plan_changes_a_bit(options: dict[str, Any], backend: str) -> None:
     graph = network()
     feeds = random_feeds(graph)
-    wanted = engine.compile(graph).run(feeds)
+    wanted = engine.compile(graph, backend=backend, threads=1).run(feeds)
     try:
-        outputs = engine.compile(graph, **options).run(feeds)
+        outputs = engine.compile(graph, backend=backend, **{"threads": 1, **options}).run(feeds)
     except UnsupportedProblemError:
         pytest.skip("the strategy takes no overwrites")
     assert_same(outputs, wanted)
 
 
-@pytest.mark.parametrize("backend", ["numba", "numpy"])
+@pytest.mark.parametrize("backend", ["numba", "numpy", BY_ONEDNN])
 def test_no_way_to_run_changes_a_bit(backend: str) -> None:
     graph = network()
     feeds = random_feeds(graph)
@@ -91,19 +95,27 @@ def test_no_way_to_run_changes_a_bit(backend: str) -> None:
         assert_same(engine.compile(graph, backend=backend, **mode).run(feeds), wanted)
 
 
-@pytest.mark.skipif(ONEDNN not in backends_of("auto"), reason="the library is not installed")
-def test_with_onednn_bits_depend_on_what_is_nested_and_on_nothing_else_of_a_plan() -> None:
+@NEEDS_ONEDNN
+def test_with_onednn_the_graph_decides_which_kernels_compute() -> None:
+    graph = network()
+
+    def kernels(**options: Any) -> set[tuple[str, str, str]]:
+        report = engine.make_plan(graph, backend=ONEDNN, threads=1, **options).report()
+        return {(k.operator, k.kind, k.backend) for k in report.kernels if k.kind not in {"concat", "copy"}}
+
+    taken = kernels()
+    assert {kind for _, kind, backend in taken if backend == ONEDNN} >= {"nhwc_average_pool", "layer_norm", "nhwc_conv"}
+    assert {kind for _, kind, backend in taken if backend != ONEDNN} >= {"nhwc_average_pool", "nhwc_conv"}
+    for options in ({"nest": False}, {"order": "memory"}, {"overwrite": False}, {"padding": 100}):
+        assert kernels(**options) == taken
+
+
+@NEEDS_ONEDNN
+def test_with_onednn_another_number_of_threads_gives_near_numbers() -> None:
     graph = network()
     feeds = random_feeds(graph)
-
-    def run(**options: Any) -> dict[str, Any]:
-        return engine.compile(graph, backend="onednn", threads=1, **options).run(feeds)
-
-    assert_same(run(mode="dynamic"), run())
-    plain = run(nest=False)
-    for options in (*SERIAL, *({"strategy": name} for name in ("naive", "greedy_by_size")), {"padding": 64}):
-        assert_same(run(nest=False, **options), plain)
-    np.testing.assert_allclose(run()["y"], plain["y"], rtol=1e-4, atol=1e-6)
+    one, two = (engine.compile(graph, backend=ONEDNN, threads=n).run(feeds)["y"] for n in (1, 2))
+    np.testing.assert_allclose(two, one, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("options", [{"prepack": False}, {"views": False}], ids=str)

@@ -10,7 +10,6 @@ from ops.common.apply import V, apply1
 from ops.common.blocks import Block, blocked
 from ops.common.costs import flops_per_element
 from ops.common.elementwise import like_input
-from ops.elementwise import onednn
 from ops.elementwise.activation import activation
 from ops.elementwise.comparison import GREATER
 from ops.elementwise.erf import MASKS, TEMPORARIES, erf_passes
@@ -252,13 +251,12 @@ CELU = activation(
     flops=5,
     alpha=1.0,
 )
-_VECTOR_SOFTPLUS, _VECTOR_GELU = opcode("softplus"), vector_kernel(_encode_gelu)
 SOFTPLUS = activation(
     "softplus",
     _softplus,
     "log(1 + exp(x))",
     gradient=_softplus_gradient,
-    vector=(onednn.softplus(_VECTOR_SOFTPLUS), _VECTOR_SOFTPLUS),
+    vector=(opcode("softplus"),),
     temporaries=1,
     flops=5,
 )
@@ -269,8 +267,7 @@ GELU = OpSchema(
     "gelu",
     like_input(FLOATS),
     (
-        onednn.gelu(_VECTOR_GELU),
-        _VECTOR_GELU,
+        vector_kernel(_encode_gelu),
         blocked(_gelu_compiled, temporaries=2, unsupported=not_erf, backend=NUMBA),
         blocked(_gelu, temporaries=1 + TEMPORARIES, masks=MASKS, name="passes", unsupported=not_erf),
         blocked(_gelu_tanh, temporaries=2, name="blocks, tanh", unsupported=not_tanh),

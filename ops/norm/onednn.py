@@ -6,7 +6,7 @@ from attrs import frozen
 
 from ops.onednn import declarations as c
 from ops.onednn.descriptors import Post, Tensor, dense
-from ops.onednn.guard import Plan, beside
+from ops.onednn.guard import Plan, instead
 from ops.onednn.library import Library
 from ops.onednn.primitives import Operand
 from ops.schema.schema import Binding, Kernel, Signature, unless
@@ -58,4 +58,4 @@ def layer_norm(kernel: Kernel) -> Kernel:
 
     Scale and bias have as many elements as a row.
     """
-    return beside(kernel, _plan, unless(_supports, _REASON))
+    return instead(kernel, _plan, unless(_supports, _REASON))

@@ -9,13 +9,13 @@ CALL = record(
     "set_threads threads execute primitive stream count arguments parallel region seen: int64",
     "bare_primitive bare_arguments target elements algorithm: int64",
     "low high: float64",
-    "strange otherwise: int64",
+    "otherwise: int64",
 )
 """Call of a primitive: addresses of functions and objects of the library, and numbers.
 
 The fields from set_threads to arguments run the primitive. `nan_safe` uses those to `high` where a NaN may be lost:
 parallel and region collect the flags of all threads in `seen`; bare_primitive computes sums without an activation,
-which is then applied to `elements` floats at `target`. `guard` uses strange and otherwise: marks that another kernel
+which is then applied to `elements` floats at `target`. `guard` uses otherwise: a mark that another kernel
 shall compute.
 """
 COPY = record("source target count: int64")
@@ -23,7 +23,7 @@ COPY = record("source target count: int64")
 ADD_ROW = record("row target length count: int64")
 """Addition of a row of `length` floats to each of `count` rows: addresses."""
 SEARCH = record("mark values count bits: int64")
-"""Search in `count` floats, at an address, for unusual ones, or for these bits; a hit sets the mark."""
+"""Search in `count` floats, at an address, for these bits; a hit sets the mark."""
 FALLBACK = record("mark function args: int64")
 """Step of another kernel, which runs if its mark is set."""
 

@@ -20,7 +20,7 @@ F16, BF16, F32, S32, S8, U8 = range(1, 7)
 CONVOLUTION_DIRECT, DECONVOLUTION_DIRECT = 1, 10
 POOLING_MAX, POOLING_AVERAGE_ALL, POOLING_AVERAGE_INSIDE = 511, 767, 1023
 SOFTMAX, LOG_SOFTMAX = 196608, 196609
-RELU, TANH, ELU, LINEAR, SOFT_RELU, LOGISTIC, GELU_TANH, SWISH, CLIP, GELU_ERF = 32, 33, 34, 38, 39, 41, 43, 44, 46, 49
+RELU, LINEAR, SWISH, CLIP = 32, 38, 44, 46
 ADD, MULTIPLY, MAXIMUM, MINIMUM, DIVIDE, SUBTRACT = range(131056, 131062)
 LARGEST, SMALLEST = 196594, 196595
 USE_SCALE, USE_SHIFT = 2, 4
@@ -99,8 +99,6 @@ int dnnl_softmax_forward_primitive_desc_create(dnnl_primitive_desc_t *, dnnl_eng
 int dnnl_layer_normalization_forward_primitive_desc_create(dnnl_primitive_desc_t *, dnnl_engine_t, int,
     dnnl_memory_desc_t, dnnl_memory_desc_t, dnnl_memory_desc_t, float, unsigned, dnnl_primitive_attr_t);
 int dnnl_reduction_primitive_desc_create(dnnl_primitive_desc_t *, dnnl_engine_t, int, dnnl_memory_desc_t,
-    dnnl_memory_desc_t, float, float, dnnl_primitive_attr_t);
-int dnnl_eltwise_forward_primitive_desc_create(dnnl_primitive_desc_t *, dnnl_engine_t, int, int, dnnl_memory_desc_t,
     dnnl_memory_desc_t, float, float, dnnl_primitive_attr_t);
 int dnnl_binary_primitive_desc_create(dnnl_primitive_desc_t *, dnnl_engine_t, int, dnnl_memory_desc_t,
     dnnl_memory_desc_t, dnnl_memory_desc_t, dnnl_primitive_attr_t);

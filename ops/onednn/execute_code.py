@@ -16,14 +16,12 @@ from numba.extending import intrinsic
 from ops.native.memory import Decorator, call_foreign, floats, jitable, load_atomic, record_at, share, store_atomic
 from ops.native.records import offset
 from ops.onednn.args import ADD_ROW, CALL, COPY
-from ops.onednn.declarations import CLIP, GELU_ERF, GELU_TANH
+from ops.onednn.declarations import CLIP
 
 _intrinsic: Decorator = intrinsic
 _INVALID = 1
 """Bit of MXCSR: an operation was invalid."""
 _SEEN = offset(CALL, "seen")
-_ROOT = math.sqrt(0.5)
-_TANH_SCALE, _CUBE = math.sqrt(2 / math.pi), 0.044715
 
 
 @_intrinsic
@@ -71,7 +69,7 @@ def run(args: Any, primitive: int, arguments: int) -> int:
 
 @jitable
 def _finish(args: Any, first: int, last: int) -> None:
-    """Applies the activation to sums, in place: bounds that let NaN through, or a smooth function."""
+    """Applies the activation to sums, in place: bounds that let NaN through, or x * sigmoid(x)."""
     y = floats(args.target, last)
     if args.algorithm == CLIP:
         low, high = np.float32(args.low), np.float32(args.high)
@@ -81,16 +79,8 @@ def _finish(args: Any, first: int, last: int) -> None:
             y[i] = high if v > high else v
     else:
         for i in range(first, last):
-            y[i] = np.float32(_smooth(float(y[i]), args.algorithm))
-
-
-@jitable
-def _smooth(x: float, algorithm: int) -> float:
-    if algorithm == GELU_ERF:
-        return x * (0.5 * (1 + math.erf(x * _ROOT)))
-    if algorithm == GELU_TANH:
-        return x * (0.5 * (1 + math.tanh(_TANH_SCALE * (x + _CUBE * x * x * x))))
-    return x / (1 + math.exp(-x))
+            x = float(y[i])
+            y[i] = np.float32(x / (1 + math.exp(-x)))
 
 
 def execute(address: int, _: int, __: int, ___: int) -> int:

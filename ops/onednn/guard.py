@@ -1,11 +1,10 @@
-"""Kernels of the library with compiled ones beside them, which run where the library's results differ from numpy's.
+"""Kernels of the library in place of compiled ones, or beside them where its maxima may differ from numpy's.
 
-The compiled kernel also takes arrays that are not dense. Addresses and strides are known when a call is bound, so a
-layout that the compiled kernel reads or writes is never a reason to copy.
+Sums have other last bits in the library than in the compiled kernel, and maxima of rows another sign of 0. Which of
+both computes must not depend on where tensors lie, so these kernels take dense arrays only.
 """
 
 from collections.abc import Callable
-from enum import Enum
 
 from attrs import evolve, frozen
 
@@ -17,27 +16,18 @@ from ops.onednn.args import CALL, FALLBACK, SEARCH, call_args
 from ops.onednn.declarations import SOURCE, TARGET
 from ops.onednn.descriptors import Tensor
 from ops.onednn.library import Library, library
+from ops.onednn.nan_safe import call as plain_call
 from ops.onednn.openmp import team_addresses
 from ops.onednn.primitives import Case, Operand, prepare, primitives
 from ops.schema.backends import ONEDNN
-from ops.schema.schema import Binding, Kernel, Signature, Specs, Thunk
+from ops.schema.schema import Binding, Kernel, Signature, Specs, Thunk, all_contiguous, dense_only
 from ops.schema.workspace import bytes_spec
 from ops.tensor.layout import Layout, address_of
-from ops.tensor.spec import Array
+from ops.tensor.spec import TensorSpec
 
 _CODE = "ops.onednn.guard_code"
-
-
-class Watch(Enum):
-    """Says when the compiled kernel runs instead.
-
-    NOTHING: never. INPUTS: if an input is beyond 2 ** 30, or NaN. FLAG: if an operation was invalid, as maxima of NaN
-    are, or if y contains the start value of a reduction, which only infinities leave there.
-    """
-
-    NOTHING = 0
-    INPUTS = 1
-    FLAG = 2
+Refusal = Callable[[Signature], str]
+"""Says why a signature is not taken; nothing where it is."""
 
 
 @frozen(eq=False)
@@ -46,8 +36,6 @@ class Plan:
 
     case: Case
     operands: Callable[[Library, Binding], list[Operand]]
-    watch: Watch = Watch.NOTHING
-    start: int = 0
 
 
 def one_to_one(x: Tensor, y: Tensor) -> Callable[[Library, Binding], list[Operand]]:
@@ -59,24 +47,48 @@ def one_to_one(x: Tensor, y: Tensor) -> Callable[[Library, Binding], list[Operan
     return operands
 
 
-def beside(kernel: Kernel, plan: Callable[[Signature], Plan], unsupported: Callable[[Signature], str]) -> Kernel:
-    """Returns the library's kernel of calls that the compiled one takes and `unsupported` has no reason against."""
+def only_dense(kernel: Kernel) -> Kernel:
+    """Returns the kernel for dense arrays."""
+    return evolve(kernel, contiguous=all_contiguous, writes=dense_only)
 
-    def refused(signature: Signature) -> str:
-        reason = kernel.unsupported(signature) or unsupported(signature)
-        if reason or is_fast(plan(signature).case, signature.threads):
-            return reason
-        return "the library has only reference code for it"
+
+def instead(kernel: Kernel, plan: Callable[[Signature], Plan], unsupported: Refusal) -> Kernel:
+    """Returns the library's kernel, on dense arrays.
+
+    It takes calls that the compiled kernel takes and `unsupported` has no reason against.
+    """
 
     def temporaries(signature: Signature) -> Specs:
-        scratchpad = primitives(plan(signature).case, signature.threads)[0].scratchpad
-        return bytes_spec(scratchpad), *kernel.temporaries(signature)
+        return (_scratchpad(plan, signature),)
 
     def bind(call: Binding) -> Thunk:
-        if not all(Layout.of(a).is_dense for a in (*call.inputs, *call.outputs)):
-            return kernel.bind(_of_compiled(call))
-        return _bind(call, plan(call.signature), kernel)
+        made, threads = plan(call.signature), call.signature.threads
+        return plain_call(made.case, made.operands(library(), call), call.temporaries[0], threads)
 
+    refused = _refusal(kernel, plan, unsupported)
+    dense = only_dense(kernel)
+    return evolve(dense, name="onednn", bind=bind, temporaries=temporaries, unsupported=refused, backend=ONEDNN)
+
+
+def beside(kernel: Kernel, plan: Callable[[Signature], Plan], unsupported: Refusal, start: int) -> Kernel:
+    """Returns the library's kernel of a maximum or minimum, for the same calls as `instead`.
+
+    The compiled kernel computes arrays that are not dense, if it takes them. It computes again if an operation was
+    invalid, as maxima of NaN are, or if y contains the number with the bits `start`, with which the library begins:
+    only infinities leave it there.
+    """
+
+    def temporaries(signature: Signature) -> Specs:
+        return _scratchpad(plan, signature), *kernel.temporaries(signature)
+
+    def bind(call: Binding) -> Thunk:
+        other = kernel.bind(evolve(call, temporaries=call.temporaries[1:]))
+        if not all(Layout.of(a).is_dense for a in (*call.inputs, *call.outputs)):
+            return other
+        assert isinstance(other, Native), f"{kernel.name} is no compiled kernel"
+        return _watched(call, plan(call.signature), other, start)
+
+    refused = _refusal(kernel, plan, unsupported)
     return evolve(kernel, name="onednn", bind=bind, temporaries=temporaries, unsupported=refused, backend=ONEDNN)
 
 
@@ -85,35 +97,28 @@ def is_fast(case: Case, threads: int) -> bool:
     return any(p.planned for p in primitives(case, threads))
 
 
-def _of_compiled(call: Binding) -> Binding:
-    """Returns the call with the temporaries of the compiled kernel, which stand behind the scratchpad."""
-    return evolve(call, temporaries=call.temporaries[1:])
+def _refusal(kernel: Kernel, plan: Callable[[Signature], Plan], unsupported: Refusal) -> Refusal:
+    def refused(signature: Signature) -> str:
+        reason = kernel.unsupported(signature) or unsupported(signature)
+        if reason or is_fast(plan(signature).case, signature.threads):
+            return reason
+        return "the library has only reference code for it"
+
+    return refused
 
 
-def _bind(call: Binding, plan: Plan, kernel: Kernel) -> Native:
+def _scratchpad(plan: Callable[[Signature], Plan], signature: Signature) -> TensorSpec:
+    return bytes_spec(primitives(plan(signature).case, signature.threads)[0].scratchpad)
+
+
+def _watched(call: Binding, plan: Plan, other: Native, start: int) -> Native:
     (primitive,) = primitives(plan.case, call.signature.threads)
-    operands = plan.operands(library(), call)
-    prepared = prepare(primitive, operands, call.temporaries[0])
+    prepared = prepare(primitive, plan.operands(library(), call), call.temporaries[0])
     region = region_address("ops.onednn.execute_code", "gather")
     args = call_args(prepared.fields, parallel=team_addresses()[0], region=region)
-    function = ("execute_ordinary", "execute_flagged")[plan.watch is Watch.FLAG]
-    run = Step(foreign_address(_CODE, function), (address_of(args), 0, 0, 0), FOREIGN)
-    keep = (args, prepared, *call.inputs, *call.outputs)
-    if plan.watch is Watch.NOTHING:
-        return Native((run,), keep)
-    mark, (y,) = address_of(args) + offset(CALL, "otherwise"), call.outputs
-    before, after = list[Step](), list[Step]()
-    if plan.watch is Watch.INPUTS:
-        before = [_search("scan", address_of(args) + offset(CALL, "strange"), a) for a in call.inputs]
-    else:
-        after = [_search("seek", mark, y, plan.start)]
-    other = kernel.bind(_of_compiled(call))
-    assert isinstance(other, Native), f"{kernel.name} is no compiled kernel"
+    run = Step(foreign_address(_CODE, "execute_flagged"), (address_of(args), 0, 0, 0), FOREIGN)
+    mark = address_of(args) + offset(CALL, "otherwise")
+    search = pack_args(SEARCH, mark=mark, values=address_of(call.y), count=call.y.size, bits=start)
     fallbacks = [pack_args(FALLBACK, mark=mark, function=s.address, args=address_of(s.args)) for s in other.steps]
-    after += [Step(compiled(_CODE, "otherwise"), fallback) for fallback in fallbacks]
-    return Native((*before, run, *after), (*keep, other))
-
-
-def _search(function: str, mark: int, array: Array, bits: int = 0) -> Step:
-    args = pack_args(SEARCH, mark=mark, values=address_of(array), count=array.size, bits=bits)
-    return Step(compiled(_CODE, function), args)
+    after = [Step(compiled(_CODE, "otherwise"), fallback) for fallback in fallbacks]
+    return Native((run, Step(compiled(_CODE, "seek"), search), *after), (args, prepared, other))

@@ -8,7 +8,7 @@ from attrs import frozen
 from ops.common.windows import Windows, nhwc_pool_windows
 from ops.onednn import declarations as c
 from ops.onednn.descriptors import Post, Tensor, channels_last, numbers
-from ops.onednn.guard import Plan, Watch, beside, one_to_one
+from ops.onednn.guard import Plan, beside, instead, one_to_one
 from ops.onednn.library import Library
 from ops.pool.nhwc_compiled import AVERAGE_NATIVE, MAX_NATIVE
 from ops.schema.schema import Signature, unless
@@ -85,13 +85,10 @@ def _plan(average: bool, signature: Signature) -> Plan:
     if average:
         algorithm = c.POOLING_AVERAGE_ALL if padded else c.POOLING_AVERAGE_INSIDE
     x, y = (channels_last(s.shape, s.shape[-1]) for s in (signature.x, signature.y))
-    case = Pooling(algorithm, x, y, w.kernel, w.strides, w.begins, _behind(w))
-
-    return Plan(case, one_to_one(x, y), Watch.NOTHING if average else Watch.FLAG, _LOWEST)
+    return Plan(Pooling(algorithm, x, y, w.kernel, w.strides, w.begins, _behind(w)), one_to_one(x, y))
 
 
-MAX_POOL, AVERAGE_POOL = (
-    beside(kernel, partial(_plan, average), unless(_supports, _REASON))
-    for kernel, average in ((MAX_NATIVE, False), (AVERAGE_NATIVE, True))
-)
+_refused = unless(_supports, _REASON)
+MAX_POOL = beside(MAX_NATIVE, partial(_plan, False), _refused, _LOWEST)
+AVERAGE_POOL = instead(AVERAGE_NATIVE, partial(_plan, True), _refused)
 """float32. Maxima of NaN and of minus infinity alone are computed by the compiled kernel."""

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ops.common.epilogue import GELU_TANH
 from ops.onednn import declarations as c
 from ops.onednn.descriptors import Tensor, dense
 from ops.onednn.nan_safe import call, packing
@@ -18,8 +17,8 @@ from ops.tensor.spec import Array, Shape
 
 _LARGE = 1 << 21
 """Weights of 8 MiB: they come from main memory for each call, since second-level caches are smaller."""
-_SOME_ROWS, _MANY_ROWS = 64, 512
-"""Rows from which on the library is taken: for a gelu through tanh, and for other products with large weights.
+_MANY_ROWS = 512
+"""Rows from which on the library is taken for products with large weights.
 tools/bench_kernels.py --operators fused_matmul matmul gemm times both back-ends on the layers of its networks."""
 
 
@@ -48,12 +47,10 @@ def _unsupported_packed(signature: Signature) -> str:
 def _slower(signature: Signature) -> bool:
     """Returns whether our own kernels are taken; they add a tensor to sums in registers.
 
-    The library is taken for a gelu through tanh, and for large weights, from some number of rows on.
+    The library is taken for large weights, from some number of rows on.
     tools/bench_kernels.py --operators fused_matmul matmul gemm times both back-ends.
     """
     rows, weights = math.prod(signature.y.shape[:-1]), signature.inputs[1].size
-    if signature.attrs.get("activation") == GELU_TANH:
-        return rows < _SOME_ROWS
     if form_of(signature).residual:
         return True
     return weights < 2 * _LARGE if rows == 1 else rows < _MANY_ROWS or weights < _LARGE

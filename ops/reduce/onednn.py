@@ -9,7 +9,7 @@ from attrs import frozen
 from ops.common.fold import reduced_axes
 from ops.onednn import declarations as c
 from ops.onednn.descriptors import Post, Tensor, dense
-from ops.onednn.guard import Plan, Watch, beside, one_to_one
+from ops.onednn.guard import Plan, beside, one_to_one, only_dense
 from ops.onednn.library import Library
 from ops.schema.schema import Kernel, Signature, unless
 from ops.tensor.spec import Shape
@@ -58,15 +58,14 @@ def _supports(signature: Signature) -> bool:
 def _plan(algorithm: int, signature: Signature) -> Plan:
     rows, width = _rows(signature)
     x, y = dense((rows, width)), dense((rows, 1))
-
-    return Plan(Fold(algorithm, x), one_to_one(x, y), Watch.FLAG, _LOWEST if algorithm == c.LARGEST else _HIGHEST)
+    return Plan(Fold(algorithm, x), one_to_one(x, y))
 
 
 def largest(kernel: Kernel) -> Kernel:
     """Returns the library's kernel of the largest element, for calls that the compiled kernel takes."""
-    return beside(kernel, partial(_plan, c.LARGEST), unless(_supports, _FEW_ROWS))
+    return beside(only_dense(kernel), partial(_plan, c.LARGEST), unless(_supports, _FEW_ROWS), _LOWEST)
 
 
 def smallest(kernel: Kernel) -> Kernel:
     """Returns the library's kernel of the smallest element, for calls that the compiled kernel takes."""
-    return beside(kernel, partial(_plan, c.SMALLEST), unless(_supports, _FEW_ROWS))
+    return beside(only_dense(kernel), partial(_plan, c.SMALLEST), unless(_supports, _FEW_ROWS), _HIGHEST)

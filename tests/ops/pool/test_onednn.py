@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from ops.onednn.library import objection
 from ops.pool.nhwc import NHWC_AVERAGE_POOL, NHWC_MAX_POOL
 from ops.pool.onednn import AVERAGE_POOL, MAX_POOL
-from ops.schema.schema import Binding, Kernel, OpSchema
+from ops.schema.schema import Kernel, OpSchema
+from ops.tensor.layout import Layout
 from ops.tensor.spec import Array, TensorSpec
-from tests.helpers.ops.kernel_checks import garbage_for, run_without_allocation, same, sign
-from tests.helpers.ops.onednn_checks import check, numbers, reference
+from tests.helpers.ops.kernel_checks import bind, run, run_without_allocation, sign
+from tests.helpers.ops.onednn_checks import check, numbers
 
 pytestmark = pytest.mark.skipif(bool(objection()), reason=objection() or "oneDNN is there")
 BOTH = pytest.mark.parametrize(
@@ -74,16 +75,39 @@ def test_onednn_pool_takes_pools_of_networks_and_allocates_nothing(schema: OpSch
     run_without_allocation(kernel, signature, [x])
 
 
-@BOTH
-def test_onednn_pool_takes_pixels_inside_a_wider_tensor(schema: OpSchema, kernel: Kernel) -> None:
-    wide, attrs = numbers(3, 1, 20, 20, 48), {"kernel_shape": (3, 3), "pads": (1, 1, 1, 1)}
-    x = wide[..., 8:40]
-    signature = sign(schema, [x], attrs)
-    around = np.zeros((1, 20, 20, 40), np.float32)
-    kernel.bind(Binding(signature, (x,), (around[..., 4:36],), garbage_for(kernel, signature)))()
-    same(around[..., 4:36], reference(schema, signature, [x.copy()]), rtol=RTOL, atol=RTOL)
-    assert not around[..., :4].any()
-    assert not around[..., 36:].any()
+@settings(max_examples=50, deadline=None)
+@given(pools(), st.integers(0, 99), st.booleans())
+def test_onednn_maxima_inside_a_wider_tensor_have_the_bits_of_those_apart(
+    case: tuple[Array, dict[str, Any]], seed: int, special: bool
+) -> None:
+    x, attrs = case
+    rng = np.random.default_rng(seed)
+    if special:
+        x = rng.choice(
+            np.array([0.0, -0.0, -1.0, 1.0, np.nan, -np.inf], np.float32), x.shape, p=(0.4, 0.4, *[0.05] * 4)
+        )
+    signature = sign(NHWC_MAX_POOL, [x], attrs)
+    if not MAX_POOL.supports(signature):
+        return
+    (wanted,) = run(MAX_POOL, signature, [x])
+    wide = np.zeros((*x.shape[:-1], x.shape[-1] + 9), np.float32)
+    inside = wide[..., 4:-5]
+    inside[...] = x
+    around = np.zeros((*signature.y.shape[:-1], x.shape[-1] + 5), np.float32)
+    bind(MAX_POOL, signature, [inside], [around[..., 2:-3]])()
+    assert np.array_equal(np.isnan(around[..., 2:-3]), np.isnan(wanted))
+    numbers_only = ~np.isnan(wanted)
+    assert around[..., 2:-3][numbers_only].tobytes() == wanted[numbers_only].tobytes()
+    assert not around[..., :2].any() and not around[..., -3:].any()
+
+
+def test_onednn_averages_are_given_dense_arrays_so_that_sums_do_not_depend_on_places() -> None:
+    x = numbers(3, 1, 20, 20, 48)
+    signature = sign(NHWC_AVERAGE_POOL, [x[..., :32].copy()], {"kernel_shape": (3, 3)})
+    inside = Layout.of(x[..., 8:40])
+    assert AVERAGE_POOL.supports(signature)
+    assert not AVERAGE_POOL.accepts(signature, 0, inside) and not AVERAGE_POOL.writes(inside)
+    assert MAX_POOL.accepts(signature, 0, inside) and MAX_POOL.writes(inside)
 
 
 @pytest.mark.parametrize(
