@@ -4,7 +4,8 @@
 
 A section begins with `<!-- NAME -->` and ends with `<!-- end of NAME -->`; a chart is a file of its own. Networks are
 planned and not run, except where measured memory or results in 16 bits are shown. What depends on the kernels
-(workspaces, prepacked weights) is that of this machine. Times are in docs/benchmarks.md (tools/write_benchmarks.py).
+(workspaces, prepacked weights, errors of functions) is that of this machine. Times are in docs/benchmarks.md
+(tools/write_benchmarks.py).
 """
 
 import contextlib
@@ -44,7 +45,7 @@ from engine.planning.options import LEVELS, STORED
 from engine.text.units import format_bytes
 from engine.trace.buffers import buffers_of
 from engine.zoo import NETWORKS
-from tools import bench_nest, bench_remat
+from tools import bench_nest, bench_remat, function_errors
 from tools.benchmark_tables import markdown, replaced
 from tools.compare_plans import MODELS
 
@@ -269,6 +270,11 @@ def _budget_rows(graphs: Iterable[tuple[str, Graph]], percents: Sequence[int]) -
         yield [name, f"{last.plain / 2**20:,.0f}", *reached, *missed, least]
 
 
+def functions_table() -> str:
+    """Returns a line for each function of one variable: its largest error over all of float32."""
+    return markdown(function_errors.rows())
+
+
 def advice_table() -> str:
     """Returns a line for each network: the other way to plan that saves most, as `explain` tells it."""
     return markdown(_advice_rows())
@@ -306,6 +312,7 @@ SECTIONS: Mapping[str, tuple[str, Callable[[], str | bytes]]] = {
     "nested": ("docs/nesting.md", nested_table),
     "levels": ("docs/passes.md", levels_table),
     "stored": ("docs/kernels.md", stored_table),
+    "functions": ("docs/kernels.md", functions_table),
     "budgets": ("docs/remat.md", budgets_table),
     "chains": ("docs/remat.md", chains_table),
     "advice": ("docs/explain.md", advice_table),

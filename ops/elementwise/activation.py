@@ -165,9 +165,9 @@ def _hard_sigmoid(block: Block) -> tuple[Thunk, ...]:
 def _hard_swish(block: Block) -> tuple[Thunk, ...]:
     (gate,) = block.temporaries
     return (
-        partial(np.divide, block.x, block.number(6), gate),
-        partial(np.add, gate, block.number(0.5), gate),
-        partial(gate.clip, block.number(0), block.number(1), gate),
+        partial(np.add, block.x, block.number(3), gate),
+        partial(gate.clip, block.number(0), block.number(6), gate),
+        partial(np.divide, gate, block.number(6), gate),
         partial(np.multiply, block.x, gate, block.y),
     )
 

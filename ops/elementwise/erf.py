@@ -50,7 +50,7 @@ def erf_passes(x: Array, y: Array, temporaries: Sequence[Array], mask: Array) ->
     return tuple(passes(x, y, temporaries, mask))
 
 
-def _polynomial(coefficients: Sequence[float], x: Array, out: Array) -> Iterator[Thunk]:
+def polynomial(coefficients: Sequence[float], x: Array, out: Array) -> Iterator[Thunk]:
     """Yields steps that evaluate a polynomial by Horner's rule."""
     highest, second, *others = (constant(c, out.dtype) for c in coefficients)
     yield partial(np.multiply, x, highest, out)
@@ -65,8 +65,8 @@ def _single_passes(x: Array, y: Array, temporaries: Sequence[Array], _: Array) -
     edge, one = constant(SINGLE_EDGE, y.dtype), constant(1, y.dtype)
     yield partial(np.clip, x, -edge, edge, t)
     yield partial(np.multiply, t, t, square)
-    yield from _polynomial(SINGLE_P, square, numerator)
-    yield from _polynomial(SINGLE_Q, square, y)
+    yield from polynomial(SINGLE_P, square, numerator)
+    yield from polynomial(SINGLE_Q, square, y)
     yield partial(np.multiply, t, numerator, t)
     yield partial(np.divide, t, y, y)
     yield partial(np.clip, y, -one, one, y)
@@ -78,8 +78,8 @@ def _double_passes(x: Array, y: Array, temporaries: Sequence[Array], mask: Array
     yield partial(np.clip, x, -edge, edge, t)
     yield partial(np.absolute, t, u)
     yield partial(np.greater, u, constant(_NEAR, y.dtype), mask)
-    yield from _polynomial(_FAR_P, u, far)
-    yield from _polynomial(_FAR_Q, u, denominator)
+    yield from polynomial(_FAR_P, u, far)
+    yield from polynomial(_FAR_Q, u, denominator)
     yield partial(np.divide, far, denominator, far)
     yield partial(np.multiply, t, t, u)
     yield partial(np.negative, u, y)
@@ -87,8 +87,8 @@ def _double_passes(x: Array, y: Array, temporaries: Sequence[Array], mask: Array
     yield partial(np.multiply, far, y, far)
     yield partial(np.subtract, one, far, far)
     yield partial(np.copysign, far, t, far)
-    yield from _polynomial(_NEAR_P, u, y)
-    yield from _polynomial(_NEAR_Q, u, denominator)
+    yield from polynomial(_NEAR_P, u, y)
+    yield from polynomial(_NEAR_Q, u, denominator)
     yield partial(np.multiply, y, t, y)
     yield partial(np.divide, y, denominator, y)
     yield partial(np.copyto, y, far, where=mask)

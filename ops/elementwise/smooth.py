@@ -12,7 +12,7 @@ from ops.common.costs import flops_per_element
 from ops.common.elementwise import like_input
 from ops.elementwise.activation import activation
 from ops.elementwise.comparison import GREATER
-from ops.elementwise.erf import MASKS, TEMPORARIES, erf_passes
+from ops.elementwise.erf import MASKS, TEMPORARIES, erf_passes, polynomial
 from ops.elementwise.jit_erf import erf
 from ops.elementwise.smooth_gradients import (
     ELU_GRADIENT,
@@ -27,8 +27,9 @@ from ops.elementwise.smooth_gradients import (
 from ops.schema.attributes import Attribute, one_of
 from ops.schema.backends import NUMBA
 from ops.schema.backward import Backward, Tensor, Terms
-from ops.schema.schema import OpSchema, Signature, Thunk, overwrites_from
+from ops.schema.schema import OpSchema, Signature, Thunk, overwrites_from, unless
 from ops.tensor.spec import FLOATS, Array
+from ops.vector import normal_tail
 from ops.vector.bytecode import Script
 from ops.vector.kernel import opcode, vector_kernel
 
@@ -61,14 +62,41 @@ def _swish(block: Block) -> tuple[Thunk, ...]:
 
 
 def _gelu(block: Block) -> tuple[Thunk, ...]:
-    """Returns steps that compute with the gate erf(x / sqrt(2))."""
+    """Returns steps that compute with the gate erf(x / sqrt(2)), or without loss in float32."""
+    if block.y.dtype == np.float32:
+        return _gelu_single(block)
     gate, scaled, *others = block.temporaries
     passes = erf_passes(scaled, gate, (scaled, *others), block.masks[0])
     return (partial(np.multiply, block.x, block.number(math.sqrt(0.5)), scaled), *passes, *_gated(block, gate))
 
 
+def _gelu_single(block: Block) -> tuple[Thunk, ...]:
+    """Returns steps that compute with the tail erfc(|x| / sqrt(2)) / 2 of the gate, without loss where it is small."""
+    s, inverse, power, tail, _ = block.temporaries
+    return (
+        partial(np.absolute, block.x, s),
+        partial(np.minimum, s, block.number(normal_tail.EDGE), out=s),
+        partial(np.add, s, block.number(normal_tail.CENTRE), inverse),
+        partial(np.reciprocal, inverse, inverse),
+        partial(np.multiply, inverse, block.number(-2 * normal_tail.CENTRE), power),
+        partial(np.add, power, block.number(1), power),
+        *polynomial(normal_tail.POLYNOMIAL, power, tail),
+        partial(np.multiply, tail, inverse, tail),
+        partial(np.square, s, power),
+        partial(np.multiply, power, block.number(-0.5), power),
+        partial(np.exp, power, power),
+        partial(np.multiply, tail, power, tail),
+        partial(np.copysign, block.number(0.5), block.x, s),
+        partial(np.add, s, block.number(0.5), s),
+        partial(np.subtract, block.number(1), tail, power),
+        partial(np.multiply, power, s, power),
+        partial(np.maximum, tail, power, out=power),
+        partial(np.multiply, block.x, power, block.y),
+    )
+
+
 def _gelu_compiled(block: Block) -> tuple[Thunk, ...]:
-    """Returns steps that compute with the compiled erf.
+    """Returns steps that compute with the compiled erf, in float64.
 
     They give it another array for its result: in place it would take one element at a time.
     """
@@ -78,9 +106,17 @@ def _gelu_compiled(block: Block) -> tuple[Thunk, ...]:
 
 
 def _gelu_tanh(block: Block) -> tuple[Thunk, ...]:
-    """Returns steps that compute with the gate tanh(sqrt(2 / pi) * (x + 0.044715 x^3))."""
-    gate, _ = block.temporaries
-    return (*_tanh_gate(block, gate), *_gated(block, gate))
+    """Returns steps that compute x * (1 + tanh(u)) / 2 = x / (1 + exp(-2 u)): u = sqrt(2 / pi) * (x + 0.044715 x^3)."""
+    (scale,), slope = block.temporaries, -2 * math.sqrt(2 / math.pi)
+    return (
+        partial(np.square, block.x, scale),
+        partial(np.multiply, scale, block.number(0.044715 * slope), scale),
+        partial(np.add, scale, block.number(slope), scale),
+        partial(np.multiply, scale, block.x, scale),
+        partial(np.exp, scale, scale),
+        partial(np.add, scale, block.number(1), scale),
+        partial(np.divide, block.x, scale, block.y),
+    )
 
 
 def _gated(block: Block, gate: Array) -> tuple[Thunk, ...]:
@@ -89,17 +125,6 @@ def _gated(block: Block, gate: Array) -> tuple[Thunk, ...]:
         partial(np.add, gate, block.number(1), gate),
         partial(np.multiply, gate, block.number(0.5), gate),
         partial(np.multiply, block.x, gate, block.y),
-    )
-
-
-def _tanh_gate(block: Block, gate: Array) -> tuple[Thunk, ...]:
-    slope = math.sqrt(2 / math.pi)
-    return (
-        partial(np.square, block.x, gate),
-        partial(np.multiply, gate, block.number(0.044715 * slope), gate),
-        partial(np.add, gate, block.number(slope), gate),
-        partial(np.multiply, gate, block.x, gate),
-        partial(np.tanh, gate, gate),
     )
 
 
@@ -155,6 +180,13 @@ def _mish(block: Block) -> tuple[Thunk, ...]:
         partial(np.divide, n, scale, n),
         partial(np.multiply, block.x, n, block.y),
     )
+
+
+def _is_double(signature: Signature) -> bool:
+    return signature.x.dtype == np.float64 and not not_erf(signature)
+
+
+_not_double = unless(_is_double, "not float64, or the approximation through tanh")
 
 
 def _encode_elu(script: Script, signature: Signature, values: Sequence[int], _: tuple[Array, ...]) -> int:
@@ -268,9 +300,9 @@ GELU = OpSchema(
     like_input(FLOATS),
     (
         vector_kernel(_encode_gelu),
-        blocked(_gelu_compiled, temporaries=2, unsupported=not_erf, backend=NUMBA),
+        blocked(_gelu_compiled, temporaries=2, unsupported=_not_double, backend=NUMBA),
         blocked(_gelu, temporaries=1 + TEMPORARIES, masks=MASKS, name="passes", unsupported=not_erf),
-        blocked(_gelu_tanh, temporaries=2, name="blocks, tanh", unsupported=not_tanh),
+        blocked(_gelu_tanh, temporaries=1, name="blocks, tanh", unsupported=not_tanh),
     ),
     attributes=(Attribute("approximate", one_of("none", "tanh"), "none"),),
     overwrites=overwrites_from(0),

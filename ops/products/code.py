@@ -21,6 +21,7 @@ from ops.native.memory import floats, jitable, longs, record_at, share
 from ops.native.records import offset
 from ops.products import args as at
 from ops.products import emit as vectors
+from ops.vector.math import gated, gelu, gelu_tanh
 
 _TAG_512, _TAG_2, _TAG_PORTABLE = AVX512.tag, AVX2.tag, PORTABLE.tag
 _SHAPE_512, _SHAPE_2, _SHAPE_PORTABLE = ((shape.rows, shape.channels) for shape in (AVX512, AVX2, PORTABLE))
@@ -30,9 +31,7 @@ Place = tuple[int, int, int]
 _PANEL_BYTES = 4 * (at.MOST_CHUNK * AVX512.channels + 16 * AVX512.channels)
 
 
-_gelu_erf, _gelu_tanh, _silu = (
-    intrinsic_of_two(vectors.smooth(f)) for f in (vectors.gelu_erf, vectors.gelu_tanh, vectors.silu)
-)
+_gelu_erf, _gelu_tanh, _silu = (intrinsic_of_two(vectors.smooth(f)) for f in (gelu, gelu_tanh, lambda x: gated(x, x)))
 _clip, _slope = intrinsic_of_two(vectors.clip), intrinsic_of_two(vectors.slope)
 _pack_rows, _pack_columns = intrinsic_of_two(vectors.pack_rows), intrinsic_of_two(vectors.pack_columns)
 _streams_8, _streams_1 = (intrinsic_of_two(vectors.streams(n)) for n in (vectors.STREAMS, 1))

@@ -4,12 +4,10 @@ Imports llvmlite: ops.products.code alone loads it. Addresses, counts and pitche
 distances.
 """
 
-import math
 from collections.abc import Callable, Sequence
 
 from llvmlite import ir  # type: ignore[import-untyped]
 
-from ops.elementwise.erf import SINGLE_EDGE, SINGLE_P, SINGLE_Q
 from ops.native.emit.builder import (
     BITS,
     FLOAT,
@@ -27,11 +25,9 @@ from ops.native.emit.builder import (
     transpose,
     word,
 )
-from ops.vector import math as functions
 from ops.vector.lanes import Carried, Floats, Lanes, each_vector, load, store
 
 Words = Sequence[Value]
-_SLOPE = math.sqrt(2 / math.pi)
 DOTS, STREAMS = 4, 8
 """Rows of weights that one pass multiplies by a vector, and rows that one pass adds up."""
 
@@ -43,29 +39,6 @@ def _after(builder: Value, address: Value, number: Value) -> Value:
 
 def _splat(builder: Value, double: Value) -> Floats:
     return Floats(builder, splat_float(builder, double))
-
-
-def gelu_erf(x: Floats) -> Floats:
-    """Returns x * (1 + erf(x / sqrt(2))) / 2, with an error of at most 4e-7 times x.
-
-    The error function is the rational one of `ops.elementwise.erf` for float32, which needs fewer
-    instructions than an exact one.
-    """
-    t = (x * math.sqrt(0.5)).at_least(-SINGLE_EDGE).at_most(SINGLE_EDGE)
-    square = t * t
-    gate = (t * functions.polynomial(square, SINGLE_P) / functions.polynomial(square, SINGLE_Q)).times(0.5, 0.5)
-    return (x < -SINGLE_EDGE * math.sqrt(2)).choose(0.0, gate) * x
-
-
-def gelu_tanh(x: Floats) -> Floats:
-    """Returns x * (1 + tanh(u)) / 2 = x / (1 + exp(-2 u)) with u = sqrt(2 / pi) * (x + 0.044715 x^3)."""
-    u = (x * x).times(-2 * 0.044715 * _SLOPE, -2 * _SLOPE) * x
-    return x / (functions.exp(u) + 1.0)
-
-
-def silu(x: Floats) -> Floats:
-    """Returns x / (1 + exp(-x))."""
-    return x / (functions.exp(-x) + 1.0)
 
 
 def leak(x: Floats, slope: Floats) -> Floats:

@@ -7,7 +7,8 @@ implementation of erff", Stack Overflow 35148198); how errors of such are bounde
 import math
 from collections.abc import Sequence
 
-from ops.vector.lanes import Floats, either
+from ops.vector import normal_tail
+from ops.vector.lanes import Floats, Truth, either
 
 _LOG2_E = 1.44269504088896341
 _LN_2 = 0.693359375, -2.12194440e-4
@@ -30,6 +31,11 @@ _ERF_FAR = (
 )
 _PLAIN = 86.5
 """Up to it, e ** x and its reciprocal are normal numbers."""
+_DEEP = 174.0
+"""From minus this on, e ** x is a product of two powers of 2 and a number near 1, all of them normal numbers."""
+_SATURATED = 20.0
+"""The hyperbolic tangent of log(1 + e ** x) is 1 in float32 from here on."""
+_SLOPE = math.sqrt(2 / math.pi)
 _SMALLEST = 2.0**-126
 _ROOT_HALF = math.sqrt(0.5)
 
@@ -131,32 +137,74 @@ def tanh(x: Floats) -> Floats:
     return (size > _TANH_SPLIT).choose((x < 0.0).choose(-far, far), near)
 
 
-def _erf_parts(x: Floats) -> tuple[Floats, Floats]:
-    """Computes the error function where x is near 0, and 1 minus that of |x| where it is not."""
-    size = x.apply("fabs").at_most(_ERF_EDGE)
-    near = polynomial(x * x, _ERF_NEAR).times(x, x)
-    return near, _exp_inside(-polynomial(size, _ERF_FAR).times(size, size))
-
-
 def erf(x: Floats) -> Floats:
     """Computes the error function."""
-    near, rest = _erf_parts(x)
     size = x.apply("fabs")
+    held = size.at_most(_ERF_EDGE)
+    near = polynomial(x * x, _ERF_NEAR).times(x, x)
+    rest = _exp_inside(-polynomial(held, _ERF_FAR).times(held, held))
     far = (size >= _ERF_EDGE).choose(1.0, 1.0 - rest)
     return (size > _ERF_SPLIT).choose((x < 0.0).choose(-far, far), near)
 
 
-def one_plus_erf(x: Floats) -> Floats:
-    """Computes erf(x) + 1, without loss where that is small; 0 from where the error function is -1 in float32."""
-    near, rest = _erf_parts(x)
-    size = x.apply("fabs")
-    rest = (size >= _ERF_EDGE).choose(0.0, rest)
-    return (size > _ERF_SPLIT).choose((x < 0.0).choose(rest, 2.0 - rest), near + 1.0)
+def gelu(x: Floats) -> Floats:
+    """Computes x times the normal distribution function of x, whose tail is erfc(s / sqrt(2)) / 2 with s = |x|.
+
+    What rounding takes from s * s is given back to the exponent, where it would be a relative error of the result.
+    """
+    s = x.apply("fabs").at_most(normal_tail.EDGE)
+    square = s * s
+    lost = s.times(s, -square)
+    inverse = 1.0 / (s + normal_tail.CENTRE)
+    r, first, second = _reduced(square * -0.5, -106.0, 0.0)
+    factor = polynomial(inverse.times(-2 * normal_tail.CENTRE, 1.0), normal_tail.POLYNOMIAL) * inverse
+    tail = factor * _exp_near(lost.times(-0.5, r)) * first * second
+    return x * (x < 0.0).choose(tail, 1.0 - tail)
+
+
+def gelu_tanh(x: Floats) -> Floats:
+    """Computes x * (1 + tanh(u)) / 2 = x / (1 + e ** (-2 u)) with u = sqrt(2 / pi) * (x + 0.044715 x^3)."""
+    return gated(x, (x * x).times(2 * 0.044715 * _SLOPE, 2 * _SLOPE) * x)
+
+
+def _times_exp(x: Floats | float, t: Floats) -> Floats:
+    """Computes x * e ** t for -174 < t < 0, rounded once where that is denormal, whatever e ** t is."""
+    r, first, second = _reduced(t, -_DEEP, 0.0)
+    return _exp_near(r) * x * first * second
+
+
+def _is_deep(t: Floats) -> Truth:
+    """Returns where e ** t may be denormal; not where x * e ** t is 0 for any x."""
+    return (t < -_PLAIN) & (t > -_DEEP)
+
+
+def gated(x: Floats | float, t: Floats) -> Floats:
+    """Computes x / (1 + e ** -t), with care where e ** -t is infinite, and the result may not be 0."""
+
+    def careful() -> Floats:
+        return _is_deep(t).choose(_times_exp(x, t), x / (_exp_anywhere(-t) + 1.0))
+
+    return either(t.apply("fabs") > _PLAIN, careful, lambda: x / (_exp_plain(-t) + 1.0))
 
 
 def sigmoid(x: Floats) -> Floats:
     """Computes 1 / (1 + exp(-x))."""
-    return 1.0 / (exp(-x) + 1.0)
+    return gated(1.0, x)
+
+
+def mish(x: Floats) -> Floats:
+    """Computes x * tanh(log(1 + e)), which is x * n / (n + 2) with n = e * (e + 2) and e = exp(x)."""
+
+    def of(e: Floats) -> Floats:
+        n = (e + 2.0) * e
+        return x * (n / (n + 2.0))
+
+    held = x.at_most(_SATURATED)
+    return either(
+        x < -_PLAIN,
+        lambda: _is_deep(x).choose(_times_exp(x, x), of(_exp_anywhere(held))),
+        lambda: of(_exp_plain(held)),
+    )
 
 
 def maximum(a: Floats, b: Floats) -> Floats:

@@ -6,7 +6,6 @@ no arithmetic.
 """
 
 import inspect
-import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -27,12 +26,24 @@ from ops.vector.lanes import (
     store,
     store_truth,
 )
-from ops.vector.math import erf, exp, expm1, log, log1p, maximum, minimum, one_plus_erf, sigmoid, tanh
+from ops.vector.math import (
+    erf,
+    exp,
+    expm1,
+    gated,
+    gelu,
+    gelu_tanh,
+    log,
+    log1p,
+    maximum,
+    minimum,
+    mish,
+    sigmoid,
+    tanh,
+)
 from ops.vector.opcodes import OPCODES
 
 _intrinsic: Decorator = intrinsic
-_SATURATED = 20.0
-_SLOPE = math.sqrt(2 / math.pi)
 
 
 def _truth(truth: Truth) -> Floats:
@@ -47,20 +58,9 @@ def _softplus(a: Floats) -> Floats:
     return a.at_least(0.0) + log1p(exp(-a.apply("fabs")))
 
 
-def _mish(a: Floats) -> Floats:
-    """Computes Mish, as `ops.elementwise.smooth` explains."""
-    e = exp(a.at_most(_SATURATED))
-    n = (e + 2.0) * e
-    return a * (n / (n + 2.0))
-
-
-def _gelu_tanh(a: Floats) -> Floats:
-    """Computes a * (1 + tanh(u)) / 2, which is a * sigmoid(2 u)."""
-    return a / (exp((a * a * (-2 * 0.044715 * _SLOPE) - 2 * _SLOPE) * a) + 1.0)
-
-
 def _hard_swish(a: Floats) -> Floats:
-    return a * (a / 6.0 + 0.5).at_least(0.0).at_most(1.0)
+    """Computes HardSwish; a + 3 is exact where it is small."""
+    return a * ((a + 3.0).at_least(0.0).at_most(6.0) / 6.0)
 
 
 def _shrink(a: Floats, p: Floats, q: Floats) -> Floats:
@@ -94,17 +94,17 @@ _MEANINGS: Mapping[str, Callable[..., Floats]] = {
     "relu": lambda a: a.at_least(0.0),
     "softsign": lambda a: a / (a.apply("fabs") + 1.0),
     "softplus": _softplus,
-    "mish": _mish,
-    "gelu": lambda a: a * (one_plus_erf(a * math.sqrt(0.5)) * 0.5),
-    "gelu_tanh": _gelu_tanh,
+    "mish": mish,
+    "gelu": gelu,
+    "gelu_tanh": gelu_tanh,
     "hard_swish": _hard_swish,
     "is_nan": lambda a: _truth(a.is_nan()),
     "leaky_relu": lambda a, p: a.at_least(0.0) + a.at_most(0.0) * p,
     "thresholded_relu": lambda a, p: (a <= p).choose(0.0, (a > p).choose(a, 0.0)),
-    "swish": lambda a, p: a / (exp(-(a * p)) + 1.0),
+    "swish": lambda a, p: gated(a, a * p),
     "scale": lambda a, p: a * p,
     "over": lambda a, p: a / p,
-    "hard_sigmoid": lambda a, p, q: (a * p + q).at_least(0.0).at_most(1.0),
+    "hard_sigmoid": lambda a, p, q: a.times(p, q).at_least(0.0).at_most(1.0),
     "shrink": _shrink,
     "elu": _elu,
     "add": lambda a, b: a + b,

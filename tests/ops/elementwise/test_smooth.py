@@ -10,9 +10,10 @@ from hypothesis.extra import numpy as hnp
 
 from ops.common.blocks import BLOCK_BYTES
 from ops.elementwise.smooth import CELU, ELU, GELU, MISH, OPS, SELU, SIGMOID, SOFTPLUS, SWISH
+from ops.schema.backends import NUMBA, NUMPY
 from ops.schema.schema import OpSchema, evaluate
-from ops.tensor.spec import Array, TensorSpec
-from tests.helpers.ops.kernel_checks import check_kernels, check_no_allocation, check_overwrites, same
+from ops.tensor.spec import Array, TensorSpec, spec_of
+from tests.helpers.ops.kernel_checks import check_kernels, check_no_allocation, check_overwrites, run, same
 
 X = np.array([[-30.0, -3.0, -1.0, -0.5, -0.1, -0.0], [0.0, 0.2, 0.5, 1.0, 3.5, 30.0]])
 ALPHA, GAMMA = 1.67326319217681884765625, 1.05070102214813232421875
@@ -56,6 +57,15 @@ def test_smooth_activations_follow_their_formulas(case: int, dtype: str) -> None
     eps = float(np.finfo(dtype).eps)
     check_kernels(schema, [x], [wanted], rtol=8 * eps, atol=eps, **attrs)
     assert check_overwrites(schema, [x], **attrs) == 1
+
+
+@pytest.mark.parametrize("backends", [(NUMPY,), (NUMBA, NUMPY)])
+def test_the_tail_of_gelu_is_as_precise_as_its_middle_in_float16(backends: tuple[str, ...]) -> None:
+    x = np.linspace(-5, 5, 401).astype(np.float16)
+    wanted = np.array([0.5 * v * math.erfc(-v / math.sqrt(2)) for v in x.tolist()])
+    signature = GELU.sign([spec_of(x)], {})
+    (y,) = run(GELU.kernel(signature, backends), signature, [x])
+    np.testing.assert_allclose(y.astype(np.float64), wanted, rtol=2.0**-11, atol=2.0**-25)
 
 
 @given(x=hnp.arrays(np.float32, hnp.array_shapes(min_dims=0, max_dims=3, min_side=0), elements=st.floats(width=32)))
