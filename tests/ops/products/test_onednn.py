@@ -116,6 +116,21 @@ def test_onednn_matmul_spreads_nan_and_infinities_as_numpy(finish: dict[str, Any
     assert taken == (0 if refused else len(constants) + 1)
 
 
+def test_onednn_products_with_silu_are_near_float64_over_all_of_float32() -> None:
+    """One number and fifteen zeros times rows of ones: the products are exact."""
+    x = np.arange(0, 2**32, 65537, dtype=np.uint32).view(np.float32)
+    a = np.zeros((x.size, 16), np.float32)
+    a[:, 0] = x
+    a = a[np.isfinite(x)]
+    arrays = [a, np.ones((16, 16), np.float32)]
+    signature = sign(FUSED_MATMUL, arrays, {"activation": "silu"}, {1})
+    assert PACKED.supports(signature)
+    got, exact = run(PACKED, signature, arrays)[0][:, 5].astype(float), a[:, 0].astype(float)
+    with np.errstate(over="ignore"):
+        wanted = exact / (1 + np.exp(-exact))
+    assert (np.abs(got - wanted) <= 4e-7 * np.abs(wanted) + 1e-36).all()
+
+
 @pytest.mark.parametrize("constants", [set(), {1}])
 def test_onednn_matmul_takes_the_scratchpad_alone(constants: set[int]) -> None:
     arrays = normal(3, (2, 128, 64), (64, 256), (256,), (2, 128, 256))
