@@ -81,20 +81,26 @@ def check_overlaps(rules: OverlapRules, low: Column, high: Column, arena_bytes: 
     one, other = rules.apart
     _require(rules, ~_share(low, high, one, other), one, "shares bytes, while both are needed, with", other)
     written, read, distance = rules.overwrites
-    agreed = ~_share(low, high, written, read) | (low[written] - low[read] == distance)
-    _require(rules, agreed, written, "is written otherwise than permitted over", read)
-    _check_placement(rules, low, high, written[_share(low, high, written, read)])
+    taken = _share(low, high, written, read)
+    _require(
+        rules, ~taken | (low[written] - low[read] == distance), written, "is written otherwise than permitted over", read
+    )
+    _check_placement(rules, low, high, written[taken])
 
 
 def _check_placement(rules: OverlapRules, low: Column, high: Column, overwriters: Column) -> None:
     """Checks alignment and padding of the values that overwrite nothing. Raises PlacementError."""
     value, alignment = rules.aligned
-    own = (low[value] < high[value]) & ~np.isin(value, overwriters)
+    owns = low < high
+    owns[overwriters] = False
+    own = owns[value]
     wrong = np.flatnonzero(own & (low[value] % alignment != 0))
     if len(wrong):
         row = int(wrong[0])
         name, byte = rules.lowered.values[int(value[row])].name, low[value[row]]
         raise PlacementError(f"{name!r} lies at byte {byte}; the alignment is {alignment[row]}")
+    if not rules.padding:  # pairs that share no byte are compared already
+        return
     padded = high.copy()
     padded[value[own]] += rules.padding
     one, other = rules.apart

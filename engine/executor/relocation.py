@@ -29,26 +29,30 @@ _NOWHERE = np.zeros(1, np.int64)
 
 @frozen(eq=False)
 class Operands:
-    """The operands of a call: first byte, end, and address of the first element of each."""
+    """The operands of a call, a row for each: first byte, end, and address of the first element."""
 
-    spans: tuple[tuple[int, int, int], ...]
+    spans: Array
 
     @property
     def are_apart(self) -> bool:
         """True if operands that share bytes begin at the same address."""
         return all(
-            max(low, other_low) >= min(high, other_high) or first == other
-            for (low, high, first), (other_low, other_high, other) in combinations(self.spans, 2)
+            low >= other_high or other_low >= high or first == other or low == high or other_low == other_high
+            for (low, high, first), (other_low, other_high, other) in combinations(self.spans.tolist(), 2)
         )
+
+    def have(self, address: int) -> bool:
+        """Returns whether an address lies inside of an operand."""
+        return any(low <= address < high for low, high, _ in self.spans.tolist())
 
 
 @frozen(eq=False)
 class MovableCall:
     """A call of compiled code. Word i counts from operand `pointee[i]`; from table `pointee[i] - operands` beyond them.
 
-    Where `pointee` is negative, it is a number, or the address of an array that the call made and `native` keeps.
-    `private` has these words: position, number of the array, bytes from its first one. `starts` are the first words of
-    the arguments of each step, `tables` those of the tables.
+    Where `pointee` is negative, it is a number, or the address of an array that the call made and `native` keeps:
+    `arrays` has these by their addresses. `starts` are the first words of the arguments of each step, `tables` those of
+    the tables.
     """
 
     words: Array
@@ -57,8 +61,7 @@ class MovableCall:
     functions: tuple[int, ...]
     starts: tuple[int, ...]
     tables: tuple[int, ...]
-    private: tuple[tuple[int, int, int], ...]
-    arrays: tuple[Array, ...] = field(repr=False)
+    arrays: Mapping[int, Array] = field(repr=False)
     native: Native = field(repr=False)
 
     @property
@@ -66,22 +69,26 @@ class MovableCall:
         """A key that is equal for calls whose words differ in numbers only."""
         return self.pointee.tobytes(), self.functions, self.starts, self.tables
 
+    @property
+    def private(self) -> tuple[tuple[int, int, int], ...]:
+        """The words that point to arrays that the call made: position, number of the array, bytes from its first."""
+        return tuple(_private(self.words, self.pointee, self.arrays))
+
 
 def movable(native: Native, operands: Operands) -> tuple[MovableCall, ...]:
     """Returns a bound call as a movable one; () where it calls a library, is large, or its operands overlap."""
     if any(step.kind != COMPILED for step in native.steps) or not operands.are_apart:
         return ()
-    arrays = {at: a for at, a in _kept(native).items() if not any(low <= at < high for low, high, _ in operands.spans)}
+    arrays = {at: a for at, a in _kept(native).items() if not operands.have(at)}
     tables = {at: a for at, a in arrays.items() if a.dtype == np.int64 and a.flags.c_contiguous}
-    others = {at: a for at, a in arrays.items() if at not in tables}
     parts = [*(step.args for step in native.steps), *(table.reshape(-1) for table in tables.values())]
     ends = list(accumulate(map(len, parts), initial=0))
     if ends[-1] > MOST_WORDS:
         return ()
     words = np.concatenate([*parts, _NO_WORDS])
     pointee = np.empty_like(words)
-    spans = [*operands.spans, *((at, at + table.nbytes, at) for at, table in tables.items())]
-    run_locate()(words, np.array(spans, np.int64).reshape(len(spans), 3), pointee)
+    inside = np.array([(at, at + table.nbytes, at) for at, table in tables.items()], np.int64).reshape(-1, 3)
+    run_locate()(words, np.concatenate((operands.spans, inside)), pointee)
     steps = len(native.steps)
     call = MovableCall(
         words,
@@ -90,8 +97,7 @@ def movable(native: Native, operands: Operands) -> tuple[MovableCall, ...]:
         tuple(step.address for step in native.steps),
         tuple(ends[:steps]),
         tuple(ends[steps:-1]),
-        tuple(_private(words, pointee, others)),
-        tuple(others.values()),
+        {at: a for at, a in arrays.items() if at not in tables},
         native,
     )
     return (call,)
@@ -99,11 +105,12 @@ def movable(native: Native, operands: Operands) -> tuple[MovableCall, ...]:
 
 def same_words(one: MovableCall, other: MovableCall) -> bool:
     """Returns whether two calls that were bound at unrelated addresses differ in nothing else."""
-    if one.structure != other.structure or one.private != other.private:
+    private = one.private
+    if one.structure != other.structure or private != other.private:
         return False
     numbers = np.ones(len(one.words), bool)
-    numbers[[position for position, _, _ in one.private]] = False
-    pairs = zip(one.arrays, other.arrays, strict=False)
+    numbers[[position for position, _, _ in private]] = False
+    pairs = zip(one.arrays.values(), other.arrays.values(), strict=False)
     same = len(one.arrays) == len(other.arrays) and all(_same_array(a, b) for a, b in pairs)
     return same and np.array_equal(one.words[numbers], other.words[numbers])
 

@@ -33,18 +33,20 @@ ArrayOf = Callable[[int], Array]
 class Placement:
     """Addresses: first byte, end and first element of each value, and of each array that was packed, behind them.
 
-    What no kernel reads has none: zeros. `array` gives the array of a value.
+    Each has a row of `spans`. What no kernel reads has none: zeros. `array` gives the array of a value.
     """
 
-    low: Array
-    high: Array
-    first: Array
+    spans: Array
     array: ArrayOf
+
+    @property
+    def first(self) -> Array:
+        """The addresses of the first elements."""
+        return self.spans[:, 2]
 
     def operands(self, values: Array) -> Operands:
         """Returns the addresses of some operands."""
-        columns = self.low[values], self.high[values], self.first[values]
-        return Operands(tuple(zip(*(column.tolist() for column in columns), strict=True)))
+        return Operands(self.spans[values])
 
 
 @frozen(eq=False)
@@ -253,11 +255,10 @@ class CallBinder:
         values, columns = self.pattern.lowered.values, self.operands.columns[index].tolist()
         own = [v for v in columns if v < len(values) and values[v].storage is Storage.ARENA]
         other = _moved_elsewhere(own, placement)
-        low, high, first = placement.low.copy(), placement.high.copy(), placement.first.copy()
+        spans = placement.spans.copy()
         for value, array in other.items():
-            shift = address_of(array) - int(first[value])
-            low[value], high[value], first[value] = low[value] + shift, high[value] + shift, first[value] + shift
-        elsewhere = Placement(low, high, first, lambda v: other[v] if v in other else placement.array(v))
+            spans[value] += address_of(array) - spans[value, 2]
+        elsewhere = Placement(spans, lambda v: other[v] if v in other else placement.array(v))
         again = self._movable(index, self.bound(index, fit, elsewhere.array), elsewhere)
         return bool(again) and same_words(wanted, again[0])
 
@@ -267,9 +268,8 @@ def _moved_elsewhere(values: Sequence[int], placement: Placement) -> dict[int, A
     other, buffers = dict[int, Array](), dict[int, Array]()
     for value in values:
         first = int(placement.first[value])
-        sharing = [v for v in values if int(placement.first[v]) == first]
-        end = max(int(placement.high[v]) for v in sharing)
-        start = min(int(placement.low[v]) for v in sharing)
+        sharing = placement.spans[[v for v in values if int(placement.first[v]) == first]]
+        start, end = int(sharing[:, 0].min()), int(sharing[:, 1].max())
         if first not in buffers:
             ahead = start % CACHE_LINE
             buffers[first] = aligned_empty(ahead + end - start, CACHE_LINE)[ahead:]

@@ -42,29 +42,20 @@ MOST_GEOMETRIES = 1 << 14
 class Fit:
     """The geometry of each value and of each instruction for some lengths, and the arrays that depend on them.
 
-    `by_value` and `by_call` have the geometries of the classes. `low`, `high` and `first` are columns of the values:
-    first byte, end and first element, counted from the first byte of their owners.
+    `by_value` and `by_call` have the geometries of the classes. `spans` has a row for each value: first byte, end and
+    first element, counted from the first byte of its owner.
     """
 
     classes: Classes = field(repr=False)
     by_value: Sequence[ValueGeometry]
     by_call: Sequence[CallGeometry]
     derived: Mapping[int, Array]
-    low: Column = field(init=False, repr=False)
-    high: Column = field(init=False, repr=False)
-    first: Column = field(init=False, repr=False)
+    spans: Array = field(init=False, repr=False)
 
-    @low.default
-    def _low(self) -> Column:
-        return np.array([v.low for v in self.by_value], np.int64)[self.classes.values]
-
-    @high.default
-    def _high(self) -> Column:
-        return np.array([v.high for v in self.by_value], np.int64)[self.classes.values]
-
-    @first.default
-    def _first(self) -> Column:
-        return np.array([v.first for v in self.by_value], np.int64)[self.classes.values]
+    @spans.default
+    def _spans(self) -> Array:
+        spans = [(v.low, v.high, v.first) for v in self.by_value]
+        return np.array(spans, np.int64).reshape(-1, 3)[self.classes.values]
 
     @property
     def values(self) -> list[ValueGeometry]:

@@ -7,7 +7,7 @@ once, is no larger than that of the searched plan. Where no order is good enough
 order that is found is tried for the sizes to come.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ Solve = Callable[[Problem], Plan]
 
 @frozen(eq=False)
 class Order:
-    """The roots of chains in the order of their addresses, each with the chunks below it.
+    """The roots of chains in the order of their addresses, each with the chunks right below it.
 
     The plan that it comes from has an arena of `arena_bytes`, and `breadth` bytes alive at once.
     """
@@ -138,8 +138,14 @@ def _order(problem: Problem, offset: Column) -> Order:
         under = alive[(offset[alive] < offset[chunk]) & (root[alive] != root[chunk])]
         pairs = zip(root[under].tolist(), under.tolist(), strict=True)
         below.setdefault(int(root[chunk]), {}).update(dict.fromkeys(pairs))
-    roots = tuple((chunk, tuple(pairs)) for chunk, pairs in below.items())
+    roots = tuple((chunk, _right_below(pairs, below)) for chunk, pairs in below.items())
     return Order(roots, arena_bytes(problem, offset), _breadth(problem, problem.size))
+
+
+def _right_below(pairs: Iterable[tuple[int, int]], below: Mapping[int, Collection[tuple[int, int]]]) -> Below:
+    """Returns those of the pairs that no other one is above of: what lies below a root lies below all that it bears."""
+    implied = set[tuple[int, int]]().union(*(below[root] for root, _ in pairs))
+    return tuple(pair for pair in pairs if pair not in implied)
 
 
 def _candidates(plan: PlacedPlan) -> Candidates:

@@ -136,11 +136,11 @@ class Bounded:
 class ConstantAddresses:
     """The addresses of the constants that are read, by value, each that of its owner; 0 for all others.
 
-    `packed` has the first bytes and the ends of all that is packed, in the order of the calls.
+    `packed` has the first byte, the end and the first element of all that is packed, in the order of the calls.
     """
 
     origin: Column
-    packed: tuple[Column, Column]
+    packed: Array
 
 
 @define(eq=False)
@@ -169,7 +169,7 @@ class PlanReuse:
         PlacementError where the judge refuses the addresses.
         """
         fit = self._fit(bindings)
-        low, high = np.where(self.in_arena, fit.low, 0), np.where(self.in_arena, fit.high, 0)
+        low, high = (np.where(self.in_arena, column, 0) for column in fit.spans.T[:2])
         start, arena = self.addresses.start(low, high, self.terms)
         try:
             check_overlaps(self.rules, low + start, high + start, arena)
@@ -212,11 +212,12 @@ class PlanReuse:
     def placement(self, fit: Fit, start: Column, memory: Memory) -> Placement:
         """Returns the addresses of all values, and of what is packed."""
         origin = self.constants.origin.copy()
-        if (fit.high[self.in_arena] > fit.low[self.in_arena]).any():
+        low, high, _ = fit.spans[self.in_arena].T
+        if (high > low).any():
             origin[self.in_arena] = start[self.in_arena] + address_of(memory.view(_FIRST_BYTE, _BYTE))
         for value, derived in fit.derived.items():
             origin[value] = address_of(derived)
-        low, high, first = (origin + relative for relative in (fit.low, fit.high, fit.first))
+        spans = np.concatenate((origin[:, np.newaxis] + fit.spans, self.constants.packed))
         constants, values = self.pattern.lowered.constants, self.pattern.lowered.values
 
         def array(value: int) -> Array:
@@ -226,10 +227,7 @@ class PlanReuse:
             whole = fit.derived[owner] if owner in fit.derived else constants[owner]
             return view_array(whole, geometry.layout, geometry.spec.dtype)
 
-        begins, ends = self.constants.packed
-        return Placement(
-            np.concatenate((low, begins)), np.concatenate((high, ends)), np.concatenate((first, begins)), array
-        )
+        return Placement(spans, array)
 
 
 class ReusedRunner:
@@ -337,8 +335,8 @@ def _constants(model: StageRunner, operands: CallOperands, in_arena: Array, patt
         if owner not in pattern.derived:
             origin[value] = address_of(lowered.constants[owner])
     bounds = [byte_bounds(array) for call in lowered.calls for array in model.packed.arrays[call.tick]]
-    low, high = np.array(bounds, np.int64).reshape(-1, 2).T
-    return ConstantAddresses(origin, (low, high))
+    spans = np.array([(low, high, low) for low, high in bounds], np.int64).reshape(-1, 3)
+    return ConstantAddresses(origin, spans)
 
 
 @define(eq=False)

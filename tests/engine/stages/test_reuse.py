@@ -256,7 +256,7 @@ def bound_at(x: Array, y: Array, scale: float) -> Native:
 
 
 def operands(*arrays: Array) -> Operands:
-    return Operands(tuple((address_of(a), address_of(a) + a.nbytes, address_of(a)) for a in arrays))
+    return Operands(np.array([(address_of(a), address_of(a) + a.nbytes, address_of(a)) for a in arrays], np.int64))
 
 
 def test_calls_at_other_addresses_have_the_same_words_unless_something_else_differs() -> None:
