@@ -247,8 +247,8 @@ class CallBinder:
 
     def _reads_derived(self, index: int) -> bool:
         """Returns whether a call reads constants whose elements depend on lengths."""
-        values = self.pattern.lowered.values
-        return any(values[v].owner in self.pattern.derived for v in self.calls[index].inputs)
+        values, derived = self.pattern.lowered.values, self.pattern.derived
+        return bool(derived) and any(values[v].owner in derived for v in self.calls[index].inputs)
 
     def _same_elsewhere(self, index: int, fit: Fit, placement: Placement, wanted: MovableCall) -> bool:
         """Returns whether a call that is bound to other bytes, aligned and shared alike, has the same words."""

@@ -78,7 +78,7 @@ class ClassFinder:
         values, lowered = self.lowered.values, self.lowered
         inputs = [(self._dense(v, self.shapes[v]), values[v].name, values[v].spec) for v in lowered.inputs.values()]
         fixed = [values[v] for v in lowered.constants if v not in self.derived]
-        constants = {self._dense(v.id, v.spec.shape): self.geometries.dense(v.spec) for v in fixed}
+        constants = {self._dense(v.id, v.spec.shape): self.geometries.dense(v.spec.shape, v.spec.dtype) for v in fixed}
         derived = {self._class_of(v, ("derived", v)): v for v in self.derived}
         calls = [self._add(template) for template in templates]
         waiting = ((calls[i], tuple((calls[j], operand) for j, operand in of)) for i, of in readers.items())

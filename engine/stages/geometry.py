@@ -6,7 +6,10 @@ is derived by the functions that sign and lower any operator, and refused where 
 """
 
 from collections.abc import Hashable, Sequence
+from functools import cached_property
+from typing import Any
 
+import numpy as np
 from attrs import define, evolve, field, frozen
 
 from engine.graph.bindings import Bindings
@@ -17,10 +20,10 @@ from engine.lower.overwrite_rules import broken_rule
 from engine.stages.partial_graph import sign_task
 from engine.stages.task import Task
 from ops.movement.copy import COPY
-from ops.schema.schema import Kernel, OpSchema, Overwrite, Signature, no_views
+from ops.schema.schema import Kernel, OpSchema, Overwrite, Signature, Specs, no_views
 from ops.tensor.dims import Dim, Parametric, dims_in
 from ops.tensor.layout import Layout
-from ops.tensor.spec import TensorSpec
+from ops.tensor.spec import Shape, TensorSpec
 
 
 class OtherChoiceError(Exception):
@@ -43,12 +46,18 @@ class ValueGeometry:
 
 @frozen(eq=False)
 class CallGeometry:
-    """The geometry of an instruction. `cost` is that of `engine.lower.costs`."""
+    """The geometry of an instruction of this schema."""
 
+    schema: OpSchema
     signature: Signature
     outputs: tuple[ValueGeometry, ...]
     workspace: tuple[ValueGeometry, ...]
-    cost: int
+
+    @cached_property
+    def cost(self) -> int:
+        """Operations and bytes, as those of `engine.lower.costs`."""
+        cost = self.schema.cost(self.signature)
+        return cost.flops + cost.bytes
 
 
 @frozen(eq=False)
@@ -116,7 +125,7 @@ class Geometries:
     rules: LoweringRules
     values: Sequence[Value]
     by_layout: dict[tuple[TensorSpec, Layout], ValueGeometry] = field(factory=dict)
-    by_spec: dict[TensorSpec, ValueGeometry] = field(factory=dict)
+    by_shape: dict[tuple[Shape, np.dtype[Any]], ValueGeometry] = field(factory=dict)
     by_operands: dict[Hashable, CallGeometry] = field(factory=dict)
 
     def forget(self, most: int) -> None:
@@ -124,13 +133,18 @@ class Geometries:
         if len(self.by_operands) > most:
             self.by_operands.clear()
             self.by_layout.clear()
-            self.by_spec.clear()
+            self.by_shape.clear()
 
-    def dense(self, spec: TensorSpec) -> ValueGeometry:
+    def dense(self, shape: Shape, dtype: np.dtype[Any]) -> ValueGeometry:
         """Returns the geometry of a value that owns its bytes."""
-        if spec not in self.by_spec:
-            self.by_spec[spec] = self._lying(spec, Layout.dense(spec))
-        return self.by_spec[spec]
+        key = shape, dtype
+        if key not in self.by_shape:
+            spec = TensorSpec(shape, dtype)
+            self.by_shape[key] = self._lying(spec, Layout.dense(spec))
+        return self.by_shape[key]
+
+    def _all_dense(self, specs: Specs) -> tuple[ValueGeometry, ...]:
+        return tuple(self.dense(spec.shape, spec.dtype) for spec in specs)
 
     def _lying(self, spec: TensorSpec, layout: Layout) -> ValueGeometry:
         key = spec, layout
@@ -148,15 +162,13 @@ class Geometries:
             )
             if len(outputs) < len(layouts):
                 raise OtherChoiceError
-            return CallGeometry(signature, outputs, (), 0)
+            return CallGeometry(template.schema, signature, outputs, ())
         assert isinstance(template.instruction, Call)
-        cost = template.schema.cost(signature)
         if template.task:
             signature = self._lowered(template, operands, signature)
         workspace = self._workspace(template.instruction, signature)
         self._check_choices(template, template.instruction, operands, signature)
-        outputs = tuple(map(self.dense, signature.outputs))
-        return CallGeometry(signature, outputs, workspace, cost.flops + cost.bytes)
+        return CallGeometry(template.schema, signature, self._all_dense(signature.outputs), workspace)
 
     def _lowered(self, template: CallTemplate, operands: Sequence[ValueGeometry], signature: Signature) -> Signature:
         """Returns the signature of the call of an operator that is no view."""
@@ -173,7 +185,7 @@ class Geometries:
         nbytes = call.kernel.workspace(signature)
         if bool(nbytes) != bool(call.workspace) and (nbytes or not self.rules.is_bounded):
             raise OtherChoiceError
-        return (self.dense(workspace_spec(nbytes)),) if call.workspace else ()
+        return self._all_dense((workspace_spec(nbytes),)) if call.workspace else ()
 
     def _check_choices(
         self, template: CallTemplate, call: Call, operands: Sequence[ValueGeometry], signature: Signature
@@ -186,11 +198,13 @@ class Geometries:
 
     def kernel(self, template: CallTemplate, signature: Signature, places: Sequence[Layout] = ()) -> Kernel:
         """Returns the kernel that lowering chooses; `places` are the layouts that readers want."""
-        schema, backends, names = template.schema, self.rules.backends, set[str]()
-        if template.task:
+        schema, backends = template.schema, self.rules.backends
+        if template.task and self.rules.like:
             names = {choices.kernels.get(template.instruction.name, "") for choices in self.rules.like}
-        following = named_kernels(schema, signature, backends, names)
-        return next(following, None) or writing_kernel(schema, signature, backends, places)
+            following = next(named_kernels(schema, signature, backends, names), None)
+            if following is not None:
+                return following
+        return writing_kernel(schema, signature, backends, places)
 
     def _reads(self, call: Call, signature: Signature, position: int, before: int, operand: ValueGeometry) -> bool:
         """Returns whether a call reads an operand as it does: where it lies, or a dense copy of it."""
@@ -210,10 +224,12 @@ class Geometries:
         if not declared:
             return ()
         values: dict[int, Value] = {}
-        for before, value, operand in zip(template.operands, call.inputs, operands, strict=True):
-            layout = operand.layout if before == value else Layout.dense(operand.spec)
+        for position in {overwrite.input for overwrite in declared}:
+            value, operand = call.inputs[position], operands[position]
+            layout = operand.layout if template.operands[position] == value else Layout.dense(operand.spec)
             values[value] = self.values[value].lying(operand.spec, layout)
-        for value, spec in zip(call.outputs, signature.outputs, strict=True):
+        for position in {overwrite.output for overwrite in declared}:
+            value, spec = call.outputs[position], signature.outputs[position]
             values[value] = self.values[value].lying(spec, Layout.dense(spec))
         return tuple(o for o in declared if not broken_rule(o, declared, call.inputs, call.outputs, values))
 

@@ -30,7 +30,7 @@ from engine.stages.task import FinalGuards, Task, Template
 from ops.schema.schema import any_strides, no_places
 from ops.tensor.dims import Dim, Guard, value_of
 from ops.tensor.layout import Layout
-from ops.tensor.spec import FLOATS, Array, Shape, spec_of
+from ops.tensor.spec import FLOATS, Array, Shape
 
 MOST_BYTES = 4096
 """Bytes of a constant that is not of floats up to which its elements are compared; a larger one equals only itself."""
@@ -106,7 +106,7 @@ class _Fitting:
     def run(self) -> Fit:
         classes, values, geometries = self.pattern.classes, self.values, self.pattern.geometries
         for number, name, spec in classes.inputs:
-            self._set(number, geometries.dense(spec.with_shape(self.bindings.shapes[name])))
+            self._set(number, geometries.dense(self.bindings.shapes[name], spec.dtype))
         by_operands, calls = geometries.by_operands, self.calls
         for call_class in classes.all:
             operands = [values[v] if v in values else self._derived(v) for v in call_class.operands]
@@ -146,7 +146,7 @@ class _Fitting:
     def _derived(self, number: int) -> ValueGeometry:
         value = self.pattern.classes.derived[number]
         array = self.derived[value] = self.bindings.array(self.pattern.derived[value])
-        geometry = self.values[number] = self.pattern.geometries.dense(spec_of(array))
+        geometry = self.values[number] = self.pattern.geometries.dense(array.shape, array.dtype)
         return geometry
 
     def _check_readers(self) -> None:

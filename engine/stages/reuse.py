@@ -19,7 +19,7 @@ from allocator.solvers.base import arena_bytes
 from engine.check.overlaps import OverlapRules, check_overlaps, overlap_rules
 from engine.executor.binding import PackCache, run_in_turn
 from engine.executor.programs import step_table
-from engine.executor.team import Runner
+from engine.executor.team import ALONE, Runner
 from engine.graph.bindings import Bindings
 from engine.lower.calls import Call
 from engine.lower.order import GIVEN
@@ -256,7 +256,7 @@ def _programs(binder: CallBinder, fit: Fit, placement: Placement, runner: Runner
     are one thunk.
     """
     bound, calls = binder.bind(fit, placement), binder.calls
-    costs: list[int] = np.array([call.cost for call in fit.by_call], np.int64)[binder.classes].tolist()
+    costs = [0] * len(calls) if runner is ALONE else [fit.by_call[number].cost for number in binder.classes.tolist()]
     kept = bound.buffer, bound.kept
     tables, fallible, rows, cost, at = list[Array](), list[tuple[int, Call, Native]](), 0, 0, 0
     moved = 0

@@ -15,7 +15,8 @@ def view_array(buffer: Array, layout: Layout, dtype: np.dtype[Any]) -> Array:
     A dense tensor has the strides of C order also in dimensions of length 1: numpy compares strides to decide whether
     an operation in place is safe, and copies the operand where they differ.
     """
-    strides = dense_strides(layout.shape, layout.itemsize) if layout.is_dense else layout.strides
+    dense = dense_strides(layout.shape, layout.itemsize)
+    strides = dense if layout.strides == dense or layout.is_dense else layout.strides
     flat = buffer if buffer.flags.c_contiguous else buffer.reshape(-1).view(np.uint8)
     return np.ndarray(layout.shape, dtype, flat, layout.offset, strides)
 

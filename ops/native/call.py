@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -67,10 +68,10 @@ class Native:
 
     steps: tuple[Step, ...]
     keep: tuple[Any, ...] = ()
-    table: Array = field(init=False, repr=False)
 
-    @table.default
-    def _make_table(self) -> Array:
+    @cached_property
+    def table(self) -> Array:
+        """The table of the compiled runner."""
         return table_of(self.steps)
 
     def __call__(self) -> None:

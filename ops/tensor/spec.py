@@ -36,6 +36,8 @@ _PLAIN = frozenset((int,))
 
 def as_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
     """Returns the numpy dtype of `dtype`. Raises DtypeError for one that no tensor can have."""
+    if isinstance(dtype, np.dtype) and dtype in DTYPES:
+        return dtype
     if dtype is None:
         raise DtypeError("an element type is missing")
     try:
@@ -77,7 +79,8 @@ class TensorSpec:
             raise ShapeError(f"a tensor has {len(self.shape)} dimensions; the most are {MOST_DIMS}")
         if self.is_symbolic:
             return
-        nbytes = self.nbytes if 0 not in self.shape else math.prod(n or 1 for n in self.shape) * self.dtype.itemsize
+        lengths = self.shape if 0 not in self.shape else [n or 1 for n in self.shape]
+        nbytes = math.prod(lengths) * self.dtype.itemsize
         if nbytes > _MOST_BYTES:
             raise ShapeError(f"a {self} tensor needs {nbytes} bytes, more than 64 bits can say")
 
