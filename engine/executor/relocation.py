@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from attrs import field, frozen
 
-from ops.native.call import COMPILED, Native
+from ops.native.call import CHECK, FOREIGN, Native
 from ops.native.door import run_locate
 from ops.tensor.layout import address_of
 from ops.tensor.spec import Array
@@ -48,7 +48,7 @@ class Operands:
 
 @frozen(eq=False)
 class MovableCall:
-    """A call of compiled code. Word i counts from operand `pointee[i]`; from table `pointee[i] - operands` beyond them.
+    """A call of our own code. Word i counts from operand `pointee[i]`; from table `pointee[i] - operands` beyond them.
 
     Where `pointee` is negative, it is a number, or the address of an array that the call made and `native` keeps:
     `arrays` has these by their addresses. `starts` are the first words of the arguments of each step, `tables` those of
@@ -59,6 +59,7 @@ class MovableCall:
     pointee: Array
     operands: int
     functions: tuple[int, ...]
+    kinds: tuple[int, ...]
     starts: tuple[int, ...]
     tables: tuple[int, ...]
     arrays: Mapping[int, Array] = field(repr=False)
@@ -67,7 +68,12 @@ class MovableCall:
     @property
     def structure(self) -> Hashable:
         """A key that is equal for calls whose words differ in numbers only."""
-        return self.pointee.tobytes(), self.functions, self.starts, self.tables
+        return self.pointee.tobytes(), self.functions, self.kinds, self.starts, self.tables
+
+    @property
+    def may_fail(self) -> bool:
+        """True if a step checks something."""
+        return CHECK in self.kinds
 
     @property
     def private(self) -> tuple[tuple[int, int, int], ...]:
@@ -77,7 +83,8 @@ class MovableCall:
 
 def movable(native: Native, operands: Operands) -> tuple[MovableCall, ...]:
     """Returns a bound call as a movable one; () where it calls a library, is large, or its operands overlap."""
-    if any(step.kind != COMPILED for step in native.steps) or not operands.are_apart:
+    kinds = tuple(step.kind for step in native.steps)
+    if FOREIGN in kinds or not operands.are_apart:
         return ()
     arrays = {at: a for at, a in _kept(native).items() if not operands.have(at)}
     tables = {at: a for at, a in arrays.items() if a.dtype == np.int64 and a.flags.c_contiguous}
@@ -95,6 +102,7 @@ def movable(native: Native, operands: Operands) -> tuple[MovableCall, ...]:
         pointee,
         len(operands.spans),
         tuple(step.address for step in native.steps),
+        kinds,
         tuple(ends[:steps]),
         tuple(ends[steps:-1]),
         {at: a for at, a in arrays.items() if at not in tables},
@@ -138,14 +146,15 @@ class Relocation:
     """Where the words of calls go in one buffer, one call behind the other.
 
     Word i of the buffer is word source[i] of the different calls, counted from address column[i]: of the addresses that
-    are given, then 0, then those of the tables inside the buffer, which begin at words `tables`. Step i calls
-    functions[i], whose arguments begin at word arguments[i]; the steps of call k are rows[k] to rows[k + 1].
+    are given, then 0, then those of the tables inside the buffer, which begin at words `tables`. Step i is of kinds[i]
+    and calls functions[i], whose arguments begin at word arguments[i]; the steps of call k are rows[k] to rows[k + 1].
     """
 
     source: Array
     column: Array
     tables: Array
     functions: Array
+    kinds: Array
     arguments: Array
     rows: tuple[int, ...]
 
@@ -159,7 +168,7 @@ class Relocation:
     def steps(self, buffer: Array) -> Array:
         """Returns the table of all steps (ops.native.call.table_of)."""
         table = np.empty((len(self.functions), 3), np.int64)
-        table[:, 0], table[:, 1], table[:, 2] = self.functions, address_of(buffer) + 8 * self.arguments, COMPILED
+        table[:, 0], table[:, 1], table[:, 2] = self.functions, address_of(buffer) + 8 * self.arguments, self.kinds
         return table
 
 
@@ -169,7 +178,8 @@ def relocation(
     """Returns the relocation of calls: call i is distinct[number[i]], its operands are columns[i] of `count` ones."""
     begins = np.cumsum([0, *(len(call.words) for call in distinct)]).tolist()
     source, column = [_NO_WORDS], [_NO_WORDS]
-    tables, functions, arguments, rows, first = list[int](), list[int](), list[int](), [0], 0
+    tables, functions, kinds, arguments = list[int](), list[int](), list[int](), list[int]()
+    rows, first = [0], 0
     for which, own in zip(number, columns, strict=True):
         call = distinct[which]
         inside = np.arange(len(call.tables)) + (count + 1 + len(tables))
@@ -177,6 +187,7 @@ def relocation(
         column.append(np.concatenate((own, inside, [count]))[call.pointee])
         tables += [first + start for start in call.tables]
         functions += call.functions
+        kinds += call.kinds
         arguments += [first + start for start in call.starts]
         rows.append(len(functions))
         first += len(call.words)
@@ -185,6 +196,7 @@ def relocation(
         np.concatenate(column),
         np.array(tables, np.int64),
         np.array(functions, np.int64),
+        np.array(kinds, np.int64),
         np.array(arguments, np.int64),
         tuple(rows),
     )

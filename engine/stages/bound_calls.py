@@ -98,12 +98,14 @@ def call_operands(lowered: Lowered, packed: Packed) -> CallOperands:
 class BoundCalls:
     """The calls of a stage, bound. Those that were moved have their words in `buffer` and their steps in `steps`.
 
-    `rows` has the first step of each moved call, and the end. `thunks` are the calls that were bound by themselves, by
-    position; `kept` are calls whose arrays the words point to.
+    `rows` has the first step of each moved call, and the end; `fallible` those that may fail, by position, with their
+    steps. `thunks` are the calls that were bound by themselves, by position; `kept` are calls whose arrays the words
+    point to.
     """
 
     steps: Array
     rows: tuple[int, ...]
+    fallible: dict[int, Native]
     thunks: dict[int, Thunk]
     buffer: Array = field(repr=False)
     kept: tuple[Native, ...] = field(repr=False)
@@ -152,7 +154,14 @@ class CallBinder:
         way = self._relocation(shared, moved, is_moved, len(placement.first))
         calls = [call for (call,) in filter(None, moved)]
         buffer = way.words(calls, placement.first)
-        return BoundCalls(way.steps(buffer), way.rows, thunks, buffer, tuple(call.native for call in calls))
+        fallible = {
+            index: found[0].native
+            for group, found in enumerate(moved)
+            if found and found[0].may_fail
+            for index in np.flatnonzero(shared.group == group).tolist()
+        }
+        kept = tuple(call.native for call in calls)
+        return BoundCalls(way.steps(buffer), way.rows, dict(sorted(fallible.items())), thunks, buffer, kept)
 
     def _sharing(self, circumstances: bytes) -> SharedWords:
         if circumstances not in self._shared:

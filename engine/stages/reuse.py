@@ -262,7 +262,13 @@ def _programs(binder: CallBinder, fit: Fit, placement: Placement, runner: Runner
     moved = 0
     for index in (*bound.thunks, len(calls)):
         count = index - at
-        table = bound.steps[bound.rows[moved] : bound.rows[moved + count]]
+        first = bound.rows[moved]
+        table = bound.steps[first : bound.rows[moved + count]]
+        fallible += [
+            (rows + bound.rows[moved + position - at] - first, binder.call(position, fit), native)
+            for position, native in bound.fallible.items()
+            if at <= position < index
+        ]
         tables, rows, cost = [*tables, table], rows + len(table), cost + sum(costs[at:index])
         moved, at = moved + count, index + 1
         thunk = bound.thunks.get(index)

@@ -17,8 +17,10 @@ LOOP for each of `loops` outer loops follows, then a PICK for each of `picks` in
 INDICES = record("refused indices index_bytes picks loops length index_step: int64")
 """The check of all indices; the same loops and picks follow.
 
-refused: the address of two numbers, which an index that is outside its dimension is written into, and that dimension.
+refused: the address of a REFUSED record, which an index that is outside its dimension is written into.
 """
+REFUSED = record("index dim: int64")
+"""An index, and the length of the dimension that it is outside of."""
 LOOP = record("length data_step index_step flat_step: int64")
 """A loop: its length, and the bytes from turn to turn in the data, in the indices, in `flat`."""
 PICK = record("dim step offset: int64")

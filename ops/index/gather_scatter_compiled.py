@@ -11,7 +11,7 @@ import numpy as np
 from attrs import frozen
 
 from ops.common.indices import IndexRangeError
-from ops.index.args import ADD_DOUBLES, ADD_FLOATS, ADD_INTS, GATHER, INDICES, LOOP, PICK, ROWS, SCATTER
+from ops.index.args import ADD_DOUBLES, ADD_FLOATS, ADD_INTS, GATHER, INDICES, LOOP, PICK, REFUSED, ROWS, SCATTER
 from ops.movement.copies import move_all
 from ops.native.call import CHECK, Native, Step
 from ops.native.door import address, foreign_address
@@ -58,10 +58,11 @@ class IndexedRows:
 
     def native(self, kind: int, before: Native) -> Native:
         """Returns the check of the indices, then the steps of `before`, then the copy of the rows."""
-        steps = [*self._check(), *before.steps]
+        check = self._check()
+        steps = [*check.steps, *before.steps]
         if self.flat.size:
             steps.append(Step(address(_CODE, "copy_rows"), self._args(kind)))
-        return Native(tuple(steps), (self.data, self.indices, self.flat, before))
+        return Native(tuple(steps), (self.data, self.indices, self.flat, check, before))
 
     def _args(self, kind: int) -> Array:
         item, loops = self.flat.itemsize, _merged(self.loops)
@@ -89,14 +90,14 @@ class IndexedRows:
         outer = (pack_args(LOOP, **loop._asdict()) for loop in loops)
         return join_args(head, *outer, *(pack_args(PICK, **pick._asdict()) for pick in self.picks))
 
-    def _check(self) -> tuple[Step, ...]:
+    def _check(self) -> Native:
         """Returns the step that refuses indices, none where there are no indices."""
         if not self.indices.size:
-            return ()
+            return Native(())
         over_indices = (loop for loop in self.loops if loop.index_step and loop.length)
         loops = _merged(loop._replace(data_step=0, flat_step=0) for loop in over_indices)
         inner = loops.pop() if loops else _ONE_TURN
-        refused = np.zeros(2, np.int64)
+        refused = np.zeros(1, REFUSED)
         head = pack_args(
             INDICES,
             refused=refused.ctypes.data,
@@ -108,13 +109,14 @@ class IndexedRows:
             index_step=inner.index_step,
         )
         args = self._followed(head, loops)
-        explain = partial(_index_error, refused, args)
-        return (Step(foreign_address(_CODE, "check"), (args.ctypes.data, 0, 0, 0), CHECK, explain),)
+        explain = partial(_index_error, refused)
+        step = Step(foreign_address(_CODE, "check"), (args.ctypes.data, 0, 0, 0), CHECK, explain)
+        return Native((step,), (args, refused))
 
 
-def _index_error(refused: Array, _: Array, __: int) -> OpError:
-    """Returns the error of a check. It holds the arguments that the check reads."""
-    index, dim = refused.tolist()
+def _index_error(refused: Array, _: int) -> OpError:
+    """Returns the error of a check."""
+    ((index, dim),) = refused.tolist()
     return IndexRangeError(f"index {index} is outside [-{dim}, {dim})")
 
 
