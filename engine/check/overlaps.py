@@ -83,7 +83,11 @@ def check_overlaps(rules: OverlapRules, low: Column, high: Column, arena_bytes: 
     written, read, distance = rules.overwrites
     taken = _share(low, high, written, read)
     _require(
-        rules, ~taken | (low[written] - low[read] == distance), written, "is written otherwise than permitted over", read
+        rules,
+        ~taken | (low[written] - low[read] == distance),
+        written,
+        "is written otherwise than permitted over",
+        read,
     )
     _check_placement(rules, low, high, written[taken])
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from attrs import define, field, frozen
 
-from allocator.problem import Column
 from engine.graph.bindings import Bindings
 from engine.graph.symbols import Axis, Derived
 from engine.lower.backends import backends_of

@@ -49,8 +49,6 @@ from ops.tensor.spec import Array
 
 Planner = Callable[[Template, Bindings, Terms], Stage]
 """Plans the first stage from the lengths of the inputs."""
-MOST_MODELS = 4
-"""Stages that new lengths are made like, at most: each keeps its plan and its bound calls."""
 _BYTE = np.dtype(np.uint8)
 _FIRST_BYTE = Layout(0, (1,), (1,), 1)
 
@@ -162,7 +160,7 @@ class PlanReuse:
     constants: ConstantAddresses
     _fits: WeakKeyDictionary[Stage, Fit] = field(factory=WeakKeyDictionary)
 
-    def stage(self, bindings: Bindings) -> Stage:
+    def stage(self, bindings: Bindings) -> ReusedStage:
         """Returns the stage for some lengths; `bindings` are those of the inputs.
 
         Raises OtherChoiceError where lowering must decide again, OpError for lengths that do not fit, DataFlowError or
@@ -234,7 +232,8 @@ class ReusedRunner:
     """The calls of a stage, bound. They are valid as long as the arena is not relocated."""
 
     def __init__(self, reuse: PlanReuse, stage: ReusedStage, fit: Fit, memory: Memory, runner: Runner) -> None:
-        self._stage, self._memory, self._runner, self._packs = stage, memory, runner, reuse.packs
+        self.stage = stage
+        self._memory, self._runner, self._packs = memory, runner, reuse.packs
         placement = reuse.placement(fit, stage.start, memory)
         lowered = reuse.pattern.lowered
         self._thunks = list(_programs(reuse.binder, fit, placement, runner))
@@ -244,7 +243,7 @@ class ReusedRunner:
     def run(self, inputs: Mapping[str, Array], around: Arounds) -> dict[str, Array]:
         """Copies the feeds into the arena, calls the kernels, and returns the outputs as views of the arena."""
         if around:  # each call has a clock of its own
-            return StageRunner(self._stage, self._memory, self._packs, self._runner).run(inputs, around)
+            return StageRunner(self.stage, self._memory, self._packs, self._runner).run(inputs, around)
         for name, array in self._fed.items():
             np.copyto(array, inputs[name])
         run_in_turn([call for call, _ in self._thunks], [thunk for _, thunk in self._thunks])
@@ -343,57 +342,3 @@ def _constants(model: StageRunner, operands: CallOperands, in_arena: Array, patt
     bounds = [byte_bounds(array) for call in lowered.calls for array in model.packed.arrays[call.tick]]
     spans = np.array([(low, high, low) for low, high in bounds], np.int64).reshape(-1, 3)
     return ConstantAddresses(origin, spans)
-
-
-@define(eq=False)
-class ReusedPlans:
-    """Makes stages for new lengths from those that were planned before, where that is right.
-
-    A stage that had to be planned becomes a model for the lengths to come when the next new lengths are asked for, as
-    long as models before it were of use.
-    """
-
-    template: Template
-    terms: Terms
-    packs: PackCache
-    planner: Planner
-    _latest: list[StageRunner] = field(factory=list)
-    _models: list[PlanReuse] = field(factory=list)
-    _spare: int = 2
-
-    def stage(self, bindings: Bindings) -> tuple[Stage, ...]:
-        """Returns the stage for some lengths; () where they must be planned."""
-        if isinstance(self.planner, LengthRangePlanner):
-            self.planner.check(bindings.lengths)
-        self._learn()
-        for model in self._models:
-            try:
-                stage = model.stage(bindings)
-            except (OtherChoiceError, OpError):
-                continue
-            self._models.remove(model)
-            self._models.insert(0, model)
-            self._spare += 1
-            return (stage,)
-        return ()
-
-    def runner(self, stage: Stage, memory: Memory, runner: Runner) -> "StageRunner | ReusedRunner":
-        """Binds the calls of a stage to the bytes of the arena."""
-        if isinstance(stage, ReusedStage):
-            return stage.reuse.runner(stage, memory, runner)
-        planned = StageRunner(stage, memory, self.packs, runner)
-        self._latest = [planned] if stage.number == 1 and stage.is_last else []
-        return planned
-
-    def forget(self) -> None:
-        """Drops all stages whose calls are bound to bytes that are no longer those of the arena."""
-        self._latest.clear()
-        self._models.clear()
-
-    def _learn(self) -> None:
-        """Makes the latest planned stage a model."""
-        if self._latest and self._spare:
-            self._spare -= 1
-            learned = plan_reuse(self.template, self.terms, self._latest[0], self.packs, self.planner)
-            self._models = [*learned, *self._models][:MOST_MODELS]
-        self._latest.clear()

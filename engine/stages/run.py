@@ -17,7 +17,8 @@ from engine.graph.bindings import Bindings
 from engine.stages.bind import lengths_of
 from engine.stages.cache import CachedStage, PlanCache
 from engine.stages.deciding import deciding_elements, deciding_key
-from engine.stages.reuse import Planner, ReusedPlans
+from engine.stages.reuse import Planner
+from engine.stages.reused_plans import ReusedPlans
 from engine.stages.segments import Memory
 from engine.stages.stage import Stage, Terms, first_stage, next_stage
 from engine.stages.stage_runner import Arounds

@@ -37,6 +37,9 @@ class Memory(Protocol):
     def start(self, top: int) -> None:
         """Allocates addresses up to `top` while nothing is alive. Raises MemoryError."""
 
+    def has(self, top: int) -> bool:
+        """Returns whether addresses up to `top` can be allocated without a relocation of those that are there."""
+
     def grow(self, old_top: int, top: int) -> None:
         """Allocates addresses up to `top`; bytes below `old_top` stay where they are. Raises MemoryError."""
 
@@ -88,6 +91,10 @@ class ReservedMemory:
         """Allocates addresses up to `top`."""
         self.grow(0, top)
 
+    def has(self, top: int) -> bool:
+        """Returns whether they are reserved."""
+        return top <= len(self.bytes)
+
     def grow(self, _: int, top: int) -> None:
         """Allocates addresses up to `top`. Raises MemoryError."""
         if top > len(self.bytes):
@@ -133,6 +140,10 @@ class Segments:
             self.segments.clear()
             self.segments.append(self._segment(0, needed))
             self.relocations += 1
+
+    def has(self, top: int) -> bool:
+        """Returns whether one block has them."""
+        return len(self.segments) == 1 and top <= self.segments[0].high
 
     def grow(self, old_top: int, top: int) -> None:
         """Adds a segment above the boundary where one is needed."""

@@ -2,6 +2,7 @@
 
 import gc
 import tracemalloc
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,18 +13,20 @@ from hypothesis import strategies as st
 
 import engine
 import ops
+from allocator.breadths import first_tick
 from allocator.problem import Plan, Problem
 from engine import Executable, Graph, Var
 from engine.check.overlaps import check_overlaps, overlap_rules
 from engine.executor import binding
 from engine.executor.relocation import Operands, movable, relocation, same_words
 from engine.lower.calls import Call
+from engine.planning.placed import PlacedPlan
 from engine.stages.geometry import OtherChoiceError
 from engine.stages.pattern import make_pattern
 from engine.stages.restacking import Restacking, restacking
 from engine.stages.reuse import ReusedStage
 from engine.system.arrays import aligned_empty
-from engine.text.errors import DataFlowError, FeedError, PlacementError
+from engine.text.errors import DataFlowError, FeedError, KernelError, PlacementError
 from engine.zoo.encoder import EncoderSize, encoder
 from ops.native.call import Native
 from ops.tensor.errors import OpError
@@ -132,7 +135,7 @@ def test_equal_layers_are_bound_once_for_new_lengths(monkeypatch: pytest.MonkeyP
         return bind(call, *others)
 
     monkeypatch.setattr("engine.stages.bound_calls.bind_call", counted)
-    exe.run(feeds_of(graph, lengths(1, 32), 0))
+    exe.run(feeds_of(graph, lengths(1, 33), 0))
     assert reused(exe) and len(exe.stages[0].plan.lowered.calls) > 6 * len(bound) > 0
 
 
@@ -296,6 +299,45 @@ def test_addresses_are_searched_for_where_no_order_is_good_and_the_new_order_is_
     offsets = orders.offsets(size, lambda _: plan.plan)
     assert (offsets == plan.plan.offset).all() and len(orders.orders) == 2
     assert (orders.offsets(size, never) + size).max() <= plan.arena_bytes
+
+
+@given(st.integers(0, 10**6))
+def test_an_order_puts_each_chunk_right_above_all_that_lie_below_it(seed: int) -> None:
+    plan, random = searched_plan(), np.random.default_rng(seed)
+    (orders,), problem, planned = restacking(plan), plan.problem, plan.plan.offset
+    begin, root, exists = first_tick(problem), problem.chains.root, problem.size > 0
+    size = np.where(exists & (random.random(len(problem)) < 0.7), random.integers(1, 500, len(problem)), 0)
+    wanted = np.zeros(len(problem), np.int64)
+    for chunk in np.argsort(planned, kind="stable").tolist():
+        chain, unit = np.flatnonzero((root == root[chunk]) & exists), problem.alignment[root[chunk]]
+        for one in chain.tolist():
+            meets = (begin < problem.end[one]) & (begin[one] < problem.end) & exists
+            below = meets & (planned < planned[one]) & (root != root[one])
+            low = int((wanted + size)[below].max(initial=0))
+            wanted[chain] = np.maximum(wanted[chain], -(-low // unit) * unit)
+    assert (orders.orders[0].offsets(size, problem) == wanted)[exists].all()
+
+
+@cache
+def searched_plan() -> PlacedPlan:
+    return engine.compile(engine.bind(encoder(SMALL), lengths(2, 9)), nest=False, optimise=0).plan
+
+
+def test_an_index_that_is_outside_is_reported_by_the_call_that_read_it() -> None:
+    graph, names = Graph("tables"), ("a", "b", "c")
+    for number, name in enumerate(names):
+        rows = ops.gather(np.full((3, 4), number, np.float32), graph.input(name, ("n",), np.int64))
+        graph.output(ops.exp(rows), f"{name} rows")
+    exe = engine.compile(graph, optimise=0)
+    for length in (4, 5, 7):
+        exe.run({name: np.zeros(length, np.int64) for name in names})
+    assert reused(exe)
+    for number, wrong in enumerate(names):
+        fed = {name: np.zeros(7, np.int64) for name in names}
+        fed[wrong][6] = 3 + number
+        message = rf"operator 'gather_{number}' failed .*index {3 + number} is outside \[-3, 3\)"
+        with pytest.raises(KernelError, match=message):
+            exe.run(fed)
 
 
 def never(_: Problem) -> Plan:

@@ -50,6 +50,16 @@ def test_segments_keep_their_bytes_while_they_grow(memory: Memory, steps: list[i
             assert (again == number).all() and memory.contains(again)
 
 
+def test_memory_tells_which_addresses_need_no_relocation() -> None:
+    reserved, segments = new_memory(0, 64), Segments(64)
+    assert reserved.has(1 << 20) and not reserved.has(1 << 60)
+    assert not segments.has(64)
+    segments.start(640)
+    assert segments.has(640) and not segments.has(641)
+    segments.grow(640, 6400)
+    assert not segments.has(64)
+
+
 @pytest.mark.parametrize("alignment", [64, 256, 8192])
 def test_addresses_are_as_aligned_as_offsets_in_every_segment(alignment: int) -> None:
     memory = Segments(alignment)
