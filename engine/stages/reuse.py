@@ -260,16 +260,12 @@ def _programs(binder: CallBinder, fit: Fit, placement: Placement, runner: Runner
     tables, fallible, rows, cost, at = list[Array](), list[tuple[int, Call, Native]](), 0, 0, 0
     moved = 0
     for index in (*bound.thunks, len(calls)):
-        count = index - at
-        first = bound.rows[moved]
-        table = bound.steps[first : bound.rows[moved + count]]
-        fallible += [
-            (rows + bound.rows[moved + position - at] - first, binder.call(position, fit), native)
-            for position, native in bound.fallible.items()
-            if at <= position < index
-        ]
+        ends = bound.rows[moved : moved + index - at + 1]
+        table, shift = bound.steps[ends[0] : ends[-1]], rows - ends[0]
+        failing = ((i, native) for i, native in bound.fallible.items() if at <= i < index)
+        fallible += [(shift + ends[i - at], binder.call(i, fit), native) for i, native in failing]
         tables, rows, cost = [*tables, table], rows + len(table), cost + sum(costs[at:index])
-        moved, at = moved + count, index + 1
+        moved, at = moved + index - at, index + 1
         thunk = bound.thunks.get(index)
         if isinstance(thunk, Native):
             fallible.append((rows, binder.call(index, fit), thunk))
