@@ -78,8 +78,11 @@ def _scratch(script: Script, direct: Sequence[bool]) -> _Scratch:
 
 
 def encode(script: Script, inputs: Sequence[Array], y: Array) -> Array:
-    """Returns the arguments of the program that ends with y; inputs broadcast to it, and all lie anywhere."""
-    arrays = (*(np.broadcast_to(a, y.shape) for a in inputs), y)
+    """Returns the arguments of the program that ends with y; inputs broadcast to it, and all lie anywhere.
+
+    An input of more dimensions than y has but one element, such as a bound of clip.
+    """
+    arrays = (*(np.broadcast_to(a if a.ndim <= y.ndim else a.reshape(()), y.shape) for a in inputs), y)
     loops = collapse(y.shape, [a.strides for a in arrays])
     direct = [_is_direct(a, loops, i) for i, a in enumerate(arrays)]
     scratch = _scratch(script, direct)

@@ -96,6 +96,12 @@ def test_clip_holds_x_between_its_bounds(dtype: str) -> None:
         check_kernels(CLIP, [x, *bounds], [wanted])
 
 
+def test_a_bound_of_clip_in_a_row_of_one_serves_a_scalar() -> None:
+    check_results(
+        CLIP, [np.array(9, np.float32), np.ones(1, np.float32), np.full((1,), 5, np.float32)], [np.array(5, np.float32)]
+    )
+
+
 def test_clip_takes_the_upper_bound_where_bounds_cross() -> None:
     check_results(CLIP, [np.array([0.0, 9.0]), np.array(5.0), np.array(2.0)], [np.array([2.0, 2.0])])
 
