@@ -9,7 +9,7 @@ from attrs import frozen
 from engine.graph.mapped import map_file
 from engine.onnx.external_data import NO_FILES, DataFiles, own_file
 from engine.onnx.library import ModelProto, decode_error, domain_of, newest_opset, onnx
-from engine.onnx.wire_format import cut_weights
+from engine.onnx.wire_format import MOST_DEPTH, cut_weights, message_depth
 from engine.text.errors import ModelError, UnsupportedError
 
 OLDEST_OPSET = 7
@@ -81,6 +81,12 @@ def _parse(path: Path, data: bytes, size: int) -> ModelProto:
     try:
         proto.ParseFromString(data)
     except decode_error() as error:
+        depth = message_depth(data, proto.DESCRIPTOR)
+        if depth > MOST_DEPTH:
+            raise ModelError(
+                f"{path} nests messages {depth} deep, and protobuf reads at most {MOST_DEPTH}: graphs "
+                "inside operators are nested too deep"
+            ) from error
         raise ModelError(f"{path} is no ONNX file, or was cut short after {size} bytes") from error
     return proto
 

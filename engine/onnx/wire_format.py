@@ -8,6 +8,7 @@ data_location (14) is EXTERNAL, and external_data (13) has the location, the off
 """
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from attrs import frozen
 
@@ -15,6 +16,8 @@ LEAST_BYTES = 4096
 """The least bytes of data that is cut. Smaller data is copied: an entry for it would cost as much."""
 OWN_FILE = "\0"
 """The location of data in the model's own file; no other file can be called so."""
+MOST_DEPTH = 100
+"""The depth inside a message to which protobuf reads others."""
 _VARINT, _EIGHT, _BYTES, _FOUR = 0, 1, 2, 5
 _GRAPH, _INITIALIZER, _RAW_DATA, _EXTERNAL_DATA, _DATA_LOCATION = 7, 5, 9, 13, 14
 _EXTERNAL, _KEY, _VALUE = 1, 1, 2
@@ -44,6 +47,25 @@ def cut_weights(data: memoryview) -> bytes:
         return _rebuilt(data, 0, len(data), _GRAPH, _without_initializers)
     except _MalformedError:
         return bytes(data)
+
+
+def message_depth(data: bytes, kind: Any) -> int:
+    """Returns how deep messages lie inside the outermost one; 0 where these bytes are no message.
+
+    `kind` is protobuf's descriptor of the outermost one.
+    """
+    view, deepest, waiting = memoryview(data), 0, [(0, len(data), kind, 0)]
+    try:
+        while waiting:
+            begin, end, kind, depth = waiting.pop()
+            deepest = max(deepest, depth)
+            messages = {f.number: f.message_type for f in kind.fields if f.message_type is not None}
+            for field in _fields(view, begin, end):
+                if field.kind == _BYTES and field.number in messages:
+                    waiting.append((field.inside, field.end, messages[field.number], depth + 1))
+    except _MalformedError:
+        return 0
+    return deepest
 
 
 def _without_initializers(data: memoryview, begin: int, end: int) -> bytes:

@@ -11,6 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from engine.onnx.library import decode_error
 from engine.onnx.load import load_onnx
+from engine.onnx.wire_format import MOST_DEPTH, message_depth
 from engine.text.errors import EngineError, ModelError, UnsupportedError
 from tests.helpers.onnx.small_models import model, node, value
 
@@ -45,6 +46,39 @@ def test_a_file_that_is_no_onnx_is_refused(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "m.onnx").write_bytes(data)
     with pytest.raises(ModelError, match="no ONNX"):
         load_onnx(tmp_path / "m.onnx")
+
+
+def _nested(levels: int) -> Any:
+    """Returns graphs inside operators, so many levels deep."""
+    proto = model([], [value("x", (2,))])
+    graph = proto.graph
+    for _ in range(levels):
+        branch = graph.node.add(op_type="If").attribute.add(name="then_branch", type=onnx.AttributeProto.GRAPH)
+        graph = branch.g
+    graph.name = "innermost"
+    return proto
+
+
+def test_a_file_that_protobuf_finds_too_deep_is_told_as_that(tmp_path: Path) -> None:
+    data = _nested(40).SerializeToString()
+    (tmp_path / "m.onnx").write_bytes(data)
+    with pytest.raises(ModelError, match=r"m\.onnx nests messages 121 deep, and protobuf reads at most 100"):
+        load_onnx(tmp_path / "m.onnx")
+    (tmp_path / "m.onnx").write_bytes(data[:-1])
+    with pytest.raises(ModelError, match="was cut short"):
+        load_onnx(tmp_path / "m.onnx")
+
+
+def test_depth_is_counted_as_protobuf_counts_it() -> None:
+    for levels in range(25, 40):
+        data = _nested(levels).SerializeToString()
+        depth = message_depth(data, onnx.ModelProto.DESCRIPTOR)
+        try:
+            onnx.ModelProto.FromString(data)
+        except decode_error():
+            assert depth > MOST_DEPTH
+        else:
+            assert depth <= MOST_DEPTH
 
 
 def test_every_truncated_file_is_refused_in_one_line(tmp_path: Path) -> None:
