@@ -4,7 +4,8 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 8
 
-.PHONY: help install demo test slow check docs bench benchmarks lint-js
+.PHONY: help install demo test slow fuzz check docs bench benchmarks lint-js
+SECONDS ?= 120
 INSTANCES ?= ../shared/instances
 .DEFAULT_GOAL := help
 
@@ -27,6 +28,9 @@ lint-js: ## check the viewer's JavaScript: rules and types (npm ci --prefix test
 
 slow: $(STAMP) ## run the tests that take longer
 	$(PYTEST) -m slow
+
+fuzz: $(STAMP) ## try random inputs of all kinds for SECONDS=120; prints what repeats a failure
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.fuzz --seconds $(SECONDS) -o out/fuzz.json
 
 check: $(STAMP) ## format, lint, types, directions of imports, links and references of the documentation
 	$(BIN)/ruff format --check .

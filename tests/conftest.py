@@ -14,7 +14,8 @@ from engine.zoo import weights
 from ops.tensor.spec import Array
 from tests.helpers.browser.browser_session import Session, session
 
-settings.register_profile("arenaplan", deadline=None)
+settings.register_profile("arenaplan", deadline=None, derandomize=True)
+settings.register_profile("fresh", deadline=None, derandomize=False, print_blob=True)
 settings.load_profile("arenaplan")
 
 
