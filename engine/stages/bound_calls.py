@@ -155,9 +155,9 @@ class CallBinder:
         calls = [call for (call,) in filter(None, moved)]
         buffer = way.words(calls, placement.first)
         fallible = {
-            index: found[0].native
-            for group, found in enumerate(moved)
-            if found and found[0].may_fail
+            index: call[0].native
+            for group, call in enumerate(moved)
+            if call and call[0].may_fail
             for index in np.flatnonzero(shared.group == group).tolist()
         }
         kept = tuple(call.native for call in calls)

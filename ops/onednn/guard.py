@@ -62,8 +62,8 @@ def instead(kernel: Kernel, plan: Callable[[Signature], Plan], unsupported: Refu
         return (_scratchpad(plan, signature),)
 
     def bind(call: Binding) -> Thunk:
-        made, threads = plan(call.signature), call.signature.threads
-        return plain_call(made.case, made.operands(library(), call), call.temporaries[0], threads)
+        planned, threads = plan(call.signature), call.signature.threads
+        return plain_call(planned.case, planned.operands(library(), call), call.temporaries[0], threads)
 
     refused = _refusal(kernel, plan, unsupported)
     dense = only_dense(kernel)

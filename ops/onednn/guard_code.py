@@ -28,8 +28,8 @@ def _any_same(_: Any, address: Any, count: Any, bits: Any) -> Any:
         expected = splat_int(builder, bits)
 
         def compare(at: Value, lanes: Lanes, carried: Carried) -> Carried:
-            found = load(builder, advance(builder, address, at, 4), lanes).bits()
-            same = builder.icmp_signed("==", found.value, expected)
+            element = load(builder, advance(builder, address, at, 4), lanes).bits()
+            same = builder.icmp_signed("==", element.value, expected)
             return [builder.or_(carried[0], builder.sext(same, INTS))]
 
         (seen,) = each_vector(builder, count, [constant(INTS, 0)], compare)

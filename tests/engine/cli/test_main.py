@@ -118,7 +118,7 @@ def test_a_fault_of_the_program_ends_with_6_and_says_where(
     *above, last = capsys.readouterr().err.splitlines()
     assert "Traceback (most recent call last):" in above
     assert last.startswith(
-        "arenaplan: error: the command: ZeroDivisionError: nothing to divide. This is a fault of arenaplan"
+        "arenaplan: error: running the command: ZeroDivisionError: nothing to divide. This is a fault of arenaplan"
     )
 
 

@@ -92,6 +92,7 @@ NETWORKS: dict[str, Callable[[int], Graph]] = {
     "lstm_classifier": zoo.lstm_classifier,
     "encoder": lambda batch: zoo.encoder(EncoderSize(layers=2, width=128, heads=4, sequence=32, batch=batch)),
 }
+QUICK = ("encoder",)
 CASES = [
     (0, NUMPY, True, ""),
     (3, NUMPY, False, ""),
@@ -106,7 +107,9 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in NETWORKS]
+)
 def test_the_plan_tells_the_bytes_of_weights_that_are_in_memory(name: str, case: tuple[int, str, bool, str]) -> None:
     level, backend, prepack, store = case
     for batch in (1, 16):

@@ -1,4 +1,4 @@
-"""Stages are made ahead for lengths that grow by the same step: the same bits, and errors where they are asked for."""
+"""Stages are planned ahead for lengths that grow by one step: the same bits, and errors where they are asked for."""
 
 import numpy as np
 import pytest
@@ -34,8 +34,8 @@ def test_lengths_are_expected_where_they_grew_by_one_step_twice_or_more(
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The lengths of all stages that are made like another one, in their order."""
+def planned(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The lengths of all stages that are planned like another one, in their order."""
     lengths, stage = list[int](), PlanReuse.stage
 
     def noted(model: PlanReuse, bindings: Bindings) -> ReusedStage:
@@ -65,50 +65,50 @@ def run(exe: Executable, *lengths: int) -> None:
         assert_same(exe.run(fed(length)), alone.run(fed(length)))
 
 
-def test_lengths_that_grow_are_made_ahead_and_asked_for_once(made: list[int]) -> None:
+def test_lengths_that_grow_are_planned_ahead_and_asked_for_once(planned: list[int]) -> None:
     exe = engine.compile(network(), optimise=0)
     run(exe, 5, 6, 7)
-    assert made == [6, 7, 8, 9]
+    assert planned == [6, 7, 8, 9]
     run(exe, 8, 9, 10)
-    assert made == [6, 7, 8, 9, *range(10, 11 + MOST_AHEAD)]
+    assert planned == [6, 7, 8, 9, *range(10, 11 + MOST_AHEAD)]
     run(exe, 11, 12)
-    assert len(made) == 5 + MOST_AHEAD
+    assert len(planned) == 5 + MOST_AHEAD
     plan, numbered = exe.plan, engine.make_plan(engine.bind(network(), {"n": 12}), optimise=0)
     assert plan.arena_bytes == numbered.arena_bytes
 
 
-def test_lengths_that_are_not_expected_drop_what_was_made_ahead(made: list[int]) -> None:
+def test_lengths_that_are_not_expected_drop_what_was_planned_ahead(planned: list[int]) -> None:
     exe = engine.compile(network(), optimise=0)
     run(exe, 5, 6, 7, 30)
-    assert made == [6, 7, 8, 9, 30]
+    assert planned == [6, 7, 8, 9, 30]
     run(exe, 8)
-    assert made == [6, 7, 8, 9, 30, 8]
+    assert planned == [6, 7, 8, 9, 30, 8]
 
 
-def test_what_is_expected_out_of_a_range_fails_where_it_is_asked_for(made: list[int]) -> None:
+def test_what_is_expected_out_of_a_range_fails_where_it_is_asked_for(planned: list[int]) -> None:
     exe = engine.compile(network(), optimise=0, length_ranges={"n": (4, 8)})
     run(exe, 5, 6, 7, 8)
-    assert made == [6, 7, 8]
+    assert planned == [6, 7, 8]
     with pytest.raises(FeedError, match="n=9 is out of its range 4 to 8"):
         exe.run(fed(9))
 
 
-def test_lengths_that_shrink_end_at_none(made: list[int]) -> None:
+def test_lengths_that_shrink_end_at_none(planned: list[int]) -> None:
     exe = engine.compile(network(), optimise=0)
     run(exe, 8, 5, 2)
-    assert made == [5, 2, -1]
+    assert planned == [5, 2, -1]
 
 
-def test_nothing_is_bound_ahead_to_memory_that_must_move_for_it(made: list[int]) -> None:
+def test_nothing_is_bound_ahead_to_memory_that_must_move_for_it(planned: list[int]) -> None:
     exe = in_segments(engine.compile(network(), optimise=0))
     run(exe, 90, 60, 74, 88)
-    assert made == [60, 74, 88, 102]
+    assert planned == [60, 74, 88, 102]
     run(exe, 102)
-    assert made[:5] == [60, 74, 88, 102, 102]
+    assert planned[:5] == [60, 74, 88, 102, 102]
     run(exe, 116, 130, 50, 51, 52, 53, 54)
 
 
-def test_networks_whose_data_decide_sizes_are_not_planned_ahead(made: list[int]) -> None:
+def test_networks_whose_data_decide_sizes_are_not_planned_ahead(planned: list[int]) -> None:
     graph = Graph("repeated")
     x, n = graph.input("x", ("n", 2)), graph.input("turns", (), np.int64)
     graph.output(ops.expand(ops.reduce_sum(x, axes=(0,), keepdims=True), (n, 2)), "y")
@@ -116,4 +116,4 @@ def test_networks_whose_data_decide_sizes_are_not_planned_ahead(made: list[int])
     for length in range(3, 9):
         array = np.ones((length, 2), np.float32)
         assert exe.run({"x": array, "turns": np.asarray(length)})["y"].tolist() == [[length, length]] * length
-    assert sorted(set(made)) == made
+    assert sorted(set(planned)) == planned

@@ -13,6 +13,7 @@ from ops.pool.nhwc import NHWC_AVERAGE_POOL, NHWC_MAX_POOL
 from ops.pool.pool import AVERAGE_POOL, MAX_POOL
 from ops.schema.schema import OpSchema, evaluate
 from ops.tensor.errors import DtypeError
+from ops.tensor.layout import Layout
 from ops.tensor.spec import Array, TensorSpec
 from tests.helpers.ops.kernel_checks import (
     check_overwrites,
@@ -98,7 +99,9 @@ def test_nhwc_pool_of_network_layers_allocates_nothing_inside_a_wider_tensor(
 ) -> None:
     x = data(1, 1, 57, 57, 80)[..., 8:72]
     signature, wanted = sign(schema, [x], attrs), reference(schema, x, attrs)
-    for kernel in kernels(schema, signature):
+    able = [k for k in kernels(schema, signature) if k.accepts(signature, 0, Layout.of(x)) and k.writes(Layout.of(x))]
+    assert able
+    for kernel in able:
         wide = garbage(TensorSpec((*signature.y.shape[:-1], 96), x.dtype))
         before, y = wide[..., :16].copy(), wide[..., 16:80]
         run_without_allocation(kernel, signature, [x], y)
