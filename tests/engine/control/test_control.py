@@ -27,7 +27,7 @@ from tests.helpers.graphs.unplanned_run import assert_same, random_feeds, run_un
 TENSOR = 64 * 64 * 4
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(control_graphs())
 def test_control_flow_graphs_equal_plain_python_in_every_mode(graph: Graph) -> None:
     _check(graph)

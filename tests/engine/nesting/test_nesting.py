@@ -44,7 +44,7 @@ def concats(draw: st.DrawFn) -> Graph:
     return concat_graph(lambda n: draw(st.integers(0, n - 1)))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(concats())
 def test_nested_concatenations_run_the_same_in_no_larger_arena(graph: Graph) -> None:
     check_every_mode(graph)

@@ -120,13 +120,13 @@ def test_the_plan_tells_the_bytes_of_weights_that_are_in_memory(name: str, case:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 12))])
 def test_bodies_tell_the_bytes_of_their_weights(seed: int, backend: str) -> None:
     rng = np.random.default_rng(seed)
     check_figures(build_control(lambda n: int(rng.integers(n))), backend=backend, runs=1)
 
 
-@pytest.mark.parametrize("kind", ["uint8", "int8"])
+@pytest.mark.parametrize("kind", [pytest.param("uint8", marks=pytest.mark.slow), "int8"])
 def test_a_quantised_network_tells_the_bytes_of_its_weights(tmp_path: Path, kind: str) -> None:
     graph = engine.load_onnx(quantised_model(zoo.mobilenet_v2(image=32), tmp_path, kind), mapped=False)
     for level in (0, 3):

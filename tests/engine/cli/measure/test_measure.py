@@ -250,6 +250,7 @@ def test_a_budget_is_kept_before_any_process_is_started(
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.slow
 def test_compare_measures_in_fresh_processes(tmp_path: Path, capsys: Capture) -> None:
     """Where the predictions are of tens of MiB, the static one holds. Nothing here depends on time."""
     path = save_chain(tmp_path / "chain.onnx")
