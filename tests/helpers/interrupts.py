@@ -24,14 +24,16 @@ def delay_of_interrupt(run: Callable[[], object], moment: float) -> float:
     """Runs until an interrupt ends it, which is sent after so many seconds of the process's CPU time.
 
     Returns the seconds of CPU time from the signal to the KeyboardInterrupt; NOT_SENT where the run ended before.
-    CPU time, because other processes make a machine slow.
+    CPU time, because other processes make a machine slow. Lists tell the thread what happens: an interrupt inside a
+    method of an Event leaves its lock held for ever.
     """
-    sent, over = list[float](), threading.Event()
+    sent, over = list[float](), list[bool]()
 
     def send() -> None:
         until = time.process_time() + moment
         while time.process_time() < until:
-            if over.wait(0.0005):
+            time.sleep(0.0005)
+            if over:
                 return
         sent.append(time.process_time())
         os.kill(os.getpid(), signal.SIGINT)
@@ -40,12 +42,12 @@ def delay_of_interrupt(run: Callable[[], object], moment: float) -> float:
     try:
         sender.start()
         run()
-        over.set()
+        over.append(True)
         sender.join()
         time.sleep(0)  # a signal that was sent at the end is handled here
     except KeyboardInterrupt:
         return time.process_time() - sent[0]
     finally:
-        over.set()
+        over.append(True)
         sender.join()
     return NOT_SENT
