@@ -1,10 +1,12 @@
-"""Every way to run one plan gives the same bits."""
+"""Every way to run one plan gives the same bits, and passes move outputs by little."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from engine.passes.base import LAST_BITS
+from engine.passes.values import difference
 from ops.tensor.spec import Array
 from tests.fuzz.base import WrongError
 
@@ -28,6 +30,14 @@ def same_bits(wanted: Mapping[str, Array], *others: Mapping[str, Array], what: o
                 raise WrongError(f"{what}: {name!r} is {other[name].dtype}{other[name].shape}")
             if not _equal(array, other[name]):
                 raise WrongError(f"{what} gives another bit in {name!r}")
+
+
+def near(wanted: Mapping[str, Array], other: Mapping[str, Array], what: object) -> None:
+    """Raises WrongError where outputs differ by more than passes may move them."""
+    for name, array in wanted.items():
+        moved = difference(other[name], array)
+        if not moved <= LAST_BITS:
+            raise WrongError(f"{what} moves {name!r} by {moved:.2g} of its largest value")
 
 
 def _equal(a: Array, b: Array) -> bool:
