@@ -15,8 +15,8 @@ CALL = record(
 
 The fields from set_threads to arguments run the primitive. `nan_safe` uses those to `high` where a NaN may be lost:
 parallel and region collect the flags of all threads in `seen`; bare_primitive computes sums without an activation,
-which is then applied to `elements` floats at `target`. `guard` uses otherwise: a mark that another kernel
-shall compute.
+which is then applied to `elements` floats at `target`. `guard` uses otherwise: a mark that another kernel shall
+compute.
 """
 COPY = record("source target count: int64")
 """Copy of `count` floats: addresses."""

@@ -1,7 +1,7 @@
 """Kernels of the library in place of compiled ones, or beside them where its maxima may differ from numpy's.
 
-Sums have other last bits in the library than in the compiled kernel, and maxima of rows another sign of 0. Which of
-both computes must not depend on where tensors lie, so these kernels take dense arrays only.
+Which of both computes must not change a bit because of where tensors lie. Sums have other last bits in the library, and
+maxima of rows another sign of 0: these kernels take dense arrays only. Maxima of windows have the same bits in both.
 """
 
 from collections.abc import Callable
