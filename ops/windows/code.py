@@ -1,7 +1,7 @@
 """Depthwise convolution and pooling of channels-last pixels, compiled. Imports numba: loaded by ops.native.door.
 
-Nothing is padded or copied. Windows that stand in PRODUCTS or MAXIMA go by eight pixels, and columns beside the row are
-masked; other windows are clipped to the taps inside, and those that lie inside go by four:
+Nothing is padded or copied. Windows that stand in PRODUCTS or MAXIMA go by eight pixels (with AVX-512; else by four),
+and columns beside the row are masked; other windows are clipped to the taps inside, and those inside go by four:
 
     a row of outputs      |   8   |   8   |   8   |  5  |      pixels of a tile, of windows of constant taps
                            masked  inside  inside  masked
@@ -13,6 +13,7 @@ from typing import Any
 
 from ops.native.intrinsics import intrinsic_of_two
 from ops.native.memory import jitable, record_at, share
+from ops.native.processor import has
 from ops.windows import emit
 from ops.windows.args import DEPTHWISE, LARGEST, SPREAD, WINDOWS
 from ops.windows.clip_code import clip
@@ -26,8 +27,10 @@ _CHUNK = 16
 PRODUCTS = (3, 1), (5, 1), (7, 1), (3, 2), (5, 2)
 MAXIMA = (3, 1), (3, 2), (2, 2)
 """Taps along a row, and strides, of depthwise convolutions and of maxima that have emitters of their own."""
-_ANY, _WIDE, _LEAST_WIDE = -1, 8, 3
-"""The form of other windows; pixels of a tile of a form; the least outputs in a row that are worth such a tile."""
+_WIDE = 8 if has("avx512f") else 4
+"""Pixels of a tile of a form: their sums, the weights of a row and a vector of x fit into the registers."""
+_ANY, _LEAST_WIDE = -1, 3
+"""The form of other windows; the least outputs in a row that are worth a tile of a form."""
 
 
 def _of_rows(kind: Any, rows: tuple[tuple[int, int], ...]) -> tuple[Any, ...]:

@@ -41,6 +41,7 @@ from ops.native.emit.builder import (
     variables,
     word,
 )
+from ops.native.processor import has
 
 Join = Callable[[Value, Value, Sequence[Value]], Value]
 """f(sum, element of x, numbers of its tap along depth, height and width) -> sum."""
@@ -111,6 +112,12 @@ class Row(NamedTuple):
     def columns(self, pixels: int) -> int:
         """Returns the columns that windows of so many pixels read."""
         return (pixels - 1) * self.stride + self.taps
+
+    def windows_of(self, column: int, pixels: int) -> Iterator[tuple[int, int]]:
+        """Yields the pixels whose windows read a column, each with the number of its tap there."""
+        for pixel in range(pixels):
+            if 0 <= column - pixel * self.stride < self.taps:
+                yield pixel, column - pixel * self.stride
 
 
 def one_of(*emitters: Emitter) -> Callable[[Value, Sequence[Value], Sequence[Value]], None]:
@@ -185,7 +192,21 @@ class Lanes:
         """Writes the outputs of the pixels."""
         for p, value in enumerate(values):
             place = address_of(self.builder, self.window.y, self.window.y_hop, p)
-            store(self.builder, place, value, self.written(p))
+            if self.mask is None or has("avx512f"):
+                store(self.builder, place, value, self.written(p))
+            else:
+                self._store_some(p, place, value)
+
+    def _store_some(self, pixel: int, place: Value, value: Value) -> None:
+        """Writes the lanes of a pixel, if it is one of the tile; all of them without a mask, which takes AVX2 long."""
+        b, window = self.builder, self.window
+        inside = b.icmp_signed("<", word(pixel), window.pixels)
+        whole = b.icmp_signed("==", window.lanes, word(LANES))
+        with b.if_then(inside), b.if_else(whole) as (full, some):
+            with full:
+                store(b, place, value)
+            with some:
+                store(b, place, value, self.mask)
 
 
 class Spread(Lanes):
@@ -245,8 +266,9 @@ class Fold:
                         load(builder, place, FLOATS, mask, otherwise=self.outside)
                         for place, mask in zip(places, masks, strict=True)
                     ]
-                    for tap in range(row_of.taps):
-                        _join_pixels(builder, sums, pixels[tap :: row_of.stride], (z, y, word(tap)), self.join)
+                    for column, pixel in enumerate(pixels):
+                        for p, tap in row_of.windows_of(column, len(sums)):
+                            _join_pixels(builder, sums[p : p + 1], [pixel], (z, y, word(tap)), self.join)
         return [builder.load(place, typ=FLOATS) for place in sums]
 
 
