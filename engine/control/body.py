@@ -27,6 +27,7 @@ from engine.stages.partial_graph import stage_graph
 from engine.stages.state import initial_state
 from engine.stages.task import Template
 from engine.stages.template import template
+from ops.schema.body import bodies
 from ops.schema.schema import Cost, Specs, Thunk
 from ops.schema.weight_memory import WeightMemory
 from ops.schema.workspace import STEP
@@ -124,6 +125,15 @@ class PlannedBody(Parametric):
     def cost(self) -> Cost:
         """The cost of all operators."""
         return graph_cost(self.graph)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of tensors and operators, with those that passes left out and those of bodies inside."""
+        graph, gone = self.graph, self.graph.vanished
+        inside = [body.names for op in graph.operators for body in bodies(op.schema, op.attrs)]
+        tensors = [var.name for op in graph.operators for var in op.outputs]
+        own = (op.name for op in graph.operators)
+        return frozenset({*own, *tensors, *graph.inputs, *gone.tensors, *gone.operators}.union(*inside))
 
     def bind(self, inputs: tuple[Array, ...], outputs: tuple[Array, ...], workspace: Array) -> Thunk:
         """Binds all kernels to these arrays, and to views of the workspace. Raises KernelError."""

@@ -10,6 +10,7 @@ from engine.explain.sentences import quoted, shown
 from engine.graph.vanished import FOLDED, INSIDE, READ, SAME, UNUSED, Fate
 from engine.lower.calls import Lowered
 from engine.text.errors import OptionError
+from ops.schema.body import bodies
 
 FEED, FETCH = "feed", "fetch"
 _COMPARED = 200
@@ -40,9 +41,9 @@ def find_tensor(lowered: Lowered, name: str) -> NameMatch:
     if name in lowered.outputs:
         tensor = lowered.values[lowered.outputs[name]].name
         return NameMatch(tensor, f"Output {quoted(name)} is tensor {shown(tensor)}.")
-    if name not in vanished.tensors:
+    fate = vanished.tensors.get(name) or _in_body(lowered, name)
+    if fate is None:
         _refuse("tensor", name, names, lowered)
-    fate = vanished.tensors[name]
     writes = {op.name: op.outputs[0].name for op in reversed(lowered.graph.operators)}
     place = writes.get(fate.place, "") if fate.how == INSIDE else fate.place
     if place not in names:
@@ -53,15 +54,27 @@ def find_tensor(lowered: Lowered, name: str) -> NameMatch:
 def find_operator(lowered: Lowered, name: str) -> NameMatch:
     """Returns the operator of that name, the one that computes it, or FEED or FETCH. Raises UnknownNameError."""
     names, vanished = dict.fromkeys((FEED, *(s.name for s in lowered.instructions), FETCH)), lowered.graph.vanished
-    if name not in names and name not in vanished.operators:
-        _refuse("operator", name, names, lowered)
     said, place = _namesakes(vanished.namesakes.get(name, ()), name), name
     if name not in names:
-        fate = vanished.operators[name]
+        fate = vanished.operators.get(name) or _in_body(lowered, name)
+        if fate is None:
+            _refuse("operator", name, names, lowered)
         if fate.how != INSIDE or fate.place not in names:
             _refuse_fate(fate, name, lowered)
         said, place = f"{said}{_became(fate, name)}", fate.place
     return NameMatch(place, said.rstrip())
+
+
+def _in_body(lowered: Lowered, name: str) -> Fate | None:
+    """Returns the fate of what a body of control flow computes; None where no body has that name.
+
+    Names in a body begin with the name of its operator and a slash, which a model leaves out.
+    """
+    for operator in (op for call in lowered.calls for op in call.operators):
+        names = (known for body in bodies(operator.schema, operator.attrs) for known in body.names)
+        if any(known == name or known.endswith(f"/{name}") for known in names):
+            return Fate(INSIDE, operator.name)
+    return None
 
 
 def _namesakes(operators: tuple[str, ...], name: str) -> str:

@@ -38,6 +38,10 @@ class Body(Protocol):
     def cost(self) -> Cost:
         """Returns the cost of one run."""
 
+    @property
+    def names(self) -> frozenset[str]:
+        """Returns the names of its tensors and operators, and of those in bodies inside it."""
+
     def bind(self, inputs: tuple[Array, ...], outputs: tuple[Array, ...], workspace: Array) -> Thunk:
         """Returns the run from these arrays into those, all dense; no output shares bytes with anything else."""
 

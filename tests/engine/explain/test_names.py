@@ -65,6 +65,28 @@ def test_names_that_the_reader_leaves_out_are_found(optimise: int | str) -> None
 
 
 @pytest.mark.parametrize("optimise", [0, "auto"])
+def test_names_in_bodies_are_found_with_the_operator_that_runs_them(optimise: int | str) -> None:
+    then = onnx.helper.make_graph(
+        [node("Sigmoid", ["a"], ["s"], name="squash"), node("Mul", ["a", "s"], ["t"], name="swish")],
+        "then",
+        [],
+        [value("t", (4,))],
+    )
+    otherwise = onnx.helper.make_graph([node("Neg", ["a"], ["u"], name="minus")], "otherwise", [], [value("u", (4,))])
+    outer = node("If", ["late"], ["y"], name="choice", then_branch=then, else_branch=otherwise)
+    inputs = [value("x", (4,)), value("late", (), np.bool_)]
+    plan = engine.make_plan(engine.load_onnx(model([node("Relu", ["x"], ["a"]), outer], inputs)), optimise=optimise)
+    for name in ("squash", "swish", "minus"):
+        operator = plan.explain(operator=name)
+        assert operator.fate == f"'{name}' is computed within operator choice."
+    for name in ("s", "t", "u"):
+        tensor = plan.explain(tensor=name)
+        assert (tensor.tensor, tensor.fate) == ("y", f"'{name}' is computed within operator choice.")
+    with pytest.raises(UnknownNameError, match="g has no operator 'squish'"):
+        plan.explain(operator="squish")
+
+
+@pytest.mark.parametrize("optimise", [0, "auto"])
 def test_a_name_that_several_nodes_have_is_said_to_be_one(optimise: int | str) -> None:
     plan = small_plan(optimise)
     product = plan.explain(operator="product")

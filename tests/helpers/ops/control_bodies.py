@@ -21,6 +21,7 @@ class FunctionBody:
     weight_memory: WeightMemory = field(factory=WeightMemory)
     prepacked_bytes: int = 0
     cost: Cost = field(factory=lambda: Cost(3, 5))
+    names: frozenset[str] = frozenset()
 
     def bind(self, inputs: tuple[Array, ...], outputs: tuple[Array, ...], workspace: Array) -> Thunk:
         assert [(a.shape, a.dtype) for a in inputs] == [(s.shape, s.dtype) for s in self.inputs]
