@@ -19,10 +19,10 @@ from typing import TextIO
 
 from attrs import define, field
 
+from allocator.machine_code.mutex import Mutex
 from allocator.progress import NOT_KNOWN, Activity, aside, watched_by
 from engine.text.screen import visible_width
 from engine.text.units import format_bytes
-from ops.native.mutex import Mutex
 
 PATIENCE = 1.0
 """Seconds before a line is drawn."""

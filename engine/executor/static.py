@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from allocator.machine_code.mutex import Mutex
 from engine.executor.binding import bind_call, pack_constants, place_array, run_in_turn
 from engine.executor.feeds import (
     check_apart,
@@ -23,7 +24,6 @@ from engine.planning.placed import PlacedPlan
 from engine.system.arrays import aligned_empty
 from engine.system.threads import AS_THEY_ARE, NoLimit, limit_for
 from engine.system.timing import Stopwatch
-from ops.native.mutex import Mutex
 from ops.schema.backends import NUMPY
 from ops.schema.schema import Thunk
 from ops.tensor.layout import CACHE_LINE, address_of

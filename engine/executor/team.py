@@ -9,12 +9,12 @@ from typing import Protocol
 import numpy as np
 from attrs import define, field
 
+from allocator.machine_code.mutex import Mutex
 from engine.executor.helpers import Helpers
 from engine.system.threads import cpus
 from ops.native.barrier import FAILED, LEFT, OVER, STATUS, clear, new_state
 from ops.native.call import OPENMP, Outcome, run_slices
 from ops.native.door import region_address, run_alone, run_forked, run_linger, run_part
-from ops.native.mutex import Mutex
 from ops.native.records import pack_args
 from ops.onednn.openmp import team_addresses, with_live_threads
 from ops.tensor.spec import Array

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from attrs import define
 
+from allocator.machine_code.mutex import Mutex
 from engine.executor.binding import NO_BYTES, shared_pack_cache
 from engine.executor.dynamic import DynamicExecutor
 from engine.executor.feeds import as_arrays, check_apart, check_names, deliver, read_outs
@@ -25,7 +26,6 @@ from engine.stages.stage_runner import Arounds
 from engine.stages.task import Template
 from engine.system.timing import Stopwatch
 from engine.text.errors import FeedError, KernelError, NoMemoryError
-from ops.native.mutex import Mutex
 from ops.schema.schema import Thunk
 from ops.tensor.errors import OpError
 from ops.tensor.spec import Array, Shape

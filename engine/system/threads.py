@@ -8,8 +8,8 @@ from typing import Any, SupportsIndex
 
 from attrs import define, field
 
+from allocator.machine_code.mutex import Mutex
 from engine.text.errors import EngineError, OptionError
-from ops.native.mutex import Mutex
 
 MOST_THREADS = 1024
 """The largest number of threads that is accepted; a larger one is surely an error."""

@@ -22,7 +22,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
-from ops.native.mutex import Mutex
+from allocator.machine_code.mutex import Mutex
 
 Code = TypeVar("Code")
 

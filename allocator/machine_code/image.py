@@ -1,0 +1,68 @@
+"""The file of an image: a header with a digest of all that follows, then the parts, as they lie in memory.
+
+magic, digest            the digest is also that of the file's own name, so that no file stands in for another one
+sizes, JSON              sizes of the parts; the words of the table; digests of the sources that the code was made from
+code, constants, table   from the next page on
+"""
+
+import hashlib
+import json
+import struct
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+from attrs import frozen
+
+from allocator.machine_code.errors import ImageError
+from allocator.machine_code.link import Image, Word
+
+_MAGIC = b"arenaMC1"
+_DIGEST = 32
+_SIZES = struct.Struct("<IIIIII")
+_HEAD = len(_MAGIC) + _DIGEST + _SIZES.size
+MOST_BYTES = 1 << 26
+"""A file of more was not written here."""
+
+
+@frozen
+class Stored:
+    """A stored image: where its parts lie in the file, and the digests of the sources that it was made from."""
+
+    code: range
+    constants: range
+    table: range
+    entry: int
+    words: tuple[Word, ...]
+    sources: Mapping[str, str]
+
+
+def write_image(image: Image, sources: Mapping[str, str], name: str) -> bytes:
+    """Returns the content of a file of that name."""
+    words = [[word.offset, word.name, word.addend] for word in image.words]
+    told = json.dumps({"words": words, "sources": dict(sources)}).encode()
+    parts = image.code, image.constants, image.table
+    sizes = _SIZES.pack(len(told), image.page, image.entry, *map(len, parts))
+    padding = bytes(-(_HEAD + len(told)) % image.page)
+    rest = sizes + told + padding + b"".join(parts)
+    return _MAGIC + _digest(rest, name) + rest
+
+
+def read_image(content: bytes, name: str) -> Stored:
+    """Returns what a file of that name holds. Raises ImageError where it is not as it was written."""
+    rest = content[len(_MAGIC) + _DIGEST :]
+    if content[: -len(rest) or None] != _MAGIC + _digest(rest, name) or len(rest) < _SIZES.size:
+        raise ImageError(f"{name} is not as it was written")
+    told, page, entry, *sizes = _SIZES.unpack_from(rest)
+    at = _HEAD + told
+    facts: dict[str, Any] = json.loads(content[_HEAD:at])
+    starts = [at + -at % page]
+    for size in sizes:
+        starts.append(starts[-1] + size)
+    code, constants, table = (range(first, last) for first, last in pairwise(starts))
+    words = tuple(Word(offset, symbol, addend) for offset, symbol, addend in facts["words"])
+    return Stored(code, constants, table, entry, words, facts["sources"])
+
+
+def _digest(rest: bytes, name: str) -> bytes:
+    return hashlib.blake2b(name.encode() + b"\n" + rest, digest_size=_DIGEST).digest()
