@@ -11,7 +11,7 @@ import engine
 from tests.helpers.paths import ROOT
 
 PACKAGES = ("ops", "allocator", "engine")
-EMITS_CODE = re.compile(r"ops/(native|vector)/|ops/\w+/(\w+_)?(code|emit)\.py|ops/\w+/jit_\w+\.py")
+EMITS_CODE = re.compile(r"allocator/machine_code/memory\.py|ops/(native|vector)/|ops/\w+/(\w+_)?(code|emit)\.py")
 HEAVY = ("numba", "llvmlite", "onnx", "onnxruntime", "cffi", "matplotlib", "bokeh", "scipy", "perfetto", "google")
 MOST_MODULES = 20
 """Of our own that `import engine` may load: public names are imported when they are first used."""

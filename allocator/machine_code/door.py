@@ -27,7 +27,7 @@ from allocator.progress import aside
 _MUTEX = Mutex(threading.RLock)
 _LOG = logging.getLogger("allocator")
 _TOLD: set[str] = set()
-"""What the log has said in this process."""
+"""Subjects of which the log has said something in this process."""
 _COMPILING = "compiling functions for this kind of processor; this takes some seconds, once"
 
 
@@ -79,14 +79,14 @@ def _read(number: int) -> bytes:
 
 def _made(module: str, name: str, chosen: Instructions, file: str) -> int:
     """Makes a function, keeps it on disk if that can be, and returns its address."""
-    _tell(_COMPILING)
+    _tell(_COMPILING, _COMPILING)
     try:
         if not load.IS_SUPPORTED:
             raise ImageError("this system's programs are no ELF files")
         content = made(module, name, chosen, file)
         return _kept(content, file) or load.load(content, read_image(content, file))
     except (MachineCodeError, OSError) as error:
-        _tell(f"{module}.{name} is compiled by numba in each process: {error}")
+        _tell(file, f"{module}.{name} is compiled by numba in each process: {error}")
         return int(_maker().numba_address(find_entry(module, name), chosen))
 
 
@@ -104,7 +104,8 @@ def _kept(content: bytes, file: str) -> int:
     except OSError as error:
         reason = " ".join(str(error).split())
         _tell(
-            f"compiled code cannot be kept in {folder.parent} ({reason}), so each process makes it: set NUMBA_CACHE_DIR"
+            str(folder),
+            f"compiled code cannot be kept in {folder.parent} ({reason}): set NUMBA_CACHE_DIR, else each process makes it",
         )
         return 0
     return stored_address(folder, file)
@@ -114,8 +115,9 @@ def _maker() -> Any:
     return import_module("allocator.machine_code.make")
 
 
-def _tell(what: str) -> None:
-    if what not in _TOLD:
-        _TOLD.add(what)
+def _tell(subject: str, what: str) -> None:
+    """Logs once a process what is to be said of a subject."""
+    if subject not in _TOLD:
+        _TOLD.add(subject)
         with aside():
             _LOG.warning(what)

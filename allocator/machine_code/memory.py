@@ -28,6 +28,26 @@ def pointer(_: Any, address: Any) -> Any:  # noqa: ARG001 - numba types it by it
 
 
 @jitable
+def array_at(address: int, shape: Any, dtype: Any) -> Any:
+    """Returns the dense array at an address; the shape is a tuple."""
+    return carray(pointer(address), shape, dtype)
+
+
+@jitable
+def fill(row: Any, value: Any) -> None:
+    """Writes a number to each element of a row. An assignment to a slice would want the runtime of numba."""
+    for i in range(len(row)):
+        row[i] = value
+
+
+@jitable
+def copy(source: Any, target: Any) -> None:
+    """Copies a row to one that is at least as long."""
+    for i in range(len(source)):
+        target[i] = source[i]
+
+
+@jitable
 def longs(address: int, count: int) -> Any:
     """Returns the array of `count` int64 at an address."""
     return carray(pointer(address), (count,), np.int64)

@@ -11,7 +11,8 @@ from engine.executor.team import ALONE, Runner
 from engine.lower.calls import Call
 from engine.lower.costs import call_cost
 from ops.common.thunks import nothing
-from ops.native.call import FOREIGN, Native
+from ops.native.call import Native
+from ops.native.runners import FOREIGN
 from ops.schema.schema import Thunk
 from ops.tensor.spec import Array
 

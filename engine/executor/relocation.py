@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from attrs import field, frozen
 
-from ops.native.call import CHECK, FOREIGN, Native
-from ops.native.door import run_locate
+from ops.native.call import Native
+from ops.native.runners import CHECK, FOREIGN, locate
 from ops.tensor.layout import address_of
 from ops.tensor.spec import Array
 
@@ -95,7 +95,7 @@ def movable(native: Native, operands: Operands) -> tuple[MovableCall, ...]:
     words = np.concatenate([*parts, _NO_WORDS])
     pointee = np.empty_like(words)
     inside = np.array([(at, at + table.nbytes, at) for at, table in tables.items()], np.int64).reshape(-1, 3)
-    run_locate()(words, np.concatenate((operands.spans, inside)), pointee)
+    locate(words, np.concatenate((operands.spans, inside)), pointee)
     steps = len(native.steps)
     call = MovableCall(
         words,

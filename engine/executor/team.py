@@ -9,13 +9,13 @@ from typing import Protocol
 import numpy as np
 from attrs import define, field
 
+from allocator.machine_code.door import address
 from allocator.machine_code.mutex import Mutex
 from engine.executor.helpers import Helpers
 from engine.system.threads import cpus
 from ops.native.barrier import FAILED, LEFT, OVER, STATUS, clear, new_state
-from ops.native.call import OPENMP, Outcome, run_slices
-from ops.native.door import region_address, run_alone, run_forked, run_linger, run_part
 from ops.native.records import pack_args
+from ops.native.runners import OPENMP, Outcome, run_alone, run_forked, run_linger, run_part, run_slices
 from ops.onednn.openmp import team_addresses, with_live_threads
 from ops.tensor.spec import Array
 
@@ -35,7 +35,7 @@ class Alone:
 
     def run(self, table: Array, _: bool, /) -> Outcome:
         """Runs all steps in their order."""
-        return run_slices(run_alone(), table)
+        return run_slices(run_alone, table)
 
 
 ALONE = Alone()
@@ -80,7 +80,7 @@ class Team:
             return ALONE.run(table, foreign) if turn is None else self._together(table, turn)
 
     def _with_library(self, table: Array) -> Outcome:
-        return with_live_threads(lambda: run_forked()(table, self._library))
+        return with_live_threads(lambda: run_forked(table, self._library))
 
     def _together(self, table: Array, turn: "_Turn") -> Outcome:
         """Runs a table with the helpers of a turn. Helpers that leave late keep their turn from being used again."""
@@ -90,9 +90,9 @@ class Team:
             turn.awaited = list(range(1, self.threads))
             for thread in self._call.out(table, turn):
                 self._helpers.submit(self._call.help, thread)
-            run_part()(table, turn.state, self.threads)
+            run_part(table, turn.state, self.threads)
             while turn.state[LEFT // 8]:  # Python has handled signals
-                run_part()(table, turn.state, self.threads)
+                run_part(table, turn.state, self.threads)
         except BaseException:
             self._forget()  # an interrupt: a helper may be called that was never woken
             raise
@@ -104,7 +104,7 @@ class Team:
     def _library(self) -> Array:
         """Returns what `run_forked` needs of OpenMP."""
         parallel, number, count = team_addresses()
-        region = region_address(*_REGION)
+        region = address(*_REGION)
         return pack_args(
             OPENMP, parallel=parallel, thread_number=number, thread_count=count, region=region, threads=self.threads
         )
@@ -137,7 +137,7 @@ class _Call:
                 (table, turn), seen = self._what, int(self._number[0])
             self._leave(thread, [other for other in self._turns if other is not turn])
             try:
-                run_part()(table, turn.state, 0)
+                run_part(table, turn.state, 0)
             finally:
                 self._leave(thread, [turn])
 
@@ -149,7 +149,7 @@ class _Call:
 
     def _is_called(self, thread: int, seen: int) -> bool:
         """Returns whether there is another call than the number `seen`; if not, the helper is asleep from now on."""
-        if run_linger()(self._number.ctypes.data, seen):
+        if run_linger(self._number.ctypes.data, seen):
             return True
         with self._lock:
             called = int(self._number[0]) != seen

@@ -49,3 +49,14 @@ TABLE = 8192
 """Most addresses of runs that a block of tiles has: 64 KiB of stack."""
 MOST_TILE_ROWS = 16
 """No tile has more pixels."""
+PACKED = record(
+    "x panels bias y room residual images channels height width outputs out_height out_width depth tiles: int64",
+    "geometry[8]: int64",
+    "limits[2]: float64",
+)
+"""A convolution out of packed panels, of dense float32.
+
+x (images, channels, height, width), panels (ceil(outputs / 32), depth, 32) of weights, bias (outputs,), y (images,
+outputs, out_height, out_width); room (tiles, depth, 14) holds the inputs of a block of tiles. The geometry is strides,
+dilations, begin pads and kernel, two of each. `residual` has y's shape, and may be y itself.
+"""

@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 
+from allocator.machine_code.door import address
 from ops.common.batches import by_image, dense_images
 from ops.common.windows import Windows
 from ops.convolution.args import PLANES
 from ops.convolution.shapes import case_of, planar, planar_geometry
 from ops.native.call import Native, native_call
-from ops.native.door import CONTRACT, address
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, contiguous_at, unless
 from ops.tensor.spec import Array, TensorSpec, compute_dtype
@@ -60,7 +60,6 @@ def planes_call(
     scratch: tuple[Array, ...],
     w: Windows,
     *,
-    fastmath: tuple[str, ...] = CONTRACT,
     limits: tuple[float, float] = UNBOUNDED,
 ) -> Native:
     """Returns a call of compiled code over planes: x (N, C, H, W), weights, bias and y, or the gradients of some.
@@ -69,7 +68,7 @@ def planes_call(
     """
     (x, weights, bias, y), (padded, rows) = arrays, scratch
     return native_call(
-        address("ops.convolution.depthwise_code", f"{name}_{x.dtype.name}", fastmath),
+        address("ops.convolution.depthwise_code", f"{name}_{x.dtype.name}"),
         PLANES,
         x=x,
         weights=weights,

@@ -1,6 +1,6 @@
 """Depthwise convolution of planes and its gradients, compiled: rows of one channel, multiplied and added tap by tap.
 
-Imports numba: `ops.native.door` loads it, on first use. All work is one part's, since the scratch arrays are those of
+Imports numba: a door loads it, on first use. All work is one part's, since the scratch arrays are those of
 one channel. Rows that follow each other in the padded plane are summed as one long row, since short rows would fill no
 vector register; the sums between two rows of outputs are not used:
 
@@ -11,10 +11,11 @@ vector register; the sums between two rows of outputs are not used:
 from typing import Any
 
 import numpy as np
-from numba import carray  # type: ignore[attr-defined, unused-ignore]
 
+from allocator.machine_code.entry import ANY_ORDER, entry
+from allocator.machine_code.memory import array_at, copy, fill, jitable
 from ops.convolution.args import PLANES
-from ops.native.memory import jitable, pointer, record_at
+from ops.native.memory import record_at
 from ops.tensor.spec import Array
 
 Geometry = tuple[int, int, int, int, int, int, int, int]
@@ -23,13 +24,34 @@ Geometry = tuple[int, int, int, int, int, int, int, int]
 @jitable
 def _plane(address: int, shape: Any, dtype: Any) -> Any:
     """Returns a dense array of two dimensions."""
-    return carray(pointer(address), (shape[0], shape[1]), dtype)
+    return array_at(address, (shape[0], shape[1]), dtype)
+
+
+@jitable
+def _line(address: int, shape: Any, dtype: Any) -> Any:
+    """Returns the elements of the same array in one dimension."""
+    return array_at(address, (shape[0] * shape[1],), dtype)
+
+
+@jitable
+def _paste(plane: Array, top: int, left: int, part: Array, shape: Any) -> None:
+    """Copies rows and columns of a part into a plane."""
+    for i in range(shape[0]):
+        copy(part[i, : shape[1]], plane[top + i, left:])
+
+
+@jitable
+def _spread(plane: Array, step: int, part: Array) -> None:
+    """Copies the rows of a part into those of a plane, `step` columns apart."""
+    for i in range(part.shape[0]):
+        for j in range(part.shape[1]):
+            plane[i, j * step] = part[i, j]
 
 
 @jitable
 def _images(address: int, shape: Any, dtype: Any) -> Any:
     """Returns a dense array of four dimensions."""
-    return carray(pointer(address), (shape[0], shape[1], shape[2], shape[3]), dtype)
+    return array_at(address, (shape[0], shape[1], shape[2], shape[3]), dtype)
 
 
 @jitable
@@ -65,16 +87,17 @@ def _convolve(address: int, dtype: Any) -> None:
     low, high = dtype(args.low), dtype(args.high)
     outputs, rows, reach = y.shape[1], y.shape[2], (y.shape[3] - 1) * sw + 1
     height, width = max(0, min(x.shape[2], padded.shape[0] - ph)), max(0, min(x.shape[3], padded.shape[1] - pw))
-    pitch, flat, total = padded.shape[1], padded.reshape(padded.size), sums.reshape(sums.size)
+    flat, total = _line(args.padded, args.padded_shape, dtype), _line(args.rows, args.rows_shape, dtype)
+    pitch = padded.shape[1]
     steps = (sh, sw, dh, dw, pitch, 0, kh * kw, kw)
-    padded[:] = 0
+    fill(flat, 0)
     for job in range(y.shape[0] * outputs):
         n, o = job // outputs, job % outputs
-        padded[ph : ph + height, pw : pw + width] = x[n, o * x.shape[1] // outputs, :height, :width]
+        _paste(padded, ph, pw, x[n, o * x.shape[1] // outputs], (height, width))
         for first in range(0, rows, sums.shape[0]):
             some = min(sums.shape[0], rows - first)
             row = total[: (some - 1) * pitch + reach]
-            row[:] = bias[o]
+            fill(row, bias[o])
             _sum_taps(row, flat, weights[o], steps, first * sh * pitch)
             for i in range(some):
                 for j in range(y.shape[3]):
@@ -91,22 +114,24 @@ def _data_gradient(address: int, dtype: Any) -> None:
     sh, sw, dh, dw, ph, pw, kh, kw = _geometry(args)
     padded, apart = _plane(args.padded, args.padded_shape, dtype), _plane(args.rows, args.rows_shape, dtype)
     weights, bias = _plane(args.weights, (dy.shape[1], kh * kw), dtype), _plane(args.bias, (1, dx.shape[1]), dtype)[0]
-    pitch, flat, grads = padded.shape[1], padded.reshape(padded.size), apart.reshape(apart.size)
+    flat, grads = _line(args.padded, args.padded_shape, dtype), _line(args.rows, args.rows_shape, dtype)
+    pitch = padded.shape[1]
     multiplier, span = dy.shape[1] // max(dx.shape[1], 1), (dy.shape[3] - 1) * sw + 1
     runs, length = (1, (dy.shape[2] - 1) * pitch + span) if sh == 1 else (dy.shape[2], span)
-    apart[:] = 0
+    fill(grads, 0)
     for job in range(dx.shape[0] * dx.shape[1]):
         n, c = job // dx.shape[1], job % dx.shape[1]
-        padded[:] = bias[c]
+        fill(flat, bias[c])
         for o in range(c * multiplier, (c + 1) * multiplier):
-            apart[:, 0:span:sw] = dy[n, o]
+            _spread(apart, sw, dy[n, o])
             for step in range(weights.shape[1] * runs):
                 tap, run = step // runs, step % runs
                 target = flat[(run * sh + tap // kw * dh) * pitch + tap % kw * dw :][:length]
                 source, factor = grads[run * pitch :], weights[o, tap]
                 for i in range(len(target)):
                     target[i] += factor * source[i]
-        dx[n, c] = padded[ph : ph + dx.shape[2], pw : pw + dx.shape[3]]
+        for i in range(dx.shape[2]):
+            copy(padded[ph + i, pw : pw + dx.shape[3]], dx[n, c, i])
 
 
 @jitable
@@ -117,15 +142,18 @@ def _weight_gradient(address: int, dtype: Any) -> None:
     sh, sw, dh, dw, ph, pw, kh, kw = _geometry(args)
     padded, apart = _plane(args.padded, args.padded_shape, dtype), _plane(args.rows, args.rows_shape, dtype)
     weights = _plane(args.weights, (dy.shape[1], kh * kw), dtype)
-    pitch, flat, grads = padded.shape[1], padded.reshape(padded.size), apart.reshape(apart.size)
+    flat, grads = _line(args.padded, args.padded_shape, dtype), _line(args.rows, args.rows_shape, dtype)
+    pitch = padded.shape[1]
     multiplier, span = dy.shape[1] // max(x.shape[1], 1), (dy.shape[3] - 1) * sw + 1
     runs, length = (1, (dy.shape[2] - 1) * pitch + span) if sh == 1 else (dy.shape[2], span)
-    apart[:], padded[:], weights[:] = 0, 0, 0
+    fill(grads, 0)
+    fill(flat, 0)
+    fill(_line(args.weights, (dy.shape[1], kh * kw), dtype), 0)
     for job in range(x.shape[0] * x.shape[1]):
         n, c = job // x.shape[1], job % x.shape[1]
-        padded[ph : ph + x.shape[2], pw : pw + x.shape[3]] = x[n, c]
+        _paste(padded, ph, pw, x[n, c], (x.shape[2], x.shape[3]))
         for o in range(c * multiplier, (c + 1) * multiplier):
-            apart[:, 0:span:sw] = dy[n, o]
+            _spread(apart, sw, dy[n, o])
             for step in range(weights.shape[1] * runs):
                 tap, run = step // runs, step % runs
                 pixels = flat[(run * sh + tap // kw * dh) * pitch + tap % kw * dw :][:length]
@@ -135,36 +163,42 @@ def _weight_gradient(address: int, dtype: Any) -> None:
                 weights[o, tap] += total
 
 
+@entry()
 def convolve_float32(address: int, part: int, _: int) -> None:
     """Convolves float32; the arguments are a PLANES record."""
     if part == 0:
         _convolve(address, np.float32)
 
 
+@entry()
 def convolve_float64(address: int, part: int, _: int) -> None:
     """Convolves float64; the arguments are a PLANES record."""
     if part == 0:
         _convolve(address, np.float64)
 
 
+@entry(fastmath=ANY_ORDER)
 def data_gradient_float32(address: int, part: int, _: int) -> None:
     """Computes the gradient by the inputs in float32; the arguments are a PLANES record."""
     if part == 0:
         _data_gradient(address, np.float32)
 
 
+@entry(fastmath=ANY_ORDER)
 def data_gradient_float64(address: int, part: int, _: int) -> None:
     """Computes the gradient by the inputs in float64; the arguments are a PLANES record."""
     if part == 0:
         _data_gradient(address, np.float64)
 
 
+@entry(fastmath=ANY_ORDER)
 def weight_gradient_float32(address: int, part: int, _: int) -> None:
     """Computes the gradient by the weights in float32; the arguments are a PLANES record."""
     if part == 0:
         _weight_gradient(address, np.float32)
 
 
+@entry(fastmath=ANY_ORDER)
 def weight_gradient_float64(address: int, part: int, _: int) -> None:
     """Computes the gradient by the weights in float64; the arguments are a PLANES record."""
     if part == 0:

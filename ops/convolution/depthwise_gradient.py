@@ -8,14 +8,11 @@ from ops.common.windows import Windows
 from ops.convolution.depthwise import planes_call
 from ops.convolution.shapes import planar
 from ops.native.call import Native
-from ops.native.door import CONTRACT
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, all_contiguous, unless
 from ops.tensor.spec import Array, Shape, TensorSpec, compute_dtype
 
 _REASON = "not one group for each channel, or more than two spatial dimensions, or float16"
-_ANY_ORDER = (*CONTRACT, "reassoc")
-"""The sum of a row may have lanes; they are added in the same order in every run."""
 
 
 def _scratch_specs(like: TensorSpec, w: Windows) -> tuple[TensorSpec, TensorSpec]:
@@ -66,4 +63,4 @@ def bind_depthwise_weights(call: Binding, w: Windows) -> Thunk:
 
 def _gradient(name: str, call: Binding, w: Windows, arrays: tuple[Array, Array, Array, Array]) -> Native:
     """Returns the call for x, weights, bias (any array if it is not read) and y, or their gradients."""
-    return planes_call(name, arrays, call.temporaries, w, fastmath=_ANY_ORDER)
+    return planes_call(name, arrays, call.temporaries, w)

@@ -14,10 +14,11 @@ only modules of compiled code import this one.
 
 from typing import Any
 
+from allocator.machine_code.memory import jitable, longs
 from ops.convolution.args import MOST_TILE_ROWS
 from ops.convolution.indirect_emit import PLACES, emit_taps
 from ops.native.intrinsics import intrinsic_of, stack
-from ops.native.memory import jitable, longs, share
+from ops.native.memory import share
 
 Span = tuple[int, int]
 """A half-open range."""

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
+from allocator.machine_code.door import address as compiled
 from ops.convolution.onednn import Convolution
 from ops.convolution.transpose_shapes import TransposeCase, transpose_case
 from ops.native.call import Native, Step, joined
-from ops.native.door import address as compiled
 from ops.native.records import pack_args
 from ops.onednn import declarations as c
 from ops.onednn.args import ADD_ROW

@@ -5,15 +5,16 @@ im2col are gathered straight into the panels (Chetlur et al., "cuDNN: Efficient 
 """
 
 from collections.abc import Mapping
-from functools import partial
 
 import numpy as np
 
+from allocator.machine_code.instructions import has
 from ops.common.batches import by_image, dense_images
 from ops.common.boxes import longest
-from ops.convolution.packed_door import convolve, has_avx512
+from ops.convolution.args import PACKED as ARGS
 from ops.convolution.packed_tiles import CHANNELS, PIXELS
 from ops.convolution.shapes import ConvCase, case_of, planar, planar_geometry
+from ops.native.functions import function_call
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Specs, Thunk, contiguous_from, first_weights, unless
 from ops.tensor.layout import CACHE_LINE
@@ -25,6 +26,11 @@ _ROOM_BYTES = 256 << 10
 each block. Trades cache misses for reads of weights; tools/bench_kernels.py --operators conv times layers."""
 _LARGE_ROOM_BYTES = 1 << 20
 """Most bytes of such a block where the weights are larger than this: each read of them comes from main memory."""
+
+
+def has_avx512() -> bool:
+    """Returns whether compiled code has vectors of 16 floats."""
+    return has("avx512f")
 
 
 def _depth(case: ConvCase) -> int:
@@ -119,10 +125,32 @@ def bind_packed(call: Binding, limits: tuple[float, ...] = ()) -> Thunk:
     bias = call.inputs[2] if len(call.inputs) > 2 else np.zeros(case.out_channels, _FLOAT)
     (buffer,) = call.temporaries
     adds = len(call.inputs) > 3
-    function, geometry = convolve(len(limits), adds=adds), planar_geometry(case.windows)
+    name = f"convolve_{len(limits)}{'_add' if adds else ''}"
 
     def bind(x: Array, y: Array, added: Array) -> Thunk:
-        return partial(function, x, call.packed[0], bias, y, buffer, geometry, added, limits, adds or None)
+        images, channels, height, width = x.shape
+        return function_call(
+            "ops.convolution.packed_code",
+            name,
+            ARGS,
+            x=x,
+            panels=call.packed[0],
+            bias=bias,
+            y=y,
+            room=buffer,
+            residual=added,
+            images=images,
+            channels=channels,
+            height=height,
+            width=width,
+            outputs=y.shape[1],
+            out_height=y.shape[2],
+            out_width=y.shape[3],
+            depth=buffer.shape[1],
+            tiles=len(buffer),
+            geometry=planar_geometry(case.windows),
+            limits=(*limits, 0.0, 0.0)[:2],
+        )
 
     return by_image(bind, x, y, call.inputs[3].reshape(y.shape) if adds else y)
 

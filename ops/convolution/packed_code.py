@@ -1,20 +1,23 @@
 """Convolution out of packed panels, compiled for AVX-512.
 
-Imports numba: ops.convolution.packed_door loads it, on first use.
+Imports numba: a door loads it, on first use.
 """
 
 from collections.abc import Callable
 from typing import Any
 
 import numba
-from numba.extending import intrinsic, register_jitable
+import numpy as np
+from numba.extending import intrinsic
 
+from allocator.machine_code.entry import CALL, EXACT, entry
+from allocator.machine_code.memory import array_at, jitable
 from ops.convolution import packed_emit as vectors
+from ops.convolution.args import PACKED
 from ops.convolution.packed_tiles import PIXELS
-from ops.native.door import compiled_once
+from ops.native.memory import record_at
 from ops.tensor.spec import Array
 
-Compiled = Callable[..., None]
 Geometry = tuple[int, int, int, int, int, int, int, int]
 Run = tuple[int, int, int]
 _SMALL = 7
@@ -62,14 +65,14 @@ _tile = _tile_intrinsic(PIXELS)
 _small_tile = _tile_intrinsic(_SMALL)
 
 
-@register_jitable
+@jitable
 def _bits(first: int, last: int) -> int:
     """Returns a mask of the lanes [first, last), as far as they are in [0, 16)."""
     low, high = min(max(first, 0), 16), min(max(last, 0), 16)
     return ((1 << high) - 1) & ~((1 << low) - 1)
 
 
-@register_jitable
+@jitable
 def _fill_tap(x: Array, start: tuple[int, int], step: int, target: int, lanes: int) -> None:
     # Element (y, x + step * i) of each channel to lane i of `lanes`, channels 56 bytes apart; 0 outside x.
     (iy, ix), (channels, height, width) = start, x.shape
@@ -87,7 +90,7 @@ def _fill_tap(x: Array, start: tuple[int, int], step: int, target: int, lanes: i
             _pick((source + c * plane, 4 * step, target + 56 * c, read, written))
 
 
-@register_jitable
+@jitable
 def _fill_run(x: Array, panel: Array, run: Run, geometry: Geometry) -> None:
     # Pixels from (oy, ox) on, to the end of the panel: those beyond the row are wrong until their own run is written.
     sh, sw, dh, dw, ph, pw, kh, kw = geometry
@@ -99,7 +102,7 @@ def _fill_run(x: Array, panel: Array, run: Run, geometry: Geometry) -> None:
             target += 56 * len(x)
 
 
-@register_jitable
+@jitable
 def _fill(x: Array, room: Array, pixels: tuple[int, int], width: int, geometry: Geometry) -> None:
     # The windows of output pixels [first, last) of one image, 14 to a panel; a run ends with a row of the output.
     first, last = pixels
@@ -111,7 +114,7 @@ def _fill(x: Array, room: Array, pixels: tuple[int, int], width: int, geometry: 
             pixel += width - pixel % width
 
 
-@register_jitable
+@jitable
 def _multiply(room: Array, factors: tuple[Array, Array], y: Array, pixels: tuple[int, int], finish: Any) -> None:
     # One panel of weights with all tiles of a block; y (channels, pixels) has no more channels than the panel.
     (weights, bias), (first, last), (apart, bounds, adds) = factors, pixels, finish
@@ -126,39 +129,62 @@ def _multiply(room: Array, factors: tuple[Array, Array], y: Array, pixels: tuple
             _small_tile((panel, w, b, target, depth, pitch, lanes, len(y), apart), bounds, adds)
 
 
+@jitable
 def _convolve(  # noqa: PLR0917 - arrays that differ in type cannot share a tuple
-    x: Array,
-    panels: Array,
-    bias: Array,
-    y: Array,
-    room: Array,
-    geometry: Geometry,
-    residual: Array,
-    bounds: Any,
-    adds: Any,
+    x: Array, factors: tuple[Array, Array], results: tuple[Array, int], room: Array, geometry: Geometry, finish: Any
 ) -> None:
     # All tiles of a block meet one panel of weights before the next, so that block and panel stay in the cache.
-    flat = y.reshape(y.shape[0], y.shape[1], y.shape[2] * y.shape[3])
-    total, most = flat.shape[2], 14 * len(room)
-    finish = (residual.ctypes.data - y.ctypes.data, bounds, adds)
+    (panels, bias), (y, width) = factors, results
+    total, most = y.shape[2], 14 * len(room)
     for n in range(len(x)):
         for first in range(0, total, most):
             pixels = (first, min(first + most, total))
-            _fill(x[n], room, pixels, y.shape[3], geometry)
+            _fill(x[n], room, pixels, width, geometry)
             for p in range(len(panels)):
-                here = flat[n, 32 * p : 32 * p + 32]
+                here = y[n, 32 * p : 32 * p + 32]
                 _multiply(room, (panels[p], bias[32 * p : 32 * p + 32]), here, pixels, finish)
 
 
-def convolve(bounds: int, adds: bool) -> Compiled:
-    """Returns the compiled function that `ops.convolution.packed_door.convolve` describes."""
-    types: Any = numba.types
-    read = (types.Array(numba.float32, n, "C", readonly=True) for n in (4, 3, 1, 4))
-    x, panels, bias, residual = read
-    written = (types.Array(numba.float32, n, "C") for n in (4, 3))
-    limits = types.UniTuple(numba.float64, bounds) if bounds else types.Tuple(())
-    flag = types.boolean if adds else types.none
-    geometry = types.UniTuple(numba.intp, 8)
-    signature = numba.void(x, panels, bias, *written, geometry, residual, limits, flag)
-    compiled: Compiled = compiled_once(_convolve, signature, error_model="numpy")
-    return compiled
+@jitable
+def _no_bounds(_: Any) -> Any:
+    return ()
+
+
+@jitable
+def _one_bound(limits: Any) -> Any:
+    return (limits[0],)
+
+
+@jitable
+def _two_bounds(limits: Any) -> Any:
+    return (limits[0], limits[1])
+
+
+_TAKE_BOUNDS = (_no_bounds, _one_bound, _two_bounds)
+
+
+def _declare(bounds: int, adds: bool) -> None:
+    """Declares convolve_BOUNDS or convolve_BOUNDS_add, which writes y; the arguments are a PACKED record.
+
+    `adds`: the residual is added. Of the limits, as many are used as `bounds` says: none; (slope,), by which negative
+    results are multiplied; (low, high), between which results are held. NaN stays NaN.
+    """
+    flag, take = True if adds else None, _TAKE_BOUNDS[bounds]
+
+    @entry(CALL, fastmath=EXACT, name=f"convolve_{bounds}{'_add' if adds else ''}")
+    def convolve(address: int) -> int:
+        args = record_at(address, PACKED)
+        g, limits, outputs = args.geometry, args.limits, args.outputs
+        x = array_at(args.x, (args.images, args.channels, args.height, args.width), np.float32)
+        panels = array_at(args.panels, ((outputs + 31) // 32, args.depth, 32), np.float32)
+        y = array_at(args.y, (args.images, outputs, args.out_height * args.out_width), np.float32)
+        room = array_at(args.room, (args.tiles, args.depth, PIXELS), np.float32)
+        geometry = (g[0], g[1], g[2], g[3], g[4], g[5], g[6], g[7])
+        finish = (args.residual - args.y, take(limits), flag)
+        _convolve(x, (panels, array_at(args.bias, (outputs,), np.float32)), (y, args.out_width), room, geometry, finish)
+        return 0
+
+
+for _bounds in range(3):
+    for _adds in (False, True):
+        _declare(_bounds, _adds)

@@ -1,8 +1,7 @@
 """LLVM code on 16 floats at a time (AVX-512) that numba's Python cannot say: masked copies, and a tile of a product.
 
 Imports llvmlite: ops.convolution.packed_code alone loads it, on first use. A `Value` is one of llvmlite's. Addresses
-are words of 64 bits, in bytes; masks of lanes are words of which the lowest 16 bits count. numba keeps compiled code on
-disk and watches packed_code.py alone: after a change of this file, touch that one.
+are words of 64 bits, in bytes; masks of lanes are words of which the lowest 16 bits count.
 """
 
 from collections.abc import Callable, Sequence

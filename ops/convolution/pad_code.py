@@ -1,14 +1,16 @@
 """Copies into dense, channels-last tensors with a margin of zeros, compiled.
 
-Imports numba: `ops.native.door` loads it, on first use.
+Imports numba: a door loads it, on first use.
 """
 
 from typing import Any
 
 import numpy as np
 
+from allocator.machine_code.entry import entry
+from allocator.machine_code.memory import copy, fill, jitable
 from ops.convolution.args import PAD
-from ops.native.memory import floats, jitable, record_at, share
+from ops.native.memory import floats, record_at, share
 from ops.tensor.spec import Array
 
 _RGB = 3
@@ -37,7 +39,7 @@ def _copy_row(args: Any, x: int, row: Array) -> None:
     channels, hop, apart = args.channels, args.hops[3], args.hops[4]
     count = len(row) // channels
     if apart == 4 and hop == 4 * channels:
-        row[:] = floats(x, len(row))
+        copy(floats(x, len(row)), row)
     elif channels == _RGB and hop == 4:
         _copy_three(x, apart, row, count)
     else:
@@ -50,17 +52,19 @@ def _write_row(args: Any, number: int, row: Array) -> None:
     depth, height, channels, begin = args.padded[0], args.padded[1], args.channels, args.begins[2]
     h, d = number % height - args.begins[1], number // height % depth - args.begins[0]
     if not (0 <= h < args.sizes[1] and 0 <= d < args.sizes[0]):
-        row[:] = np.float32(0)
+        fill(row, np.float32(0))
         return
     first = min(begin * channels, len(row))
     last = min((begin + args.sizes[2]) * channels, len(row))
-    row[:first], row[last:] = np.float32(0), np.float32(0)
+    fill(row[:first], np.float32(0))
+    fill(row[last:], np.float32(0))
     image = number // (height * depth)
     x = args.x + image * args.hops[0] + d * args.hops[1] + h * args.hops[2]
     if first < last:
         _copy_row(args, x, row[first:last])
 
 
+@entry()
 def pad(address: int, part: int, parts: int) -> None:
     """Copies x; the arguments are a PAD record. Elements of x that do not fit behind the margin are left out."""
     args = record_at(address, PAD)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 
 from attrs import evolve
 
+from allocator.machine_code.door import address
 from ops.common.epilogue import RESIDUAL
 from ops.common.windows import Windows
 from ops.convolution.args import PAD
@@ -20,7 +21,6 @@ from ops.convolution.nhwc_shapes import case_of
 from ops.convolution.shapes import ConvCase
 from ops.convolution.tiled import Source, convolve, pack_panels, packed_panels, unsupported_tiles
 from ops.native.call import Native, Step
-from ops.native.door import address
 from ops.native.emit.tile_shapes import TileShape, tile_shape
 from ops.native.records import pack_args
 from ops.schema.backends import NUMBA

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from attrs import frozen
 
+from allocator.machine_code.door import address
 from ops.common.epilogue import CLIP as CLIPPED
 from ops.common.epilogue import FINISH_ATTRIBUTES
 from ops.common.epilogue import LEAK as LEAKING
@@ -18,7 +19,6 @@ from ops.convolution.nhwc_shapes import case_of, dense_operands, operands
 from ops.convolution.shapes import ConvCase
 from ops.native.aligned import aligned_zeros
 from ops.native.call import Native, Step
-from ops.native.door import address
 from ops.native.emit import tile_shapes
 from ops.native.emit.tile_shapes import TileShape, tile_shape
 from ops.native.records import pack_args

@@ -1,4 +1,4 @@
-"""Channels-last convolution by tiles, compiled. Imports numba: `ops.native.door` loads it, on first use.
+"""Channels-last convolution by tiles, compiled. Imports numba: a door loads it, on first use.
 
 Windows are read in place, through the table of `indirect_code`. Work is split into tiles and panels:
 
@@ -10,12 +10,14 @@ Windows are read in place, through the table of `indirect_code`. Work is split i
 
 from typing import Any
 
+from allocator.machine_code.entry import entry
+from allocator.machine_code.memory import jitable
 from ops.convolution.args import TABLE, TILED_CONV
 from ops.convolution.indirect_code import Span, ceil_div, output_pixels, split_work, taps_of, write_table
 from ops.native.emit.tile_shapes import AVX2, AVX512, PORTABLE
 from ops.native.emit.vector_tile import multiply
 from ops.native.intrinsics import stack
-from ops.native.memory import jitable, record_at, share
+from ops.native.memory import record_at, share
 from ops.native.records import offset
 
 _TAG_512, _TAG_2, _TAG_PORTABLE = AVX512.tag, AVX2.tag, PORTABLE.tag
@@ -89,16 +91,19 @@ def _convolve(address: int, part: int, parts: int, tag: Any) -> None:
         panel = end
 
 
+@entry()
 def avx512(address: int, part: int, parts: int) -> None:
     """Convolves by tiles AVX512; the arguments are a TILED_CONV record."""
     _convolve(address, part, parts, _TAG_512)
 
 
+@entry()
 def avx2(address: int, part: int, parts: int) -> None:
     """Convolves by tiles AVX2; the arguments are a TILED_CONV record."""
     _convolve(address, part, parts, _TAG_2)
 
 
+@entry()
 def portable(address: int, part: int, parts: int) -> None:
     """Convolves by tiles PORTABLE; the arguments are a TILED_CONV record."""
     _convolve(address, part, parts, _TAG_PORTABLE)

@@ -13,7 +13,7 @@ from ops.common.elementwise import like_input
 from ops.elementwise.activation import activation
 from ops.elementwise.comparison import GREATER
 from ops.elementwise.erf import MASKS, TEMPORARIES, erf_passes, polynomial
-from ops.elementwise.jit_erf import erf
+from ops.elementwise.erf_compiled import erf
 from ops.elementwise.smooth_gradients import (
     ELU_GRADIENT,
     GELU_GRADIENT,
@@ -96,13 +96,10 @@ def _gelu_single(block: Block) -> tuple[Thunk, ...]:
 
 
 def _gelu_compiled(block: Block) -> tuple[Thunk, ...]:
-    """Returns steps that compute with the compiled erf, in float64.
-
-    They give it another array for its result: in place it would take one element at a time.
-    """
+    """Returns steps that compute with the compiled erf, in float64."""
     gate, scaled = block.temporaries
     scale = partial(np.multiply, block.x, block.number(math.sqrt(0.5)), scaled)
-    return (scale, partial(erf(gate.dtype), scaled, gate), *_gated(block, gate))
+    return (scale, erf(scaled, gate), *_gated(block, gate))
 
 
 def _gelu_tanh(block: Block) -> tuple[Thunk, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 from ops.common.blocks import Block, blocked
 from ops.elementwise.activation_gradients import choose, slope, spread
 from ops.elementwise.erf import MASKS, TEMPORARIES, erf_passes
-from ops.elementwise.jit_erf import erf
+from ops.elementwise.erf_compiled import erf
 from ops.schema.attributes import Attribute, one_of
 from ops.schema.backends import NUMBA
 from ops.schema.backward import Backward, Tensor
@@ -97,7 +97,7 @@ def _normal_slope(block: Block) -> tuple[Thunk, ...]:
 def _normal_slope_compiled(block: Block) -> tuple[Thunk, ...]:
     gate, scaled, _ = block.temporaries
     scale = partial(np.multiply, block.inputs[1], block.number(math.sqrt(0.5)), scaled)
-    return (scale, partial(erf(gate.dtype), scaled, gate), *_slope_of_gate(block))
+    return (scale, erf(scaled, gate), *_slope_of_gate(block))
 
 
 def _slope_of_gate(block: Block) -> tuple[Thunk, ...]:

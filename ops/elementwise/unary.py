@@ -13,7 +13,7 @@ import numpy as np
 from ops.common.apply import V, apply1
 from ops.common.blocks import Block, blocked
 from ops.common.elementwise import require_dtype, ufunc_kernel, unary
-from ops.elementwise import jit_erf
+from ops.elementwise import erf_compiled
 from ops.elementwise.erf import MASKS, TEMPORARIES, erf_passes
 from ops.schema.attributes import Attribute, flag
 from ops.schema.backends import NUMBA
@@ -35,11 +35,11 @@ def _erf(block: Block) -> tuple[Thunk, ...]:
 
 
 def _erf_compiled(block: Block) -> tuple[Thunk, ...]:
-    """Calls the compiled function, in place through a temporary: it would else take one element at a time."""
-    (temporary,), function = block.temporaries, jit_erf.erf(block.y.dtype)
-    if not np.may_share_memory(block.x, block.y):
-        return (partial(function, block.x, block.y),)
-    return (partial(function, block.x, temporary), partial(np.copyto, block.y, temporary))
+    """Calls the compiled function, in a temporary where an operand is not dense."""
+    (temporary,), x, y = block.temporaries, block.x, block.y
+    if x.flags.c_contiguous and y.flags.c_contiguous:
+        return (erf_compiled.erf(x, y),)
+    return (partial(np.copyto, temporary, x), erf_compiled.erf(temporary, temporary), partial(np.copyto, y, temporary))
 
 
 def _to_bool(inputs: Specs, _: Attrs) -> Specs:

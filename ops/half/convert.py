@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from allocator.machine_code.door import address
+from allocator.machine_code.instructions import has
 from ops.half.args import AXES, CONVERT, FROM_BFLOAT, FROM_HALF, SAME, TO_BFLOAT, TO_HALF
 from ops.native.call import native_call
-from ops.native.door import address
-from ops.native.processor import has
 from ops.schema.schema import Thunk
 from ops.tensor.spec import BFLOAT16, Array
 

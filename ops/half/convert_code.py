@@ -6,8 +6,10 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 
+from allocator.machine_code.entry import entry
+from allocator.machine_code.memory import Decorator, jitable
 from ops.half.args import AXES, CONVERT, FROM_BFLOAT, FROM_HALF, TO_BFLOAT, TO_HALF
-from ops.native.memory import Decorator, floats, ints, jitable, record_at, share, shorts
+from ops.native.memory import floats, ints, record_at, share, shorts
 
 _intrinsic: Decorator = intrinsic
 _SHORT, _HALF, _SINGLE = ir.IntType(16), ir.HalfType(), ir.FloatType()
@@ -82,6 +84,7 @@ def _bits(kind: int, read: tuple[int, int], written: tuple[int, int], length: in
             copied[i * target_step] = same[i * source_step]
 
 
+@entry()
 def convert(address: int, part: int, parts: int) -> None:
     """Converts this part's share of the rows, which are those of the last axis; the arguments are a CONVERT record."""
     args = record_at(address, CONVERT)

@@ -27,3 +27,36 @@ PICK = record("dim step offset: int64")
 """One index of a tuple: length and bytes of the dimension that it goes into, and its bytes from the tuple's first."""
 LINE = CACHE_LINE
 """Bytes of a row that threads do not share when they write where indices say."""
+PLACES = record("marks size first shape ndim y columns count: int64")
+"""The coordinates of marks that are not 0, which are appended to y, as many as it has columns.
+
+`size` marks are bytes, of which the first stands at flat position `first` of a tensor of that shape; y is (ndim,
+columns), and `count` is the address of the number of marks so far, which counts on.
+"""
+ADD_ROWS = record("rows places sums groups count total width: int64")
+"""sums[i, places[j]] += rows[i, j] for all i and j, in this order.
+
+rows (groups, count, width) and sums (groups, total, width) are of one type; places (count,) are int64 below `total`.
+"""
+SUPPRESS = record(
+    "boxes scores images classes boxes_of_image is_centre has_least limit thresholds corners kept order y rows: int64"
+)
+"""Boxes (images, boxes, 4), scores (images, classes, boxes) of float32, and which of them are chosen.
+
+At most `limit` boxes a class are chosen, those whose score is above the second of two thresholds (any number, where
+`has_least` is not set) and whose intersection over union with no better one is above the first. Of equal scores the
+first is better. `corners` and `kept` are float32 (boxes, 5), `order` is int64 (boxes,). y is int64 (rows, 3): as many
+rows (image, class, box) are written as it has.
+"""
+BEST = record("data values places rows length k largest: int64")
+"""The best k elements of each row, the best first, and their places; of equal elements the first is the better one.
+
+data (rows, length) and values (rows, k) are of one type, places (rows, k) of int64.
+"""
+SLICES = record("x outer slices inner in_order order spare inverse first counts: int64")
+"""The distinct ones of x[:, i, :]; x is (outer, slices, inner), all others are int64 (slices,).
+
+They are numbered in ascending order (lexicographically in C order) where `in_order` is set, else as they first occur.
+`inverse` takes the number of each slice, `first` where number k first occurs, `counts` how often (zeros behind the last
+number). NaN equals NaN and is greater than all numbers; -0.0 equals 0.0.
+"""

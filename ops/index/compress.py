@@ -13,9 +13,9 @@ from ops.common.counts import FOUND, check_count, check_found
 from ops.common.indices import INT64
 from ops.common.lengths import length
 from ops.common.thunks import in_turn, nothing
-from ops.index import jit_places
 from ops.index.marks import mark_specs, position_steps
 from ops.index.nonzero import count_nonzero
+from ops.index.places import places
 from ops.schema.attributes import Attribute, integer, optional
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, all_contiguous
@@ -49,7 +49,7 @@ def _compress(call: Binding) -> Thunk:
     shape, axis = _source(call.signature.x, call.attrs)
     return in_turn(
         partial(total.fill, 0),
-        partial(jit_places.places(), marks, 0, np.array(marks.shape, INT64), at, total),
+        places(marks, 0, marks.shape, at, total),
         lambda: check_found(int(total[0]), at.size),
         partial(np.take, call.x.reshape(shape), at[0], axis=axis, out=call.y, mode="clip") if call.y.size else nothing,
     )

@@ -6,7 +6,6 @@ numba compiles the sums; numpy has `add.at`, which adds in the same order, so th
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -23,15 +22,15 @@ from ops.common.indices import (
     rows,
 )
 from ops.common.thunks import in_turn
-from ops.index import jit_scatter
+from ops.index.args import ADD_ROWS
+from ops.native.functions import function_call
 from ops.schema.attributes import Attribute, integer, integers
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, contiguous_at
 from ops.tensor.errors import ShapeError
 from ops.tensor.spec import FLOATS, Array, Shape, TensorSpec, normalize_axis
 
-AddRows = Callable[[Array, Array, Array], None]
-Adder = Callable[[np.dtype[Any]], AddRows]
+Adder = Callable[[Array, Array, Array], Thunk]
 _HALF, _SINGLE = np.dtype("float16"), np.dtype("float32")
 
 
@@ -76,10 +75,27 @@ def _wide(signature: Signature) -> tuple[TensorSpec, ...]:
     return tuple(s.with_dtype(_SINGLE) for s in specs) if signature.x.dtype == _HALF else ()
 
 
-def _add_at(_: np.dtype[Any]) -> AddRows:
-    """Returns what adds rows in numpy; see `ops.index.jit_scatter.add_rows`."""
+def _add_rows(rows: Array, places: Array, sums: Array) -> Thunk:
+    """Returns the compiled call that adds rows."""
+    groups, count, width = rows.shape
+    return function_call(
+        "ops.index.add_rows_code",
+        f"add_rows_{sums.dtype.name}",
+        ADD_ROWS,
+        rows=rows,
+        places=places,
+        sums=sums,
+        groups=groups,
+        count=count,
+        total=sums.shape[1],
+        width=width,
+    )
 
-    def add(terms: Array, places: Array, sums: Array) -> None:
+
+def _add_at(terms: Array, places: Array, sums: Array) -> Thunk:
+    """Returns what does the same in numpy."""
+
+    def add() -> None:
         for group, total in zip(terms, sums, strict=True):
             if total.shape[1] == 1:  # numpy has a loop of its own for one dimension
                 np.add.at(total[:, 0], places, group[:, 0])
@@ -98,7 +114,7 @@ def _sums(call: Binding, adder: Adder, wide: tuple[Array, ...], places: Array, v
     steps: list[Thunk] = [partial(y.fill, 0)]
     if dy.size:
         terms = dy.reshape((view[0], places.size, view[2]))
-        steps.append(partial(adder(y.dtype), terms, places.reshape(-1), y.reshape(view)))
+        steps.append(adder(terms, places.reshape(-1), y.reshape(view)))
     if not wide:
         return in_turn(*steps)
     return in_turn(partial(np.copyto, dy, call.x), *steps, partial(np.copyto, call.y, y, casting="unsafe"))
@@ -146,7 +162,7 @@ def _gather_nd_gradient(adder: Adder, call: Binding) -> Thunk:
 def _kernels(
     bind: Callable[[Adder, Binding], Thunk], temporaries: Callable[[Signature], Specs]
 ) -> tuple[Kernel, Kernel]:
-    compiled = Kernel("numba", partial(bind, jit_scatter.add_rows), temporaries, contiguous_at(0), backend=NUMBA)
+    compiled = Kernel("numba", partial(bind, _add_rows), temporaries, contiguous_at(0), backend=NUMBA)
     return compiled, Kernel("add.at", partial(bind, _add_at), temporaries, contiguous_at(0))
 
 

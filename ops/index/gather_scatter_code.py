@@ -1,10 +1,12 @@
-"""Elements that are read or written where indices say. Imports numba: `ops.native.door` loads it, on first use."""
+"""Elements that are read or written where indices say. Imports numba: a door loads it, on first use."""
 
 from typing import Any
 
+from allocator.machine_code.entry import FOREIGN, entry
+from allocator.machine_code.memory import jitable, longs
 from ops.index.args import ADD_DOUBLES, ADD_FLOATS, ADD_INTS, GATHER, INDICES, LINE, LOOP, PICK, ROWS
 from ops.movement.copies_emit import copy_bytes, load_1, load_2, load_4, load_8, store_1, store_2, store_4, store_8
-from ops.native.memory import doubles, floats, ints, jitable, longs, octets, record_at, records_at, share, shorts
+from ops.native.memory import doubles, floats, ints, octets, record_at, records_at, share, shorts
 
 _ROWS_BYTES, _INDICES_BYTES, _LOOP_BYTES, _PICK_BYTES = (r.itemsize for r in (ROWS, INDICES, LOOP, PICK))
 
@@ -132,6 +134,7 @@ def _lines(address: int, first: int, last: int, part_of_row: Any) -> None:
         number += end - begin
 
 
+@entry()
 def copy_rows(address: int, part: int, parts: int) -> None:
     """Gathers rows, or scatters columns of rows; `address`: a ROWS record, its loops and picks.
 
@@ -172,6 +175,7 @@ def _extremes(address: int, offset: int) -> Any:
     return least, greatest
 
 
+@entry(FOREIGN)
 def check(address: int, _a: int, _b: int, _c: int) -> int:
     """Returns 0 where all indices are inside their dimensions; otherwise writes one that is not, and returns 1."""
     args = record_at(address, INDICES)

@@ -10,12 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from attrs import frozen
 
+from allocator.machine_code.door import address
 from ops.common.indices import IndexRangeError
 from ops.index.args import ADD_DOUBLES, ADD_FLOATS, ADD_INTS, GATHER, INDICES, LOOP, PICK, REFUSED, ROWS, SCATTER
 from ops.movement.copies import move_all
-from ops.native.call import CHECK, Native, Step
-from ops.native.door import address, foreign_address
+from ops.native.call import Native, Step
 from ops.native.records import join_args, pack_args
+from ops.native.runners import CHECK
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless
 from ops.tensor.errors import OpError
@@ -110,7 +111,7 @@ class IndexedRows:
         )
         args = self._followed(head, loops)
         explain = partial(_index_error, refused)
-        step = Step(foreign_address(_CODE, "check"), (args.ctypes.data, 0, 0, 0), CHECK, explain)
+        step = Step(address(_CODE, "check"), (args.ctypes.data, 0, 0, 0), CHECK, explain)
         return Native((step,), (args, refused))
 
 

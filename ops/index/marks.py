@@ -1,4 +1,4 @@
-"""Positions of marked elements in numpy: what `ops.index.jit_places` does, with temporaries of the caller."""
+"""Positions of marked elements in numpy: what `ops.index.places` does, with temporaries of the caller."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial

@@ -12,9 +12,10 @@ from ops.common.apply import Operand, V, apply, is_var, typed
 from ops.common.counts import SCALAR
 from ops.common.indices import INT64
 from ops.common.lengths import length
-from ops.index import jit_suppress
+from ops.index.args import SUPPRESS
 from ops.index.suppression import Suppression, suppression_specs
 from ops.movement.slicing import slice as slice_axes
+from ops.native.functions import function_call
 from ops.schema.attributes import Attribute, flag, integer, number, optional
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, all_contiguous
@@ -77,16 +78,33 @@ def _reader(call: Binding, position: int) -> Callable[[], Any]:
 
 def _non_max_suppression(call: Binding) -> Thunk:
     boxes, scores, (y, number_of_rows) = call.x, call.inputs[1], call.outputs
-    *rooms, order = call.temporaries
+    corners, kept, order = call.temporaries
     limit, overlap, least = (_reader(call, position) for position in range(len(_OPTIONS)))
-    suppress, corners = jit_suppress.suppress(), tuple(rooms)
+    thresholds = np.empty(2, np.float32)
 
     def run() -> None:
         floor = least()
-        flags = (call.attrs["center_point_box"], floor is not None)
-        thresholds = np.float32(_share(overlap())), np.float32(floor or 0)
+        thresholds[:] = _share(overlap()), floor or 0
         y.fill(0)
-        chosen = suppress(boxes, scores, flags, max(limit(), 0), thresholds, corners, order, y)
+        chosen = function_call(
+            "ops.index.suppress_code",
+            "suppress",
+            SUPPRESS,
+            boxes=boxes,
+            scores=scores,
+            images=len(scores),
+            classes=scores.shape[1],
+            boxes_of_image=scores.shape[2],
+            is_centre=call.attrs["center_point_box"],
+            has_least=floor is not None,
+            limit=max(limit(), 0),
+            thresholds=thresholds,
+            corners=corners,
+            kept=kept,
+            order=order,
+            y=y,
+            rows=len(y),
+        )()
         if chosen > len(y):
             raise CountError(f"{chosen} boxes are chosen, and there is room for {len(y)}")
         number_of_rows.fill(chosen)

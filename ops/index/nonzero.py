@@ -16,8 +16,8 @@ from ops.common.counts import FOUND, SCALAR, check_count, check_found
 from ops.common.indices import INT64
 from ops.common.lengths import length
 from ops.common.thunks import in_turn, nothing
-from ops.index import jit_places
 from ops.index.marks import mark_specs, position_steps
+from ops.index.places import places
 from ops.schema.attributes import Attribute, integer
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
@@ -82,11 +82,10 @@ def _temporaries(signature: Signature) -> Specs:
 
 def _nonzero(call: Binding) -> Thunk:
     room, total = call.temporaries
-    x, places = call.x.reshape(call.x.shape or (1,)), jit_places.places()
-    shape = np.array(x.shape, INT64)
+    x = call.x.reshape(call.x.shape or (1,))
     steps: list[Thunk] = [partial(total.fill, 0)]
     for box, mask, load in _pieces(x, room):
-        steps += (load, partial(places, mask.view(np.uint8), box.start, shape, call.y, total))
+        steps += (load, places(mask.view(np.uint8), box.start, x.shape, call.y, total))
     return in_turn(*steps, lambda: check_found(int(total[0]), call.y.shape[1]))
 
 

@@ -1,6 +1,6 @@
 """Non-maximum suppression in numpy: a box that is chosen drops all later ones that overlap it, in one pass over them.
 
-The order of sums and products is that of `ops.index.jit_suppress`, so that equal thresholds decide alike.
+The order of sums and products is that of `ops.index.suppress_code`, so that equal thresholds decide alike.
 """
 
 from collections.abc import Sequence

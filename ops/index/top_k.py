@@ -14,9 +14,10 @@ from ops.common.costs import flops_per_input_element
 from ops.common.indices import INT64
 from ops.common.lengths import Length, length
 from ops.common.thunks import in_turn, nothing
-from ops.index import jit_top
+from ops.index.args import BEST
 from ops.index.scatter import SCATTER_ELEMENTS
 from ops.index.sorting import Order
+from ops.native.functions import function_call
 from ops.schema.attributes import Attribute, flag, integer
 from ops.schema.backends import NUMBA
 from ops.schema.backward import Backward, Terms
@@ -59,7 +60,18 @@ def _top_k(call: Binding) -> Thunk:
     x, best, at = (np.moveaxis(a, call.attrs["axis"], -1) for a in (call.x, *call.outputs))
     return in_turn(
         partial(np.copyto, tables[0], x),
-        partial(jit_top.top_k(data.dtype), data, values, places, call.attrs["largest"]),
+        function_call(
+            "ops.index.top_code",
+            f"top_k_{data.dtype.name}",
+            BEST,
+            data=data,
+            values=values,
+            places=places,
+            rows=len(data),
+            length=data.shape[1],
+            k=values.shape[1],
+            largest=call.attrs["largest"],
+        ),
         partial(np.copyto, best, tables[1], casting="unsafe"),
         partial(np.copyto, at, tables[2]),
     )

@@ -17,10 +17,11 @@ from ops.common.blocks import working_dtype
 from ops.common.counts import SCALAR
 from ops.common.indices import INT64
 from ops.common.lengths import length
-from ops.index import jit_unique
+from ops.index.args import SLICES
 from ops.index.runs import Runs
 from ops.index.sorting import Order
 from ops.movement.slicing import slice as slice_axes
+from ops.native.functions import function_call
 from ops.schema.attributes import Attribute, flag, integer, optional
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, contiguous_at
@@ -55,12 +56,27 @@ def _unique(call: Binding) -> Thunk:
     shape, widened = _table(call.signature.x, call.attrs), wide.dtype != x.dtype
     source, target = x.reshape(shape), values.reshape(shape)
     keys: Array = wide.reshape(shape) if widened else source.view(np.uint8) if x.dtype == BOOL else source
-    compiled, in_order = jit_unique.unique(keys.dtype), call.attrs["sorted"]
+    outer, slices, inner = shape
+    count = function_call(
+        "ops.index.unique_code",
+        f"unique_{keys.dtype.name}",
+        SLICES,
+        x=keys,
+        outer=outer,
+        slices=slices,
+        inner=inner,
+        in_order=call.attrs["sorted"],
+        order=order,
+        spare=spare,
+        inverse=inverse,
+        first=first,
+        counts=counts,
+    )
 
     def run() -> None:
         if widened:
             np.copyto(wide, x)
-        total = compiled(keys, in_order, order, spare, inverse, first, counts)
+        total = count()
         number.fill(total)
         if target.size:
             np.take(source, first, axis=1, out=target, mode="clip")

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from allocator.machine_code.door import address
 from ops.movement.args import BLOCK, COPY, LOOP, RUNS, SINGLE, TRANSPOSED
 from ops.native.call import Native, Step
-from ops.native.door import address
 from ops.native.records import join_args, pack_args
 from ops.tensor.spec import Array
 

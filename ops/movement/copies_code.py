@@ -1,7 +1,9 @@
-"""Copies between arrays of any strides, compiled. Imports numba: ops.native.door loads it, on first use."""
+"""Copies between arrays of any strides, compiled. Imports numba: a door loads it, on first use."""
 
 from typing import Any
 
+from allocator.machine_code.entry import entry
+from allocator.machine_code.memory import jitable
 from ops.movement.args import BLOCK, COPY, LOOP, RUNS, TRANSPOSED
 from ops.movement.copies_emit import (
     copy_bytes,
@@ -18,7 +20,7 @@ from ops.movement.copies_emit import (
     store_8,
     transpose_16,
 )
-from ops.native.memory import jitable, record_at, records_at, share, word
+from ops.native.memory import record_at, records_at, share, word
 
 _HEAD = COPY.itemsize
 
@@ -139,6 +141,7 @@ def _copy(address: int, part: int, parts: int) -> None:
             _copy_rows(args, source, target, min(block, rows - start))
 
 
+@entry()
 def move(address: int, part: int, parts: int) -> None:
     """Copies this part of everything; the arguments are how many copies there are, and each with its own size."""
     place = address + 8

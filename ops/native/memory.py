@@ -6,20 +6,17 @@ Imports numba: only modules of compiled code import this one. An address is an i
 import os
 import platform
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import carray, types  # type: ignore[attr-defined, unused-ignore]
-from numba.extending import intrinsic, register_jitable
+from numba.extending import intrinsic
 
+from allocator.machine_code.memory import Decorator, jitable, pointer
 from ops.native.emit import builder as llvm
 from ops.native.emit.builder import WORD
 
-Decorator = Callable[[Callable[..., Any]], Any]
-jitable: Decorator = register_jitable
-"""For functions that compiled functions of this and other modules call."""
 _intrinsic: Decorator = intrinsic
 _CLOCK = getattr(time, "CLOCK_MONOTONIC", None)
 _PAUSES = {"x86_64": "llvm.x86.sse2.pause", "AMD64": "llvm.x86.sse2.pause"}
@@ -47,16 +44,6 @@ def real(_: Any, words: Any, index: Any) -> Any:
     return types.float64(types.int64, types.int64), generate
 
 
-@_intrinsic
-def pointer(_: Any, address: Any) -> Any:
-    """Returns an address as an untyped pointer, for `numba.carray`."""
-
-    def generate(__: Any, builder: Any, ___: Any, values: Any) -> Any:
-        return llvm.pointer(builder, values[0], llvm.BYTE)
-
-    return types.voidptr(types.int64), generate
-
-
 @jitable
 def floats(address: int, count: int) -> Any:
     """Returns the array of `count` float32 at an address."""
@@ -73,12 +60,6 @@ def doubles(address: int, count: int) -> Any:
 def ints(address: int, count: int) -> Any:
     """Returns the array of `count` int32 at an address."""
     return carray(pointer(address), (count,), np.int32)
-
-
-@jitable
-def longs(address: int, count: int) -> Any:
-    """Returns the array of `count` int64 at an address."""
-    return carray(pointer(address), (count,), np.int64)
 
 
 @jitable

@@ -1,25 +1,20 @@
-"""The loop that runs programs of compiled calls. Imports numba: `ops.native.door` loads it, on first use.
+"""The loop that runs programs of compiled calls. Imports numba: a door loads it, on first use.
 
 Python handles signals only between calls of compiled code. So the loop returns after the step in which its time is up,
 and is called again to go on from there.
 """
 
-from collections.abc import Callable
 from typing import Any
 
-import numba
-import numpy as np
-
+from allocator.machine_code.entry import CALL, REGION, entry
+from allocator.machine_code.memory import jitable
 from ops.native.barrier import ARRIVED, CLOSED, FAILED, GO, JOINED, LEFT, OVER, PARTS, STATUS
-from ops.native.call import COMPILED, OPENMP, PART, ROW
-from ops.native.door import compiled_once
 from ops.native.memory import (
     add_atomic,
     ask,
     call_compiled,
     call_foreign,
     fork,
-    jitable,
     load_atomic,
     now,
     pause,
@@ -28,7 +23,7 @@ from ops.native.memory import (
     store_atomic,
     yield_processor,
 )
-from ops.tensor.spec import Array
+from ops.native.runners import COMPILED, FORKED_RUN, LINGER, OPENMP, PART, ROW, RUN, SHARED_RUN
 
 _SPINS = 1 << 12
 """Loads of a word before a waiting thread lets the system run another one."""
@@ -40,23 +35,22 @@ _SLICE = 50_000_000
 """Nanoseconds after which no further step begins."""
 
 
-@jitable
-def _steps(table: Array) -> Any:
-    return records_at(table.ctypes.data, len(table), ROW)
-
-
-def _alone(table: Array) -> tuple[int, int]:
-    steps, until = _steps(table), now() + _SLICE
+@entry(CALL)
+def run_alone(address: int) -> int:
+    """Runs the steps of a RUN on this thread; returns the row as `ops.native.runners.run_alone` does."""
+    args, until = record_at(address, RUN), now() + _SLICE
+    steps = records_at(args.table, args.rows, ROW)
     for i in range(len(steps)):
         if steps[i].kind == COMPILED:
             call_compiled(steps[i].function, steps[i].args, 0, 1)
         else:
             status = _foreign(steps[i])
             if status != 0:
-                return i, status
+                args.status = status
+                return i
         if now() > until:
-            return i + 1, 0
-    return -1, 0
+            return i + 1
+    return -1
 
 
 @jitable
@@ -104,28 +98,35 @@ def _join(base: int) -> int:
     return ticket + 1 if _await(base + GO, 1, base + OVER) else -1
 
 
+@entry(REGION)
 def region(data: int) -> None:
     """Runs one thread's part of one step, called by OpenMP; `data` is the address of a PART record."""
     step = record_at(data, PART)
     call_compiled(step.function, step.args, ask(step.thread_number), ask(step.thread_count))
 
 
-def _forked(table: Array, library: Array) -> tuple[int, int]:
-    steps, openmp, data = _steps(table), record_at(library.ctypes.data, OPENMP), np.empty(1, PART)
-    part = data[0]
+@entry(CALL)
+def run_forked(address: int) -> int:
+    """Runs the steps of a FORKED_RUN on threads of OpenMP; returns the row as `ops.native.runners.run_forked` does."""
+    args, until = record_at(address, FORKED_RUN), now() + _SLICE
+    steps, openmp, part = (
+        records_at(args.table, args.rows, ROW),
+        record_at(args.openmp, OPENMP),
+        record_at(args.part, PART),
+    )
     part.thread_number, part.thread_count = openmp.thread_number, openmp.thread_count
-    until = now() + _SLICE
     for i in range(len(steps)):
         if steps[i].kind == COMPILED:
             part.function, part.args = steps[i].function, steps[i].args
-            fork(openmp.parallel, openmp.region, data.ctypes.data, openmp.threads)
+            fork(openmp.parallel, openmp.region, args.part, openmp.threads)
         else:
             status = _foreign(steps[i])
             if status != 0:
-                return i, status
+                args.status = status
+                return i
         if now() > until:
-            return i + 1, 0
-    return -1, 0
+            return i + 1
+    return -1
 
 
 @jitable
@@ -157,15 +158,18 @@ def _start(base: int, threads: int, first: int) -> int:
     return parts if _arrive(base, parts, first) else 0
 
 
-def _part(table: Array, state: Array, threads: int) -> None:
-    base, steps, until = state.ctypes.data, _steps(table), now() + _SLICE
+@entry(CALL)
+def run_part(address: int) -> int:
+    """Runs one thread's part of a SHARED_RUN; returns nothing of use."""
+    args, until = record_at(address, SHARED_RUN), now() + _SLICE
+    base, threads, steps = args.state, args.threads, records_at(args.table, args.rows, ROW)
     part = 0 if threads > 0 else _join(base)
     if part < 0:
-        return
+        return 0
     first = load_atomic(base + LEFT) if part == 0 else 0
     parts = _start(base, threads, first) if part == 0 else load_atomic(base + PARTS)
     if parts == 0:
-        return
+        return 0
     for i in range(first, len(steps)):
         if steps[i].kind == COMPILED:
             call_compiled(steps[i].function, steps[i].args, part, parts)
@@ -177,44 +181,19 @@ def _part(table: Array, state: Array, threads: int) -> None:
                 store_atomic(base + OVER, 1)
         if part == 0 and now() > until:
             _leave(base, parts, i + 1)
-            return
+            return 0
         if not _arrive(base, parts, i + 1):
-            return
+            return 0
+    return 0
 
 
-def compile_alone() -> Callable[[Array], tuple[int, int]]:
-    """Compiles the function of `ops.native.door.run_alone`."""
-    types: Any = numba.types
-    signature = types.UniTuple(numba.int64, 2)(numba.int64[:, ::1])
-    compiled: Callable[[Array], tuple[int, int]] = compiled_once(_alone, signature)
-    return compiled
-
-
-def compile_forked() -> Callable[[Array, Array], tuple[int, int]]:
-    """Compiles the function of `ops.native.door.run_forked`."""
-    types: Any = numba.types
-    signature = types.UniTuple(numba.int64, 2)(numba.int64[:, ::1], numba.int64[::1])
-    compiled: Callable[[Array, Array], tuple[int, int]] = compiled_once(_forked, signature)
-    return compiled
-
-
-def _linger(place: int, seen: int) -> bool:
+@entry(CALL)
+def run_linger(address: int) -> int:
+    """Returns whether the word at the place of a LINGER changes from what was seen within a millisecond or so."""
+    args = record_at(address, LINGER)
+    place, seen = args.place, args.seen
     for _ in range(_LINGER_SPINS):
         if load_atomic(place) != seen:
-            return True
+            return 1
         pause()
-    return False
-
-
-def compile_linger() -> Callable[[int, int], bool]:
-    """Compiles the function of `ops.native.door.run_linger`."""
-    signature: Any = numba.boolean(numba.int64, numba.int64)
-    compiled: Callable[[int, int], bool] = compiled_once(_linger, signature)
-    return compiled
-
-
-def compile_part() -> Callable[[Array, Array, int], None]:
-    """Compiles the function of `ops.native.door.run_part`."""
-    signature: Any = numba.void(numba.int64[:, ::1], numba.int64[::1], numba.int64)
-    compiled: Callable[[Array, Array, int], None] = compiled_once(_part, signature)
-    return compiled
+    return 0

@@ -1,27 +1,25 @@
-"""The loop that finds what the words of a call point to. Imports numba: `ops.native.door` loads it, on first use."""
+"""The loop that finds what the words of a call point to. Imports numba: a door loads it, on first use."""
 
-from collections.abc import Callable
-from typing import Any
-
-import numba
-
-from ops.native.door import compiled_once
-from ops.tensor.spec import Array
+from allocator.machine_code.entry import CALL, entry
+from allocator.machine_code.memory import longs
+from ops.native.memory import record_at
+from ops.native.runners import LOCATE
 
 
-def _locate(words: Array, spans: Array, pointee: Array) -> None:
+@entry(CALL)
+def locate(address: int) -> int:
+    """Does what `ops.native.runners.locate` says; the arguments are a LOCATE record."""
+    args = record_at(address, LOCATE)
+    words, pointee, spans = (
+        longs(args.words, args.count),
+        longs(args.pointee, args.count),
+        longs(args.spans, 3 * args.rows),
+    )
     for i in range(len(words)):
         pointee[i] = -1
-        for j in range(len(spans)):
-            if spans[j, 0] <= words[i] < spans[j, 1]:
+        for j in range(args.rows):
+            if spans[3 * j] <= words[i] < spans[3 * j + 1]:
                 pointee[i] = j
-                words[i] -= spans[j, 2]
+                words[i] -= spans[3 * j + 2]
                 break
-
-
-def compile_locate() -> Callable[[Array, Array, Array], None]:
-    """Compiles the function of `ops.native.door.run_locate`."""
-    types: Any = numba.types
-    signature = types.void(numba.int64[::1], numba.int64[:, ::1], numba.int64[::1])
-    compiled: Callable[[Array, Array, Array], None] = compiled_once(_locate, signature)
-    return compiled
+    return 0

@@ -1,6 +1,6 @@
 """Batch normalization over channels, compiled: moments and sums, and scaled data, in one pass each.
 
-Imports numba: `ops.native.door` loads it, on first use. A part has channels, or rows (one channel of one image), of its
+Imports numba: a door loads it, on first use. A part has channels, or rows (one channel of one image), of its
 own. The elements of a row are summed in lanes of their own type, rows are added in float64, in order, so that the bits
 are the same in every run.
 """
@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from numba import carray  # type: ignore[attr-defined, unused-ignore]
 
-from ops.native.memory import jitable, pointer, record_at, share
+from allocator.machine_code.entry import ANY_ORDER, entry
+from allocator.machine_code.memory import jitable, pointer
+from ops.native.memory import record_at, share
 from ops.norm.args import CHANNEL_SUMS, COMBINE, MOMENTS, SCALE_SHIFT
 from ops.tensor.spec import Array
 
@@ -126,41 +128,49 @@ def _combine(address: int, part: int, parts: int, dtype: Any) -> None:
         _combine_row(x[start:end], dy[start:end], y[start:end], over, numbers)
 
 
+@entry()
 def scale_shift_float32(address: int, part: int, parts: int) -> None:
     """Scales and shifts float32; the arguments are a SCALE_SHIFT record."""
     _scale_shift(address, part, parts, np.float32)
 
 
+@entry()
 def scale_shift_float64(address: int, part: int, parts: int) -> None:
     """Scales and shifts float64; the arguments are a SCALE_SHIFT record."""
     _scale_shift(address, part, parts, np.float64)
 
 
+@entry(fastmath=ANY_ORDER)
 def moments_float32(address: int, part: int, parts: int) -> None:
     """Computes means and variances of float32; the arguments are a MOMENTS record."""
     _moments(address, part, parts, np.float32)
 
 
+@entry(fastmath=ANY_ORDER)
 def moments_float64(address: int, part: int, parts: int) -> None:
     """Computes means and variances of float64; the arguments are a MOMENTS record."""
     _moments(address, part, parts, np.float64)
 
 
+@entry(fastmath=ANY_ORDER)
 def channel_sums_float32(address: int, part: int, parts: int) -> None:
     """Computes sums over channels of float32; the arguments are a CHANNEL_SUMS record."""
     _channel_sums(address, part, parts, np.float32)
 
 
+@entry(fastmath=ANY_ORDER)
 def channel_sums_float64(address: int, part: int, parts: int) -> None:
     """Computes sums over channels of float64; the arguments are a CHANNEL_SUMS record."""
     _channel_sums(address, part, parts, np.float64)
 
 
+@entry(fastmath=ANY_ORDER)
 def combine_float32(address: int, part: int, parts: int) -> None:
     """Combines data and gradients of float32; the arguments are a COMBINE record."""
     _combine(address, part, parts, np.float32)
 
 
+@entry(fastmath=ANY_ORDER)
 def combine_float64(address: int, part: int, parts: int) -> None:
     """Combines data and gradients of float64; the arguments are a COMBINE record."""
     _combine(address, part, parts, np.float64)

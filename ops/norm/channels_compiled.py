@@ -1,19 +1,16 @@
 """Calls of compiled batch normalization of (N, C, elements), in float32 and float64."""
 
+from allocator.machine_code.door import address
 from ops.common.batches import by_image, image_bytes
 from ops.native.call import Native, native_call
-from ops.native.door import CONTRACT, address
 from ops.native.records import Layout
 from ops.norm.args import CHANNEL_SUMS, COMBINE, MOMENTS, SCALE_SHIFT
 from ops.schema.schema import Thunk
 from ops.tensor.spec import Array
 
-_ANY_ORDER = (*CONTRACT, "reassoc")
-"""The sum of a row may have lanes; they are added in the same order in every run."""
 
-
-def _call(name: str, fastmath: tuple[str, ...], layout: Layout, x: Array, **values: Array | int) -> Native:
-    function = address("ops.norm.channels_code", f"{name}_{x.dtype.name}", fastmath)
+def _call(name: str, layout: Layout, x: Array, **values: Array | int) -> Native:
+    function = address("ops.norm.channels_code", f"{name}_{x.dtype.name}")
     images, channels, elements = x.shape
     return native_call(function, layout, x=x, images=images, channels=channels, elements=elements, **values)
 
@@ -22,7 +19,7 @@ def scale_shift(x: Array, factors: Array, shifts: Array, y: Array) -> Thunk:
     """Returns y = x * factor + shift, one of each a channel, rounded once where a processor can; y may be x."""
 
     def bind(x: Array, y: Array) -> Thunk:
-        return _call("scale_shift", CONTRACT, SCALE_SHIFT, x, factors=factors, shifts=shifts, y=y)
+        return _call("scale_shift", SCALE_SHIFT, x, factors=factors, shifts=shifts, y=y)
 
     return by_image(bind, x, y)
 
@@ -30,7 +27,7 @@ def scale_shift(x: Array, factors: Array, shifts: Array, y: Array) -> Thunk:
 def channel_moments(x: Array, means: Array, variances: Array) -> Thunk:
     """Returns the mean and the variance of each channel: that of all elements, not of a sample."""
     pitch = image_bytes(x) // x.itemsize
-    return _call("moments", _ANY_ORDER, MOMENTS, x, means=means, variances=variances, x_pitch=pitch)
+    return _call("moments", MOMENTS, x, means=means, variances=variances, x_pitch=pitch)
 
 
 def channel_sums(x: Array, dy: Array, means: Array, factors: Array, outputs: tuple[Array, Array]) -> Thunk:
@@ -38,7 +35,6 @@ def channel_sums(x: Array, dy: Array, means: Array, factors: Array, outputs: tup
     products, sums = outputs
     return _call(
         "channel_sums",
-        _ANY_ORDER,
         CHANNEL_SUMS,
         x,
         dy=dy,
@@ -60,6 +56,6 @@ def combine(data: tuple[Array, Array, Array], of_x: tuple[Array, Array], of_dy: 
 
     def bind(x: Array, dy: Array, y: Array) -> Thunk:
         numbers = {"means": means, "x_factors": x_factors, "middles": middles, "dy_factors": dy_factors}
-        return _call("combine", _ANY_ORDER, COMBINE, x, dy=dy, y=y, **numbers)
+        return _call("combine", COMBINE, x, dy=dy, y=y, **numbers)
 
     return by_image(bind, *data)

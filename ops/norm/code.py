@@ -1,11 +1,13 @@
-"""Rows brought to mean 0 and variance 1. Imports numba: `ops.native.door` loads it, on first use."""
+"""Rows brought to mean 0 and variance 1. Imports numba: a door loads it, on first use."""
 
 import math
 from typing import Any
 
 import numpy as np
 
-from ops.native.memory import floats, jitable, record_at, share
+from allocator.machine_code.entry import entry
+from allocator.machine_code.memory import jitable
+from ops.native.memory import floats, record_at, share
 from ops.norm.args import NORM
 from ops.vector.row_code import CHUNK, row_affine, row_norm, row_norm_shifted, row_sum, row_sum_square
 
@@ -39,6 +41,7 @@ def _statistics(args: Any, row: int) -> Any:
     return mean, factor
 
 
+@entry()
 def norm_rows(address: int, part: int, parts: int) -> None:
     """Normalises this part's rows, with scales and shifts that are as long as a row; `address`: a NORM record.
 
@@ -60,6 +63,7 @@ def norm_rows(address: int, part: int, parts: int) -> None:
             row_norm(y, count, x, scales, mean, factor)
 
 
+@entry()
 def norm_channels(address: int, part: int, parts: int) -> None:
     """Normalises this part's rows, with a scale and a shift for each channel; `address`: a NORM record."""
     args = record_at(address, NORM)

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Callable
 
+from allocator.machine_code.door import address
 from ops.native.call import Native, native_call
-from ops.native.door import address
 from ops.norm.args import NORM
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, all_contiguous, unless

@@ -1,11 +1,13 @@
-"""Local response normalization of channels-last pixels, compiled. Imports numba: ops.native.door loads it."""
+"""Local response normalization of channels-last pixels, compiled. Imports numba: a door loads it."""
 
 from typing import Any
 
 import numpy as np
 
+from allocator.machine_code.entry import entry
+from allocator.machine_code.memory import jitable
 from ops.native.intrinsics import stack
-from ops.native.memory import floats, jitable, record_at, share
+from ops.native.memory import floats, record_at, share
 from ops.norm.args import LRN, MOST_CHANNELS
 
 _scratch = stack(3 * 4 * MOST_CHANNELS)
@@ -30,6 +32,7 @@ def _power(sums: Any, beta: float) -> None:
             sums[i] = sums[i] ** minus
 
 
+@entry()
 def normalise(address: int, part: int, parts: int) -> None:
     """Computes this part's pixels; the arguments are an LRN record of `ops.norm.args`."""
     args = record_at(address, LRN)

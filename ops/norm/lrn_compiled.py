@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from allocator.machine_code.door import address
 from ops.native.call import native_call
-from ops.native.door import address
 from ops.norm.args import LRN, MOST_CHANNELS
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless

@@ -1,4 +1,4 @@
-"""Calls of primitives as functions of C. Imports numba: `ops.native.door` loads it, on first use.
+"""Calls of primitives as functions of C. Imports numba: a door loads it, on first use.
 
 To the library's vector code, the maximum of NaN and a number is the number, and a product of infinity and zero is the
 limit of a smooth function. Both leave a mark: the processor's flag of an invalid operation, which stays until it is
@@ -13,7 +13,9 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types  # type: ignore[attr-defined, unused-ignore]
 from numba.extending import intrinsic
 
-from ops.native.memory import Decorator, call_foreign, floats, jitable, load_atomic, record_at, share, store_atomic
+from allocator.machine_code.entry import FOREIGN, REGION, entry
+from allocator.machine_code.memory import Decorator, jitable
+from ops.native.memory import call_foreign, floats, load_atomic, record_at, share, store_atomic
 from ops.native.records import offset
 from ops.onednn.args import ADD_ROW, CALL, COPY
 from ops.onednn.declarations import CLIP
@@ -42,6 +44,7 @@ def _take_flag(_: Any) -> Any:
     return types.int64(), generate
 
 
+@entry(REGION)
 def gather(place: int) -> None:
     """Sets the word at an address if this thread's flag is set, and clears the flag; each thread calls it."""
     if _take_flag():
@@ -83,6 +86,7 @@ def _finish(args: Any, first: int, last: int) -> None:
             y[i] = np.float32(x / (1 + math.exp(-x)))
 
 
+@entry(FOREIGN)
 def execute(address: int, _: int, __: int, ___: int) -> int:
     """Runs a primitive on its number of threads, which OpenMP keeps for each calling thread; returns its status."""
     args = record_at(address, CALL)
@@ -90,6 +94,7 @@ def execute(address: int, _: int, __: int, ___: int) -> int:
     return int(run(args, args.primitive, args.arguments))
 
 
+@entry(FOREIGN)
 def execute_watched(address: int, _: int, __: int, ___: int) -> int:
     """Runs a primitive; if an operation was invalid, runs it again without its activation, which is then applied here.
 
@@ -106,6 +111,7 @@ def execute_watched(address: int, _: int, __: int, ___: int) -> int:
     return int(status)
 
 
+@entry()
 def finish(address: int, part: int, parts: int) -> None:
     """Applies the activation to a share of what a primitive wrote over an operand; it cannot be run again."""
     args = record_at(address, CALL)
@@ -113,6 +119,7 @@ def finish(address: int, part: int, parts: int) -> None:
     _finish(args, first, last)
 
 
+@entry()
 def copy(address: int, part: int, parts: int) -> None:
     """Copies a share of floats; the arguments are a COPY record."""
     args = record_at(address, COPY)
@@ -122,6 +129,7 @@ def copy(address: int, part: int, parts: int) -> None:
         target[i] = source[i]
 
 
+@entry()
 def add_rows(address: int, part: int, parts: int) -> None:
     """Adds a row of floats to a share of many; the arguments are an ADD_ROW record."""
     args = record_at(address, ADD_ROW)

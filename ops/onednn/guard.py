@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 from attrs import evolve, frozen
 
-from ops.native.call import FOREIGN, Native, Step
-from ops.native.door import address as compiled
-from ops.native.door import foreign_address, region_address
+from allocator.machine_code.door import address as compiled
+from ops.native.call import Native, Step
 from ops.native.records import offset, pack_args
+from ops.native.runners import FOREIGN
 from ops.onednn.args import CALL, FALLBACK, SEARCH, call_args
 from ops.onednn.declarations import SOURCE, TARGET
 from ops.onednn.descriptors import Tensor
@@ -114,9 +114,9 @@ def _scratchpad(plan: Callable[[Signature], Plan], signature: Signature) -> Tens
 def _watched(call: Binding, plan: Plan, other: Native, start: int) -> Native:
     (primitive,) = primitives(plan.case, call.signature.threads)
     prepared = prepare(primitive, plan.operands(library(), call), call.temporaries[0])
-    region = region_address("ops.onednn.execute_code", "gather")
+    region = compiled("ops.onednn.execute_code", "gather")
     args = call_args(prepared.fields, parallel=team_addresses()[0], region=region)
-    run = Step(foreign_address(_CODE, "execute_flagged"), (address_of(args), 0, 0, 0), FOREIGN)
+    run = Step(compiled(_CODE, "execute_flagged"), (address_of(args), 0, 0, 0), FOREIGN)
     mark = address_of(args) + offset(CALL, "otherwise")
     search = pack_args(SEARCH, mark=mark, values=address_of(call.y), count=call.y.size, bits=start)
     fallbacks = [pack_args(FALLBACK, mark=mark, function=s.address, args=address_of(s.args)) for s in other.steps]

@@ -1,6 +1,6 @@
 """Calls of primitives, with compiled steps of another kernel where the library's numbers may differ from numpy's.
 
-Imports numba: `ops.native.door` loads it, on first use.
+Imports numba: a door loads it, on first use.
 """
 
 from typing import Any
@@ -8,8 +8,10 @@ from typing import Any
 from numba import types  # type: ignore[attr-defined, unused-ignore]
 from numba.extending import intrinsic
 
+from allocator.machine_code.entry import FOREIGN, entry
+from allocator.machine_code.memory import Decorator
 from ops.native.emit.builder import INT, INTS, WORD, Value, advance, call, constant, splat_int
-from ops.native.memory import Decorator, call_compiled, call_foreign, load_atomic, record_at, share, store_atomic
+from ops.native.memory import call_compiled, call_foreign, load_atomic, record_at, share, store_atomic
 from ops.native.records import offset
 from ops.onednn.args import CALL, FALLBACK, SEARCH
 from ops.onednn.execute_code import run, take_invalid
@@ -38,6 +40,7 @@ def _any_same(_: Any, address: Any, count: Any, bits: Any) -> Any:
     return types.int64(types.int64, types.int64, types.int64), generate
 
 
+@entry()
 def seek(address: int, part: int, parts: int) -> None:
     """Sets the mark if a float of this part's share has these very bits; the arguments are SEARCH."""
     args = record_at(address, SEARCH)
@@ -46,6 +49,7 @@ def seek(address: int, part: int, parts: int) -> None:
         store_atomic(args.mark, 1)
 
 
+@entry(FOREIGN)
 def execute_flagged(address: int, _: int, __: int, ___: int) -> int:
     """Runs a primitive, and marks it to be computed otherwise if an operation was invalid; returns its status."""
     args = record_at(address, CALL)
@@ -58,6 +62,7 @@ def execute_flagged(address: int, _: int, __: int, ___: int) -> int:
     return int(status)
 
 
+@entry()
 def otherwise(address: int, part: int, parts: int) -> None:
     """Runs a step of another kernel if its mark is set; the arguments are FALLBACK."""
     args = record_at(address, FALLBACK)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import evolve
 
-from ops.native.call import FOREIGN, Native, Step
-from ops.native.door import address as compiled
-from ops.native.door import foreign_address, region_address
+from allocator.machine_code.door import address as compiled
+from ops.native.call import Native, Step
 from ops.native.records import pack_args
+from ops.native.runners import FOREIGN
 from ops.onednn import declarations as c
 from ops.onednn.args import COPY, call_args
 from ops.onednn.descriptors import Eltwise, Sum
@@ -69,7 +69,7 @@ def call(
     args = _finish_args(case, prepared, y) if loses_nan(case) else call_args(prepared[0].fields)
     function = "execute_watched" if len(prepared) > 1 else "execute"
     after = [Step(compiled(_CODE, "finish"), args)] if loses_nan(case) and len(prepared) == 1 else []
-    entry = Step(foreign_address(_CODE, function), (address_of(args), 0, 0, 0), FOREIGN)
+    entry = Step(compiled(_CODE, function), (address_of(args), 0, 0, 0), FOREIGN)
     return Native((*before, entry, *after), (args, *prepared, *added))
 
 
@@ -88,7 +88,7 @@ def _finish_args(case: Case, prepared: Sequence[Prepared], y: Array) -> Array:
     return call_args(
         prepared[0].fields,
         parallel=team_addresses()[0],
-        region=region_address(_CODE, "gather"),
+        region=compiled(_CODE, "gather"),
         bare_primitive=prepared[-1].fields["primitive"],
         bare_arguments=prepared[-1].fields["arguments"],
         target=address_of(y),

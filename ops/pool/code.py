@@ -1,14 +1,16 @@
 """Pooling of (N, C, spatial...) in float32, compiled: rows of outputs, tap by tap, vectors along the row.
 
-Imports numba: ops.native.door loads it, on first use.
+Imports numba: a door loads it, on first use.
 """
 
 from typing import Any
 
 import numpy as np
 
+from allocator.machine_code.entry import ANY_ORDER, entry
+from allocator.machine_code.memory import jitable
 from ops.native.intrinsics import intrinsic_of_two
-from ops.native.memory import floats, ints, jitable, record_at, share
+from ops.native.memory import floats, ints, record_at, share
 from ops.pool.args import GLOBAL, PLANES
 from ops.windows import planes_emit
 from ops.windows.args import AVERAGE_PADDED, LARGEST
@@ -75,6 +77,7 @@ def _row(args: Any, row: int) -> None:
         _tile(kind, tile, (float(counted_z * counted_y),))
 
 
+@entry()
 def pool(address: int, part: int, parts: int) -> None:
     """Computes this part's rows of outputs; the arguments are a PLANES record."""
     args = record_at(address, PLANES)
@@ -110,6 +113,7 @@ def _mean(x: Any) -> Any:
     return total / len(x)
 
 
+@entry(fastmath=ANY_ORDER)
 def pool_all(address: int, part: int, parts: int) -> None:
     """Computes the largest element, or the mean, of this part's rows; the arguments are a GLOBAL record."""
     args = record_at(address, GLOBAL)

@@ -5,10 +5,10 @@ from functools import partial
 
 import numpy as np
 
+from allocator.machine_code.door import address
 from ops.common.batches import dense_images, image_bytes
 from ops.common.windows import MOST, pool_windows
 from ops.native.call import native_call
-from ops.native.door import CONTRACT, address
 from ops.pool.args import GLOBAL, PLANES
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, all_contiguous, unless
@@ -16,8 +16,6 @@ from ops.windows.args import AVERAGE, AVERAGE_PADDED, LARGEST, geometry
 
 LANES = 16
 """Outputs side by side that are computed at once."""
-_ANY_ORDER = (*CONTRACT, "reassoc")
-"""The sum of a row may have lanes; they are added up in the same way in every run."""
 
 
 def _supports(signature: Signature) -> bool:
@@ -59,9 +57,7 @@ def _bind(kind: int, call: Binding) -> Thunk:
 def _bind_all(kind: int, call: Binding) -> Thunk:
     x, y = call.x, call.y
     rows, length = math.prod(x.shape[:2]), math.prod(x.shape[2:])
-    return native_call(
-        address("ops.pool.code", "pool_all", _ANY_ORDER), GLOBAL, kind=kind, x=x, y=y, rows=rows, length=length
-    )
+    return native_call(address("ops.pool.code", "pool_all"), GLOBAL, kind=kind, x=x, y=y, rows=rows, length=length)
 
 
 MAX_PLANES, AVERAGE_PLANES = (

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from allocator.machine_code.door import address
 from ops.common.batches import by_image, dense_images
 from ops.common.boxes import pieces
 from ops.common.thunks import in_turn
 from ops.common.widened import require_wide, widened
 from ops.common.windows import POOL_ATTRIBUTES, Windows, tap_range, windows
 from ops.native.call import native_call
-from ops.native.door import address
 from ops.pool.args import MAXIMA
 from ops.pool.maxima import maxima_specs, maxima_steps
 from ops.pool.passes import PIECE_BYTES
@@ -71,7 +71,7 @@ def _bind_max(call: Binding) -> Thunk:
 
     def bind(dy: Array, x: Array, dx: Array) -> Thunk:
         return native_call(
-            address("ops.pool.gradient_code", f"scatter_maxima_{x.dtype.name}", ()),
+            address("ops.pool.gradient_code", f"scatter_maxima_{x.dtype.name}"),
             MAXIMA,
             dy=dy,
             x=x,

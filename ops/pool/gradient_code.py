@@ -1,15 +1,16 @@
 """The gradient of maximum pooling, compiled: where each maximum lies is searched again, window by window.
 
-Imports numba: `ops.native.door` loads it, on first use. All work is one part's, since the scratch arrays are those of
+Imports numba: a door loads it, on first use. All work is one part's, since the scratch arrays are those of
 one row of windows.
 """
 
 from typing import Any
 
 import numpy as np
-from numba import carray  # type: ignore[attr-defined, unused-ignore]
 
-from ops.native.memory import ints, jitable, pointer, record_at
+from allocator.machine_code.entry import EXACT, entry
+from allocator.machine_code.memory import array_at, fill, jitable
+from ops.native.memory import ints, record_at
 from ops.pool.args import MAXIMA
 from ops.tensor.spec import Array
 
@@ -17,7 +18,7 @@ from ops.tensor.spec import Array
 @jitable
 def _channels(address: int, count: int, lengths: Any, dtype: Any) -> Any:
     """Returns a dense array of (channels, depth, height, width)."""
-    return carray(pointer(address), (count, lengths[0], lengths[1], lengths[2]), dtype)
+    return array_at(address, (count, lengths[0], lengths[1], lengths[2]), dtype)
 
 
 @jitable
@@ -30,7 +31,8 @@ def _search_taps(args: Any, planes: Array, position: tuple[int, int], best: Arra
     (depth, height, width), (a, b) = planes.shape, position
     taps, kh, kw = args.kernel[0] * args.kernel[1] * args.kernel[2], args.kernel[1], args.kernel[2]
     z, v = a * args.strides[0] - args.begins[0], b * args.strides[1] - args.begins[1]
-    best[:], places[:] = -np.inf, -1
+    fill(best, -np.inf)
+    fill(places, -1)
     for tap in range(taps):
         i, j = z + tap // (kh * kw) * args.dilations[0], v + tap // kw % kh * args.dilations[1]
         shift = tap % kw * args.dilations[2] - args.begins[2]
@@ -49,18 +51,20 @@ def _scatter_maxima(address: int, dtype: Any) -> None:
     args = record_at(address, MAXIMA)
     count, span, step = args.channels, args.span, args.strides[2]
     dy = _channels(args.dy, count, args.outputs, dtype)
-    x, dx = _channels(args.x, count, args.sizes, dtype), _channels(args.dx, count, args.sizes, dtype)
-    best, places = carray(pointer(args.best), (span,), dtype), ints(args.places, span)
-    dx[:] = 0
+    x = _channels(args.x, count, args.sizes, dtype)
+    best, places = array_at(args.best, (span,), dtype), ints(args.places, span)
+    size = args.sizes[0] * args.sizes[1] * args.sizes[2]
+    flat = array_at(args.dx, (count, size), dtype)
+    fill(array_at(args.dx, (count * size,), dtype), 0)
     for job in range(count * dy.shape[1] * dy.shape[2]):
         channel, a, b = job // (dy.shape[1] * dy.shape[2]), job // dy.shape[2] % dy.shape[1], job % dy.shape[2]
         _search_taps(args, x[channel], (a, b), best, places)
-        flat = dx[channel].reshape(dx[channel].size)
         for c in range(dy.shape[3]):
             if places[c * step] >= 0:
-                flat[places[c * step]] += dy[channel, a, b, c]
+                flat[channel, places[c * step]] += dy[channel, a, b, c]
 
 
+@entry(fastmath=EXACT)
 def scatter_maxima_float32(address: int, part: int, _: int) -> None:
     """Adds each dy to dx where its window of x has its maximum, in float32; the arguments are a MAXIMA record.
 
@@ -70,6 +74,7 @@ def scatter_maxima_float32(address: int, part: int, _: int) -> None:
         _scatter_maxima(address, np.float32)
 
 
+@entry(fastmath=EXACT)
 def scatter_maxima_float64(address: int, part: int, _: int) -> None:
     """Adds each dy to dx where its window of x has its maximum, in float64; see `scatter_maxima_float32`."""
     if part == 0:

@@ -1,4 +1,4 @@
-"""Products of matrices by tiles, compiled. Imports numba: ops.native.door loads it, on first use.
+"""Products of matrices by tiles, compiled. Imports numba: a door loads it, on first use.
 
 The scheme is that of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008), but rows of a
 are read in place. A panel that is not packed yet is packed on the stack by each thread that needs it.
@@ -14,10 +14,12 @@ are read in place. A panel that is not packed yet is packed on the stack by each
 
 from typing import Any
 
+from allocator.machine_code.entry import entry
+from allocator.machine_code.memory import jitable, longs
 from ops.native.emit.tile_shapes import AVX2, AVX512, CLIP, LEAK, PORTABLE
 from ops.native.emit.vector_tile import multiply
 from ops.native.intrinsics import intrinsic_of_two, stack
-from ops.native.memory import floats, jitable, longs, record_at, share
+from ops.native.memory import floats, record_at, share
 from ops.native.records import offset
 from ops.products import args as at
 from ops.products import emit as vectors
@@ -123,16 +125,19 @@ def _multiply(tag: Any, shape: tuple[int, int], address: int, part: int, parts: 
         unit += end - tile
 
 
+@entry()
 def multiply_avx512(address: int, part: int, parts: int) -> None:
     """Multiplies by tiles of 14 rows and 32 columns; the arguments are a PRODUCTS record."""
     _multiply(_TAG_512, _SHAPE_512, address, part, parts)
 
 
+@entry()
 def multiply_avx2(address: int, part: int, parts: int) -> None:
     """Multiplies by tiles of 6 rows and 16 columns; the arguments are a PRODUCTS record."""
     _multiply(_TAG_2, _SHAPE_2, address, part, parts)
 
 
+@entry()
 def multiply_portable(address: int, part: int, parts: int) -> None:
     """Multiplies by tiles of 6 rows and 8 columns; the arguments are a PRODUCTS record."""
     _multiply(_TAG_PORTABLE, _SHAPE_PORTABLE, address, part, parts)
@@ -201,6 +206,7 @@ def _by_columns(args: Any, product: Any, columns: tuple[int, int]) -> None:
         _end(args, y, last - first)
 
 
+@entry()
 def multiply_few(address: int, part: int, parts: int) -> None:
     """Multiplies very few rows; b is read in place. The arguments are a PRODUCTS record."""
     args = record_at(address, at.PRODUCTS)

@@ -6,11 +6,11 @@ from functools import lru_cache
 import numpy as np
 from attrs import frozen
 
+from allocator.machine_code.door import address
 from ops.common.epilogue import GELU_ERF, GELU_TANH, SILU
 from ops.common.thunks import nothing
 from ops.native.aligned import aligned_zeros
 from ops.native.call import Native, Step
-from ops.native.door import address
 from ops.native.emit.tile_shapes import CLIP, LEAK, NONE, tile_shape
 from ops.native.records import Number, pack_args
 from ops.products import args as at

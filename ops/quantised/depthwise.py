@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from allocator.machine_code.door import address
 from ops.convolution.args import TABLE
 from ops.convolution.nhwc_shapes import case_of
 from ops.native.aligned import aligned_zeros
 from ops.native.call import Native, Step
-from ops.native.door import address
 from ops.quantised.nhwc_shapes import BIAS, FACTOR, W, dense_parameters
 from ops.quantised.nhwc_source import Source, flip_of, x_zero
 from ops.quantised.nhwc_tiled import ROWS, conv_args, has_vnni
@@ -69,7 +69,7 @@ def _bind(call: Binding) -> Thunk:
     args = conv_args(
         call, case_of(call.signature), _source(call.signature), call.x.ctypes.data, x_flip=flip_of(call.x.dtype)
     )
-    step = Step(address("ops.quantised.depthwise_code", "convolve", ()), args)
+    step = Step(address("ops.quantised.depthwise_code", "convolve"), args)
     return Native((step,), (*call.inputs, *call.outputs, *call.packed))
 
 

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 from llvmlite import ir  # type: ignore[import-untyped]
 
+from allocator.machine_code.entry import EXACT, entry
+from allocator.machine_code.memory import jitable
 from ops.convolution.args import TABLE
 from ops.convolution.indirect_code import ceil_div, output_pixels, taps_of, tile_pixels
 from ops.native.emit.builder import (
@@ -35,7 +37,7 @@ from ops.native.emit.builder import (
 )
 from ops.native.emit.byte_tile import LINE, ROWS, ResultArgs
 from ops.native.intrinsics import intrinsic_of, stack
-from ops.native.memory import jitable, record_at, share
+from ops.native.memory import record_at, share
 from ops.quantised.args import CONV_ARGS
 from ops.quantised.nhwc_code import scales_of, write_results, write_tables
 
@@ -131,6 +133,7 @@ def _most_pixels(left: int) -> int:
     return 0
 
 
+@entry(fastmath=EXACT)
 def convolve(address: int, part: int, parts: int) -> None:
     """Convolves; the arguments are a CONV_ARGS record, of which a group is a channel."""
     args, table, sums = record_at(address, CONV_ARGS), _table(), _sums()

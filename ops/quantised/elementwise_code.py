@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from llvmlite import ir  # type: ignore[import-untyped]
 
+from allocator.machine_code.entry import EXACT, entry
+from allocator.machine_code.memory import jitable
 from ops.native.emit.builder import (
     BYTE,
     BYTES,
@@ -23,7 +25,7 @@ from ops.native.emit.builder import (
     store,
 )
 from ops.native.intrinsics import intrinsic_of_two
-from ops.native.memory import floats, jitable, octets, record_at, share, signed_octets
+from ops.native.memory import floats, octets, record_at, share, signed_octets
 from ops.quantised.args import ADD_ARGS, LINEAR_ARGS, LOOK_UP_ARGS
 
 _PIECE = 1 << 12
@@ -86,6 +88,7 @@ def _piece(job: int, length: int) -> tuple[int, int, int]:
     return job // pieces, start, min(_PIECE, length - start)
 
 
+@entry(fastmath=EXACT)
 def linear(address: int, part: int, parts: int) -> None:
     """Quantises, or dequantises; the arguments are a LINEAR_ARGS record."""
     args = record_at(address, LINEAR_ARGS)
@@ -106,6 +109,7 @@ def linear(address: int, part: int, parts: int) -> None:
                 _quantise((x + 4 * i, y + i, count - i), numbers)
 
 
+@entry(fastmath=EXACT)
 def add(address: int, part: int, parts: int) -> None:
     """Adds two tensors; the arguments are an ADD_ARGS record."""
     args = record_at(address, ADD_ARGS)
@@ -120,6 +124,7 @@ def add(address: int, part: int, parts: int) -> None:
             _add((a + i, b + i, y + i, count - i, args.a_flip, args.b_flip), numbers)
 
 
+@entry()
 def look_up(address: int, part: int, parts: int) -> None:
     """Writes table[x]; the arguments are a LOOK_UP_ARGS record."""
     args = record_at(address, LOOK_UP_ARGS)

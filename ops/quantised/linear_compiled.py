@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from allocator.machine_code.door import address
 from ops.native.call import native_call
-from ops.native.door import address
 from ops.quantised.args import LINEAR_ARGS
 from ops.quantised.params import BYTES, SINGLE
 from ops.schema.backends import NUMBA
@@ -34,7 +34,7 @@ def _bind(call: Binding) -> Thunk:
     backwards = x.dtype != SINGLE
     signed = (x if backwards else y).dtype == _INT8
     return native_call(
-        address("ops.quantised.elementwise_code", "linear", ()),
+        address("ops.quantised.elementwise_code", "linear"),
         LINEAR_ARGS,
         x=x,
         y=y,

@@ -1,6 +1,8 @@
-"""Corrections of integer products for their zero points, compiled. Imports numba: loaded by ops.native.door."""
+"""Corrections of integer products for their zero points, compiled. Imports numba: a door loads it."""
 
-from ops.native.memory import ints, jitable, octets, record_at, share, signed_octets
+from allocator.machine_code.entry import EXACT, entry
+from allocator.machine_code.memory import jitable
+from ops.native.memory import ints, octets, record_at, share, signed_octets
 from ops.quantised.args import CORRECT, START_SUMS
 
 
@@ -11,6 +13,7 @@ def _zero(address: int, signed: int) -> int:
     return int(signed_octets(address, 1)[0]) if signed else int(octets(address, 1)[0])
 
 
+@entry(fastmath=EXACT)
 def start_sums(address: int, part: int, parts: int) -> None:
     """Writes what sums begin with: minus the zero point of a, as uint8, times sums of columns. See START_SUMS."""
     args = record_at(address, START_SUMS)
@@ -21,6 +24,7 @@ def start_sums(address: int, part: int, parts: int) -> None:
         starts[i] = -zero * sums[i]
 
 
+@entry(fastmath=EXACT)
 def correct(address: int, part: int, parts: int) -> None:
     """Subtracts zero points of b times sums of rows of a - zero from the product. See CORRECT."""
     args = record_at(address, CORRECT)

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from allocator.machine_code.door import address
 from ops.convolution.nhwc_shapes import case_of
 from ops.native.call import Native, Step
-from ops.native.door import address
 from ops.native.records import pack_args
 from ops.quantised.args import CORRECT, START_SUMS
 from ops.quantised.nhwc_conv import NHWC_QUANTISED_CONV
@@ -85,7 +85,7 @@ def _bind(call: Binding) -> Thunk:
         starts=starts.ctypes.data,
         count=starts.size,
     )
-    steps = [Step(address(_MODULE, "start_sums", ()), start)]
+    steps = [Step(address(_MODULE, "start_sums"), start)]
     if source_of(conv).copied:
         steps.append(copying(inner, case_of(conv), buffer))
     steps.append(convolve_step(inner, case_of(conv), buffer, raw=True))
@@ -101,7 +101,7 @@ def _bind(call: Binding) -> Thunk:
             rows=a.shape[1],
             b_zeros=b_zeros.ctypes.data,
         )
-        steps.append(Step(address(_MODULE, "correct", ()), correct))
+        steps.append(Step(address(_MODULE, "correct"), correct))
     return Native(tuple(steps), (a, y, zero, *call.packed, starts, buffer))
 
 

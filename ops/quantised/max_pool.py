@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from allocator.machine_code.door import address
 from ops.common.windows import nhwc_pool_windows
 from ops.native.call import native_call
-from ops.native.door import address
 from ops.quantised.args import MAX_POOL_ARGS
 from ops.quantised.nhwc_source import flip_of
 from ops.quantised.nhwc_tiled import has_vnni

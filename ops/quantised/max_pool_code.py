@@ -1,9 +1,10 @@
-"""Maximum pooling of channels-last bytes, compiled. Imports numba: loaded by ops.native.door."""
+"""Maximum pooling of channels-last bytes, compiled. Imports numba: a door loads it."""
 
 from collections.abc import Sequence
 
 from llvmlite import ir  # type: ignore[import-untyped]
 
+from allocator.machine_code.entry import entry
 from ops.native.emit.builder import BYTE, WORD, Value, advance, constant, load, loop, splat, store
 from ops.native.intrinsics import intrinsic_of
 from ops.native.memory import record_at, share
@@ -34,6 +35,7 @@ def _emit(b: Value, *words: Value) -> None:
 _window = intrinsic_of(_emit)
 
 
+@entry()
 def largest(address: int, part: int, parts: int) -> None:
     """Writes the largest value of each window; the arguments are a MAX_POOL_ARGS record."""
     args = record_at(address, MAX_POOL_ARGS)

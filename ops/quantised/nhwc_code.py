@@ -2,11 +2,13 @@
 
 Windows are read in place, through the table of `ops.convolution.indirect_code`; blocks of tiles are multiplied by one
 panel before the next, as in `ops.convolution.tiled_code`. The int32 sums of a tile are written to the stack, and read
-from there by the code that scales and rounds them. Imports numba: `ops.native.door` loads it, on first use.
+from there by the code that scales and rounds them. Imports numba: a door loads it, on first use.
 """
 
 from typing import Any
 
+from allocator.machine_code.entry import EXACT, entry
+from allocator.machine_code.memory import jitable
 from ops.convolution.args import TABLE
 from ops.convolution.indirect_code import (
     Span,
@@ -31,7 +33,7 @@ from ops.native.emit.byte_tile import (
     products,
 )
 from ops.native.intrinsics import stack
-from ops.native.memory import jitable, octets, record_at, share
+from ops.native.memory import octets, record_at, share
 from ops.quantised.args import CONV_ARGS, COPY_LINES, COPY_PIXELS
 
 _PANEL = LANES * WIDTH
@@ -94,6 +96,7 @@ def write_tables(args: Any, table: int, tiles: Span, group: int) -> None:
         write_table(args, table + size * (tile - tiles[0]), tile_pixels(args, tile, ROWS), group, ROWS)
 
 
+@entry(fastmath=EXACT)
 def convolve(address: int, part: int, parts: int) -> None:
     """Convolves; the arguments are a CONV_ARGS record."""
     args, table, sums = record_at(address, CONV_ARGS), _table(), _sums()
@@ -111,6 +114,7 @@ def convolve(address: int, part: int, parts: int) -> None:
         panel = end
 
 
+@entry(fastmath=EXACT)
 def copy_pixels(address: int, part: int, parts: int) -> None:
     """Copies pixels, each group of channels padded to a multiple of four; int8 becomes uint8. See COPY_PIXELS."""
     args = record_at(address, COPY_PIXELS)
@@ -126,6 +130,7 @@ def copy_pixels(address: int, part: int, parts: int) -> None:
                 target[c] = 0
 
 
+@entry(fastmath=EXACT)
 def copy_lines(address: int, part: int, parts: int) -> None:
     """Copies lines of pixels with padding in front of and behind them; int8 becomes uint8. See COPY_LINES."""
     args = record_at(address, COPY_LINES)

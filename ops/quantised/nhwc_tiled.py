@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from attrs import evolve
 
+from allocator.machine_code.door import address
+from allocator.machine_code.instructions import has
 from ops.convolution.args import TABLE
 from ops.convolution.nhwc_blocks import Block, Blocks
 from ops.convolution.nhwc_shapes import case_of
 from ops.convolution.shapes import ConvCase
 from ops.native.aligned import aligned_zeros
 from ops.native.call import Native, Step
-from ops.native.door import address
-from ops.native.processor import has
 from ops.native.records import pack_args
 from ops.quantised.args import CONV_ARGS, COPY_LINES, COPY_PIXELS
 from ops.quantised.conv_blocks import INT32
@@ -158,7 +158,7 @@ def convolve_step(call: Binding, case: ConvCase, copy: Array, *, raw: bool = Fal
     """Returns the convolution of x, or of its copy if one is needed; `raw` writes the sums as they are."""
     source = source_for(case, call.x.dtype)
     first = (copy if source.copied else call.x).ctypes.data
-    return Step(address(_MODULE, "convolve", ()), conv_args(call, case, source, first, raw=raw))
+    return Step(address(_MODULE, "convolve"), conv_args(call, case, source, first, raw=raw))
 
 
 def copying(call: Binding, case: ConvCase, copy: Array) -> Step:
@@ -178,7 +178,7 @@ def copying(call: Binding, case: ConvCase, copy: Array) -> Step:
             pad=x_zero(call.signature),
             flip=flip,
         )
-        return Step(address(_MODULE, "copy_lines", ()), lines)
+        return Step(address(_MODULE, "copy_lines"), lines)
     pixels = pack_args(
         COPY_PIXELS,
         x=x.ctypes.data,
@@ -190,7 +190,7 @@ def copying(call: Binding, case: ConvCase, copy: Array) -> Step:
         padded_channels=source.depth * QUAD,
         flip=flip,
     )
-    return Step(address(_MODULE, "copy_pixels", ()), pixels)
+    return Step(address(_MODULE, "copy_pixels"), pixels)
 
 
 def conv_args(

@@ -10,11 +10,11 @@ from math import inf
 import numpy as np
 from attrs import frozen
 
+from allocator.machine_code.door import address
 from ops.common.costs import flops_per_element, flops_per_input_element
 from ops.common.elementwise import require_dtype
 from ops.common.thunks import in_turn
 from ops.native.call import native_call
-from ops.native.door import address
 from ops.quantised.args import ADD_ARGS
 from ops.quantised.params import BYTES, PIECE, SINGLE, ends, pieces
 from ops.schema.attributes import Attribute, element_type, integer, integers, number
@@ -119,7 +119,7 @@ def _bind_compiled(call: Binding) -> Thunk:
     flips = [_SHIFT if v.dtype == _INT8 else 0 for v in (a, b)]
     low, high = bounds(attrs)
     return native_call(
-        address("ops.quantised.elementwise_code", "add", ()),
+        address("ops.quantised.elementwise_code", "add"),
         ADD_ARGS,
         a=a,
         b=b,

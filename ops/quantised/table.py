@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from allocator.machine_code.door import address
 from ops.common.elementwise import require_dtype
 from ops.common.thunks import in_turn
 from ops.native.call import native_call
-from ops.native.door import address
 from ops.quantised.args import LOOK_UP_ARGS
 from ops.quantised.params import BYTES, PIECE, ends, pieces
 from ops.schema.attributes import Attribute, element_type, integers

@@ -2,16 +2,18 @@
 
     gates of a step, from x      + h (tile of sequences) x panels of r      -> c, h of the step -> y
 
-Imports numba: `ops.native.door` loads it, on first use.
+Imports numba: a door loads it, on first use.
 """
 
 from typing import Any
 
+from allocator.machine_code.entry import entry
+from allocator.machine_code.memory import copy, fill, jitable, longs
 from ops.native.emit.builder import Value, advance
 from ops.native.emit.tile_shapes import AVX2, AVX512, PORTABLE
 from ops.native.emit.vector_tile import multiply
 from ops.native.intrinsics import intrinsic_of, stack
-from ops.native.memory import floats, jitable, longs, record_at, share
+from ops.native.memory import floats, record_at, share
 from ops.native.records import offset
 from ops.recurrent.args import LSTM_ARGS
 from ops.vector.lanes import Carried, Floats, Lanes, each_vector, load, store
@@ -52,9 +54,9 @@ def _copy(source: int, target: int, count: int) -> None:
     """Copies floats, or writes zeros where there is no source."""
     y = floats(target, count)
     if source == 0:
-        y[:] = 0
+        fill(y, 0)
     else:
-        y[:] = floats(source, count)
+        copy(floats(source, count), y)
 
 
 @jitable
@@ -113,16 +115,19 @@ def _run(tag: Any, shape: tuple[int, int], address: int, part: int, parts: int) 
         _sequences(tag, width, address, unit // tiles, rows)
 
 
+@entry()
 def run_avx512(address: int, part: int, parts: int) -> None:
     """Runs a block of steps by tiles of 14 sequences; the arguments are an LSTM_ARGS record."""
     _run(_TAG_512, _SHAPE_512, address, part, parts)
 
 
+@entry()
 def run_avx2(address: int, part: int, parts: int) -> None:
     """Runs a block of steps by tiles of 6 sequences; the arguments are an LSTM_ARGS record."""
     _run(_TAG_2, _SHAPE_2, address, part, parts)
 
 
+@entry()
 def run_portable(address: int, part: int, parts: int) -> None:
     """Runs a block of steps by tiles of 6 sequences; the arguments are an LSTM_ARGS record."""
     _run(_TAG_PORTABLE, _SHAPE_PORTABLE, address, part, parts)

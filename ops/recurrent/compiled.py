@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from attrs import frozen
 
+from allocator.machine_code.door import address
 from ops.native.aligned import aligned_zeros
 from ops.native.call import Native, Step, joined
-from ops.native.door import address
 from ops.native.emit.tile_shapes import NONE, tile_shape
 from ops.native.records import pack_args
 from ops.products.compiled import SINGLE, Multiplication, multiply, packed_panels, panels_shape

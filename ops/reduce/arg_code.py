@@ -1,12 +1,14 @@
-"""Positions of extremes. Imports numba: `ops.native.door` loads it, on first use."""
+"""Positions of extremes. Imports numba: a door loads it, on first use."""
 
 import math
 from typing import Any
 
 import numpy as np
 
+from allocator.machine_code.entry import entry
+from allocator.machine_code.memory import jitable, longs
 from ops.native.intrinsics import stack
-from ops.native.memory import floats, ints, jitable, longs, record_at, records_at, share
+from ops.native.memory import floats, ints, record_at, records_at, share
 from ops.reduce.args import LOOP, SEARCH
 from ops.vector.row_code import row_max, row_min
 
@@ -78,6 +80,7 @@ def _position(address: int, count: int, is_least: int, is_last: int) -> int:
     return position
 
 
+@entry()
 def search_rows(address: int, part: int, parts: int) -> None:
     """Searches along the neighbours; the arguments are a SEARCH record and its loops."""
     args, rows = record_at(address, SEARCH), _turns(address)
@@ -140,6 +143,7 @@ def _search_block(args: Any, address: int, few: int, scratch: int) -> None:
             _compare(best, where, place, turn, few)
 
 
+@entry()
 def search_columns(address: int, part: int, parts: int) -> None:
     """Searches along another axis, for some neighbours at a time; the arguments are a SEARCH record and its loops."""
     args, scratch = record_at(address, SEARCH), _scratch()

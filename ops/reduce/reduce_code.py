@@ -1,12 +1,14 @@
-"""Sums and extremes along axes. Imports numba: `ops.native.door` loads it, on first use."""
+"""Sums and extremes along axes. Imports numba: a door loads it, on first use."""
 
 import math
 from typing import Any
 
 import numpy as np
 
+from allocator.machine_code.entry import entry
+from allocator.machine_code.memory import jitable, longs
 from ops.native.intrinsics import stack
-from ops.native.memory import floats, jitable, longs, record_at, share
+from ops.native.memory import floats, record_at, share
 from ops.reduce.args import ABS, AS_IS, DIVIDED, MAX, MIN, REDUCE, ROOT, SQUARE
 from ops.vector.args import ROWS
 from ops.vector.row_code import (
@@ -111,6 +113,7 @@ def _short_rows(address: int, first: int, last: int, scratch: int) -> None:
             y[number + i] = _finished(end, float(totals[i]), elements)
 
 
+@entry()
 def reduce_rows(address: int, part: int, parts: int) -> None:
     """Folds each row of neighbours to a number, in float64; the arguments are a REDUCE record and its rows."""
     args = record_at(address, REDUCE)
@@ -157,6 +160,7 @@ def _fold_block(kind: int, x: int, reduced: int, count: int, scratch: int) -> No
         _fold_columns(kind if kind >= MAX else 0, scratch, partial, count)
 
 
+@entry()
 def reduce_columns(address: int, part: int, parts: int) -> None:
     """Folds columns side by side to as many numbers; the arguments are a REDUCE record and its rows."""
     args = record_at(address, REDUCE)

@@ -3,9 +3,9 @@
 from functools import partial
 from math import prod
 
+from allocator.machine_code.door import address
 from ops.common.fold import reduced_axes
 from ops.native.call import Native, Step
-from ops.native.door import address
 from ops.native.records import join_args, pack_args
 from ops.reduce.args import AS_IS, REDUCE
 from ops.schema.backends import NUMBA

@@ -1,11 +1,13 @@
-"""Softmax of rows, and of columns side by side. Imports numba: `ops.native.door` loads it, on first use."""
+"""Softmax of rows, and of columns side by side. Imports numba: a door loads it, on first use."""
 
 from typing import Any
 
 import numpy as np
 
+from allocator.machine_code.entry import entry
+from allocator.machine_code.memory import jitable, longs
 from ops.native.intrinsics import stack
-from ops.native.memory import floats, jitable, longs, record_at, share
+from ops.native.memory import floats, record_at, share
 from ops.reduce.args import SOFTMAX
 from ops.vector.args import ROWS
 from ops.vector.row_code import (
@@ -100,6 +102,7 @@ def _rows(args: Any, rows: int, first: int, few: int, scratch: int) -> None:
             row_times(y, count, y, np.float32(1) / end)
 
 
+@entry()
 def softmax_rows(address: int, part: int, parts: int) -> None:
     """Computes this part's rows, neighbours in memory; the arguments are a SOFTMAX record and rows of x and y."""
     args, rows, scratch = record_at(address, SOFTMAX), address + _HEAD, _columns()
@@ -131,6 +134,7 @@ def _block(args: Any, x: int, y: int, count: int, scratch: int) -> None:
             rows_div(y + i * y_step, count, y + i * y_step, total)
 
 
+@entry()
 def softmax_columns(address: int, part: int, parts: int) -> None:
     """Computes this part's columns, neighbours in memory; the arguments are a SOFTMAX record and rows of x and y."""
     args, rows, scratch = record_at(address, SOFTMAX), address + _HEAD, _columns()

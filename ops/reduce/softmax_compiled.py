@@ -4,8 +4,8 @@ from functools import partial
 
 import numpy as np
 
+from allocator.machine_code.door import address
 from ops.native.call import Native, Step
-from ops.native.door import address
 from ops.native.records import join_args, pack_args
 from ops.reduce.args import SOFTMAX
 from ops.schema.backends import NUMBA

@@ -1,8 +1,10 @@
-"""Resizing of float32 along one or two axes, compiled. Imports numba: ops.native.door loads it, on first use."""
+"""Resizing of float32 along one or two axes, compiled. Imports numba: a door loads it, on first use."""
 
 from typing import Any
 
-from ops.native.memory import floats, jitable, longs, octets, record_at, share
+from allocator.machine_code.entry import entry
+from allocator.machine_code.memory import jitable, longs
+from ops.native.memory import floats, octets, record_at, share
 from ops.spatial.args import MIDDLE, OUTER, RESIZE, TAIL, A, B
 
 
@@ -71,6 +73,7 @@ def _fill_outside(args: Any, y: int, beyond: bool) -> None:
                 out[:] = value
 
 
+@entry()
 def resize(address: int, part: int, parts: int) -> None:
     """Computes this part of the outputs; the arguments are a RESIZE record."""
     args = record_at(address, RESIZE)

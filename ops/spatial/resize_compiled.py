@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 from attrs import frozen
 
+from allocator.machine_code.door import address
 from ops.native.call import Native, Step
-from ops.native.door import address
 from ops.native.records import pack_args
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless

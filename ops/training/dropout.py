@@ -10,6 +10,7 @@ import numpy as np
 from ops.common.apply import V, apply1
 from ops.common.thunks import in_turn
 from ops.common.widened import WIDE
+from ops.native.functions import function_call
 from ops.schema.attributes import Attribute, integer, number
 from ops.schema.backends import NUMBA
 from ops.schema.backward import Backward, Terms
@@ -28,7 +29,7 @@ from ops.schema.schema import (
 from ops.tensor.errors import AttributeValueError, DtypeError, ShapeError
 from ops.tensor.limits import constant
 from ops.tensor.spec import BOOL, TensorSpec
-from ops.training.jit_philox import drop
+from ops.training.args import DROP
 from ops.training.philox import WORDS, philox_specs, philox_steps
 
 _DRAWN = TensorSpec((1024,), np.dtype("uint64"))
@@ -52,9 +53,21 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
 
 def _bind(call: Binding) -> Thunk:
     (words,), dtype, rate = call.temporaries, call.x.dtype, call.attrs["rate"]
-    seed, threshold = np.uint64(call.attrs["seed"]), np.uint64(round(rate * 2**32))
     x, step, y = (a.reshape(-1) for a in (*call.inputs, call.y))
-    return partial(drop(dtype), x, step, y, words, seed, threshold, dtype.type(1 / (1 - rate)))
+    return function_call(
+        "ops.training.philox_code",
+        f"drop_{dtype.name}",
+        DROP,
+        x=x,
+        y=y,
+        size=y.size,
+        step=step,
+        scratch=words,
+        words=words.size,
+        seed=int(np.uint64(call.attrs["seed"]).view(np.int64)),
+        threshold=round(rate * 2**32),
+        scale=1 / (1 - rate),
+    )
 
 
 def _temporaries(_: Signature) -> Specs:

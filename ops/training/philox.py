@@ -1,4 +1,4 @@
-"""Philox4x32-10 in numpy: the same bits as `ops.training.jit_philox`, many counters at a time."""
+"""Philox4x32-10 in numpy: the same bits as `ops.training.philox_code`, many counters at a time."""
 
 from collections.abc import Iterator
 from functools import partial

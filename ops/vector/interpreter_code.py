@@ -1,4 +1,4 @@
-"""The interpreter of elementwise programs. Imports numba: `ops.native.door` loads it, on first use.
+"""The interpreter of elementwise programs. Imports numba: a door loads it, on first use.
 
 A block of rows goes through all instructions while it lies in the cache nearest to the processor:
 
@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from allocator.machine_code.entry import entry
+from allocator.machine_code.memory import array_at, jitable
 from ops.native.intrinsics import stack
-from ops.native.memory import floats, jitable, longs, octets, record_at, records_at, share, word
+from ops.native.memory import floats, octets, record_at, records_at, share, word
 from ops.vector.args import INSTRUCTION, MOST_VALUES, OPERAND, PROGRAM, SCRATCH_BYTES
 from ops.vector.opcode_code import fill, give, give_truths, obey, take, take_truths
 
@@ -145,10 +147,11 @@ def _block(program: int, scratch: int, tables: Any, where: Any, extent: Any) -> 
             _give(target + 4 * row * length, source + row * down, length, step, is_bool)
 
 
+@entry()
 def elementwise(program: int, part: int, parts: int) -> None:
     """Runs this part's blocks; the arguments are a PROGRAM record and what follows it."""
     args, scratch = record_at(program, PROGRAM), _scratch()
-    tables = longs(_tables(), 4 * MOST_VALUES).reshape(4, MOST_VALUES)
+    tables = array_at(_tables(), (4, MOST_VALUES), np.int64)
     operands, results = args.operands, _results(program)
     for v in range(operands):
         tables[_SOURCE, v] = -1

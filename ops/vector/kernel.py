@@ -5,8 +5,8 @@ from typing import Any
 
 from attrs import frozen
 
+from allocator.machine_code.door import address
 from ops.native.call import Native, Step
-from ops.native.door import address
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Binding, Kernel, OpSchema, Signature, Thunk, any_strides, no_packing, unless
 from ops.tensor.spec import BOOL, Array, TensorSpec

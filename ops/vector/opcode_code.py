@@ -13,8 +13,8 @@ from typing import Any
 from numba import types  # type: ignore[attr-defined, unused-ignore]
 from numba.extending import intrinsic
 
+from allocator.machine_code.memory import Decorator
 from ops.native.emit.builder import INT, Value, advance, splat, splat_float, switch, word
-from ops.native.memory import Decorator
 from ops.vector.lanes import (
     Carried,
     Floats,

@@ -11,8 +11,9 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types  # type: ignore[attr-defined, unused-ignore]
 from numba.extending import intrinsic
 
+from allocator.machine_code.memory import Decorator, jitable
 from ops.native.emit.builder import FLOATS, INT, LANES, WORD, Value, advance, constant, shuffled, splat, word
-from ops.native.memory import Decorator, jitable, record_at
+from ops.native.memory import record_at
 from ops.native.memory import word as word_at
 from ops.vector.args import ROWS
 from ops.vector.lanes import Carried, Floats, Lanes, each_vector, load, store

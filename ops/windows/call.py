@@ -4,9 +4,9 @@ import math
 
 from attrs import frozen
 
+from allocator.machine_code.door import address
 from ops.common.windows import Windows
 from ops.native.call import Native, native_call
-from ops.native.door import address
 from ops.tensor.spec import Array
 from ops.windows.args import WINDOWS, geometry
 from ops.windows.pixels import pitch

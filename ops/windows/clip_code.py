@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ops.native.memory import jitable
+from allocator.machine_code.memory import jitable
 from ops.windows.args import AVERAGE_PADDED
 
 Clip = tuple[int, int, int, int]

@@ -1,4 +1,4 @@
-"""Depthwise convolution and pooling of channels-last pixels, compiled. Imports numba: loaded by ops.native.door.
+"""Depthwise convolution and pooling of channels-last pixels, compiled. Imports numba: a door loads it.
 
 Nothing is padded or copied. Windows that stand in PRODUCTS or MAXIMA go by eight pixels (with AVX-512; else by four),
 and columns beside the row are masked; other windows are clipped to the taps inside, and those inside go by four:
@@ -11,9 +11,11 @@ and columns beside the row are masked; other windows are clipped to the taps ins
 
 from typing import Any
 
+from allocator.machine_code.entry import entry
+from allocator.machine_code.instructions import has
+from allocator.machine_code.memory import jitable
 from ops.native.intrinsics import intrinsic_of_two
-from ops.native.memory import jitable, record_at, share
-from ops.native.processor import has
+from ops.native.memory import record_at, share
 from ops.windows import emit
 from ops.windows.args import DEPTHWISE, LARGEST, SPREAD, WINDOWS
 from ops.windows.clip_code import clip
@@ -163,6 +165,7 @@ def _row(args: Any, row: int, blocks: tuple[int, int]) -> None:
         ox += pixels * repeat
 
 
+@entry()
 def windows(address: int, part: int, parts: int) -> None:
     """Computes this part's rows of outputs and blocks of channels; the arguments are a WINDOWS record."""
     args = record_at(address, WINDOWS)

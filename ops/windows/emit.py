@@ -20,6 +20,7 @@ from typing import NamedTuple
 from attrs import frozen
 from llvmlite import ir  # type: ignore[import-untyped]
 
+from allocator.machine_code.instructions import has
 from ops.native.emit.builder import (
     FLOATS,
     LANES,
@@ -41,7 +42,6 @@ from ops.native.emit.builder import (
     variables,
     word,
 )
-from ops.native.processor import has
 
 Join = Callable[[Value, Value, Sequence[Value]], Value]
 """f(sum, element of x, numbers of its tap along depth, height and width) -> sum."""

@@ -19,9 +19,9 @@ import engine
 import ops
 from allocator import compiled
 from allocator.io.files import open_whole
+from allocator.machine_code.store import write_file
 from engine.cli.options.files import write_arrays
 from engine.exporters import FORMATS
-from ops.native import cache
 from tests.helpers.onnx.small_models import model, node, value
 
 Writer = Callable[[int], object]
@@ -29,7 +29,7 @@ _BYTES = 300_000
 
 
 def _code(path: Path) -> Writer:
-    return lambda which: cache.write_files(path, {"index": b"index", "code": bytes([which]) * _BYTES})
+    return lambda which: write_file(path, bytes([which]) * _BYTES)
 
 
 def _kernels(path: Path) -> Writer:

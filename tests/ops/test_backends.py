@@ -13,7 +13,7 @@ from ops.schema.schema import Kernel, OpSchema
 from tests.helpers.paths import ROOT
 
 KERNELS = [(schema, kernel) for schema in REGISTRY.values() for kernel in schema.kernels]
-COMPILED = ("ops.native.door", "ops.native.processor", "ops.native.program_code", "numba")
+COMPILED = ("allocator.machine_code", "ops.native.runners", "ops.native.functions", "numba")
 JOINS = "ops.native.call"
 """Joins compiled calls where there are any: every kernel of several steps refers to it."""
 LEAST_OPERATORS = 120
@@ -23,7 +23,7 @@ LEAST_OPERATORS = 120
 def is_compiled(module: str) -> bool:
     """Returns whether a module compiles code, or loads the compiler."""
     last = module.rpartition(".")[2]
-    return module.startswith(COMPILED) or last.startswith("jit_") or last.endswith(("_code", "_emit", "_door"))
+    return module.startswith(COMPILED) or last.endswith(("_code", "_emit"))
 
 
 def reached(function: Any) -> set[str]:
@@ -37,7 +37,7 @@ def reached(function: Any) -> set[str]:
             continue
         seen.add(id(item))
         module = item.__name__ if isinstance(item, ModuleType) else getattr(item, "__module__", None) or ""
-        if module.startswith(("ops.", "numba")) and module != JOINS:
+        if module.startswith(("ops.", "allocator.machine_code", "numba")) and module != JOINS:
             modules.add(module)
             waiting.extend(_referred(item))
         elif isinstance(item, (functools.partial, tuple)):

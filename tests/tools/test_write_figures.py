@@ -9,7 +9,7 @@ import engine
 from allocator.solvers import solve
 from engine.text.units import format_bytes
 from engine.zoo import NETWORKS, squeezenet
-from ops.convolution.packed_door import has_avx512
+from ops.convolution.packed import has_avx512
 from tests.helpers.allocator.usage_records import DEEPLAB_V3
 from tests.helpers.paths import ROOT
 from tools import bench_nest, bench_remat, write_figures

@@ -4,7 +4,7 @@ from functools import cache
 
 from attrs import frozen
 
-from ops.native.processor import has
+from allocator.machine_code.instructions import has
 from ops.native.records import record
 
 NONE, CLIP, LEAK = 0, 1, 2

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ops.native.call import COMPILED, Native
+from ops.native.call import Native
+from ops.native.runners import COMPILED
 from ops.schema.schema import Binding, Kernel, Signature
 from ops.tensor.layout import Layout
 from ops.tensor.spec import Array, TensorSpec

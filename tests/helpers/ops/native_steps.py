@@ -1,8 +1,11 @@
 """Compiled functions for tests of programs, wrong wherever two parts overlap or a step begins too early."""
 
-from ops.native.memory import floats, longs, real, share, word
+from allocator.machine_code.entry import entry
+from allocator.machine_code.memory import longs
+from ops.native.memory import floats, real, share, word
 
 
+@entry()
 def scale(words: int, part: int, parts: int) -> None:
     """Computes y = factor * x. Words: x, y, elements, factor."""
     count, factor = word(words, 2), real(words, 3)
@@ -12,6 +15,7 @@ def scale(words: int, part: int, parts: int) -> None:
         y[i] = x[i] * factor
 
 
+@entry()
 def prefix(words: int, part: int, parts: int) -> None:
     """Computes y[i] = x[n - 1 - i] + 1, so each part reads what another one wrote before. Words: x, y, elements."""
     count = word(words, 2)
@@ -21,6 +25,7 @@ def prefix(words: int, part: int, parts: int) -> None:
         y[i] = x[count - 1 - i] + 1
 
 
+@entry()
 def tell(words: int, part: int, parts: int) -> None:
     """Writes the number of parts where each part has its element. Words: places."""
     places = longs(word(words, 0), 64)

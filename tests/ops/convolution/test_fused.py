@@ -18,7 +18,7 @@ from ops.convolution.fused import (
     FUSED_POINTWISE,
     pays,
 )
-from ops.convolution.packed_door import has_avx512
+from ops.convolution.packed import has_avx512
 from ops.elementwise.activation import LEAKY_RELU
 from ops.schema.schema import Kernel, Signature, evaluate
 from ops.tensor.errors import AttributeValueError, OpError, ShapeError

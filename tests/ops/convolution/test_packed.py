@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from ops.convolution.conv import CONV
 from ops.convolution.gemm import COLUMNS, POINTWISE
-from ops.convolution.packed import PACKED
-from ops.convolution.packed_door import has_avx512
+from ops.convolution.packed import PACKED, has_avx512
 from ops.schema.schema import Binding, Kernel, Signature
 from ops.tensor.spec import Array, TensorSpec
 from tests.helpers.onnx.onnxruntime_node import onnxruntime_node

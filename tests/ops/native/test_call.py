@@ -13,13 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from allocator.machine_code.door import address
 from engine.executor.team import ALONE, Runner, Team, team
 from engine.system.threads import cpus
 from ops.common.thunks import in_turn, nothing
 from ops.native.barrier import CLOSED, JOINED, LEFT, OVER, new_state
-from ops.native.call import CHECK, FOREIGN, Native, Step, as_words, joined, native_call, table_of
-from ops.native.door import address, run_alone, run_part
+from ops.native.call import Native, Step, as_words, joined, native_call, table_of
 from ops.native.records import pack_args, record
+from ops.native.runners import CHECK, FOREIGN, run_alone, run_part
 from ops.tensor.errors import OpError
 from ops.tensor.spec import Array
 from tests.helpers.interrupts import python_handles_interrupts
@@ -109,14 +110,14 @@ def test_a_helper_too_late_for_a_native_program_does_nothing() -> None:
     buffers, native = _chain(3, 10)
     state = new_state()
     state[JOINED // 8] = CLOSED
-    run_part()(native.table, state, 0)
+    run_part(native.table, state, 0)
     assert not buffers.any()
 
 
 def test_a_helper_waiting_at_the_barrier_leaves_when_the_program_is_over() -> None:
     buffers, native = _chain(3, 10)
     state = new_state()
-    waiting = threading.Thread(target=run_part(), args=(native.table, state, 0))
+    waiting = threading.Thread(target=run_part, args=(native.table, state, 0))
     waiting.start()
     state[OVER // 8] = 1
     waiting.join(20)
@@ -145,11 +146,11 @@ def test_a_program_leaves_steps_for_later_when_its_time_is_up(kind: int) -> None
     x, y, z = np.ones(3, np.float32), np.zeros(3, np.float32), np.zeros(3, np.float32)
     nap = Native((Step(_function_of_c("usleep"), (60_000, 0, 0, 0), kind),))
     program = joined((_scale(x, y, 2.0), nap, _scale(y, z, 2.0), nap))
-    assert run_alone()(program.table) == (2, 0)
+    assert run_alone(program.table) == (2, 0)
     assert (y == 2).all() and not z.any()
     state = new_state()
     for left in (2, 4, 0):
-        run_part()(program.table, state, 1)
+        run_part(program.table, state, 1)
         assert (state[LEFT // 8], z[0]) == (left, 0 if left == 2 else 4)
     z.fill(0)
     program()

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from allocator.machine_code.door import address
 from ops.native.call import Native, Step, as_words
-from ops.native.door import address
 from ops.native.records import join_args, offset, pack_args, record
 from ops.norm.args import LRN
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.native.door import run_locate
+from ops.native.runners import locate
 
 NUMBERS = st.integers(-5, 60)
 SPANS = st.tuples(NUMBERS, NUMBERS, NUMBERS)
@@ -15,7 +15,7 @@ def test_a_word_counts_from_the_origin_of_the_first_span_that_has_it(
     words: list[int], spans: list[tuple[int, ...]]
 ) -> None:
     moved, pointee = np.array(words, np.int64), np.zeros(len(words), np.int64)
-    run_locate()(moved, np.array(spans, np.int64).reshape(len(spans), 3), pointee)
+    locate(moved, np.array(spans, np.int64).reshape(len(spans), 3), pointee)
     for word, relative, row in zip(words, moved.tolist(), pointee.tolist(), strict=True):
         has = [i for i, (low, high, _) in enumerate(spans) if low <= word < high]
         assert row == (has[0] if has else -1)

@@ -12,7 +12,7 @@ from engine.passes.fold.batch_norm import FOLD_BATCH_NORM
 from engine.passes.fuse.conv import FUSE_CONV
 from engine.system.threads import limit_threads
 from engine.zoo import NETWORKS
-from ops.convolution.packed_door import has_avx512
+from ops.convolution.packed import has_avx512
 from tests.helpers.graphs.layered_networks import layered_graphs
 from tests.helpers.graphs.pass_checks import check_near, check_pass, count, difference, schema_names
 from tests.helpers.graphs.unplanned_run import EVERY_MODE, random_feeds, run_modes, run_unplanned

@@ -1,45 +1,19 @@
-"""The door to numba for non-maximum suppression: boxes from the best score down, without those that overlap a better.
+"""Boxes from the best score down, without those that overlap a better. Imports numba: a door loads it.
 
 Greedy, as ONNX defines it; which sums and products are taken in which order follows onnxruntime
 (core/providers/cpu/object_detection/non_max_suppression.cc), so that equal thresholds decide alike.
 """
 
-from collections.abc import Callable
-from functools import cache
-from typing import Any
-
 import numpy as np
 
-from ops.native.door import compiled_once
+from allocator.machine_code.entry import CALL, EXACT, entry
+from allocator.machine_code.memory import array_at, jitable, longs
+from ops.index.args import SUPPRESS
+from ops.native.memory import floats, record_at
 from ops.tensor.spec import Array
 
-Compiled = Callable[..., int]
 
-
-@cache
-def suppress() -> Compiled:
-    """Returns f(boxes, scores, (is_centre, has_least), limit, (overlap, least), scratch, order, y).
-
-    It returns how many boxes are chosen. boxes (batch, n, 4), scores (batch, classes, n): dense float32, maybe
-    read-only. At most `limit` boxes a class are chosen, those whose score is above `least` (any number, where
-    `has_least` is not set) and whose intersection over union with no better one is above `overlap`. Of equal scores the
-    first is better. `scratch` are two arrays of float32[n, 5], `order` is one of int64[n]. Rows (batch, class, box) are
-    written as far as y (int64[rows, 3]) is long.
-    """
-    import numba  # noqa: PLC0415 - takes long to load, and only this kernel wants it
-
-    for function in (_corners, _is_free, _is_better, _sink, _candidates, _chosen):
-        numba.extending.register_jitable(function)
-    array, single = numba.types.Array, numba.float32
-    tuples: Any = numba.types.UniTuple
-    read = array(single, 3, "C", readonly=True)
-    scratch, order, rows = tuples(array(single, 2, "C"), 2), array(numba.int64, 1, "C"), array(numba.int64, 2, "C")
-    flags, thresholds = tuples(numba.boolean, 2), tuples(single, 2)
-    signature = numba.int64(read, read, flags, numba.int64, thresholds, scratch, order, rows)
-    compiled: Compiled = compiled_once(_suppress, signature, error_model="numpy")
-    return compiled
-
-
+@jitable
 def _corners(boxes: Array, is_centre: bool, corners: Array) -> None:
     """Writes the least and the greatest coordinate on each axis, and the area, of each box."""
     for i in range(len(boxes)):
@@ -54,6 +28,7 @@ def _corners(boxes: Array, is_centre: bool, corners: Array) -> None:
         corners[i, 4] = (c - a) * (d - b)
 
 
+@jitable
 def _is_free(corners: Array, i: int, kept: Array, total: int, most: float) -> bool:
     """Returns whether box i shares more than `most` of what both cover with no box that is kept.
 
@@ -71,10 +46,12 @@ def _is_free(corners: Array, i: int, kept: Array, total: int, most: float) -> bo
     return True
 
 
+@jitable
 def _is_better(scores: Array, a: int, b: int) -> bool:
     return scores[a] > scores[b] or (scores[a] == scores[b] and a < b)
 
 
+@jitable
 def _sink(scores: Array, heap: Array, parent: int, count: int) -> None:
     """Lets an element of a heap of `count` boxes sink below all that are better."""
     while 2 * parent + 1 < count:
@@ -87,6 +64,7 @@ def _sink(scores: Array, heap: Array, parent: int, count: int) -> None:
         parent = child
 
 
+@jitable
 def _candidates(scores: Array, has_least: bool, least: float, heap: Array) -> int:
     """Makes a heap, the best on top, of all boxes whose score is high enough (NaN is not); returns their number."""
     count = 0
@@ -99,6 +77,7 @@ def _candidates(scores: Array, has_least: bool, least: float, heap: Array) -> in
     return count
 
 
+@jitable
 def _chosen(  # noqa: PLR0917 - arrays of several types cannot share a tuple
     scores: Array, heap: Array, count: int, limit: int, overlap: float, corners: Array, kept: Array
 ) -> int:
@@ -117,6 +96,7 @@ def _chosen(  # noqa: PLR0917 - arrays of several types cannot share a tuple
     return total
 
 
+@jitable
 def _suppress(  # noqa: PLR0917
     boxes: Array,
     scores: Array,
@@ -137,4 +117,19 @@ def _suppress(  # noqa: PLR0917
             for k in range(min(total_of_class, len(y) - total)):
                 y[total + k, 0], y[total + k, 1], y[total + k, 2] = b, c, heap[last - k]
             total += total_of_class
+    return total
+
+
+@entry(CALL, fastmath=EXACT)
+def suppress(address: int) -> int:
+    """Writes the boxes that are chosen, and returns how many; the arguments are a SUPPRESS record."""
+    args = record_at(address, SUPPRESS)
+    n, images, classes = args.boxes_of_image, args.images, args.classes
+    boxes = array_at(args.boxes, (images, n, 4), np.float32)
+    scores = array_at(args.scores, (images, classes, n), np.float32)
+    scratch = array_at(args.corners, (n, 5), np.float32), array_at(args.kept, (n, 5), np.float32)
+    thresholds = floats(args.thresholds, 2)
+    flags, limits = (args.is_centre != 0, args.has_least != 0), (thresholds[0], thresholds[1])
+    y = array_at(args.y, (args.rows, 3), np.int64)
+    total: int = _suppress(boxes, scores, flags, args.limit, limits, scratch, longs(args.order, n), y)
     return total

@@ -1,39 +1,23 @@
-"""The door to numba for distinct slices: a stable merge sort of their positions, and numbers given in order."""
+"""Distinct slices: a stable merge sort of their positions, and numbers given in order.
 
-from collections.abc import Callable
-from functools import cache
+Imports numba: a door loads it.
+"""
+
 from typing import Any
 
 import numpy as np
 
-from ops.native.door import compiled_once
+from allocator.machine_code.entry import CALL, EXACT, entry
+from allocator.machine_code.memory import array_at, fill, jitable, longs
+from ops.index.args import SLICES
+from ops.native.memory import record_at
 from ops.tensor.spec import Array
 
-Compiled = Callable[[Array, bool, Array, Array, Array, Array, Array], int]
 _RUN = 16
 """Slices that are sorted by insertion before runs are merged."""
 
 
-@cache
-def unique(dtype: np.dtype[Any]) -> Compiled:
-    """Returns f(x, in_order, order, spare, inverse, first, counts), which counts the distinct slices x[:, i, :].
-
-    `x` (outer, n, inner) is a dense array of `dtype`, maybe read-only; all others are int64[n]. Distinct slices are
-    numbered in ascending order (lexicographically in C order) where `in_order` is set, else as they first occur:
-    `inverse` takes the number of each slice, `first` where number k first occurs, `counts` how often (zeros behind the
-    last number). NaN equals NaN and is greater than all numbers; -0.0 equals 0.0.
-    """
-    import numba  # noqa: PLC0415 - takes long to load, and only this kernel wants it
-
-    for function in (_before, _sorted_run, _merged, _numbered, _counted):
-        numba.extending.register_jitable(function)
-    table = numba.types.Array(numba.from_dtype(dtype), 3, "C", readonly=True)
-    places = numba.types.Array(numba.int64, 1, "C")
-    signature = numba.int64(table, numba.boolean, *(places,) * 5)
-    compiled: Compiled = compiled_once(_unique, signature)
-    return compiled
-
-
+@jitable
 def _before(x: Array, a: int, b: int) -> bool:
     """Returns whether slice a stands before slice b."""
     for o in range(x.shape[0]):
@@ -46,6 +30,7 @@ def _before(x: Array, a: int, b: int) -> bool:
     return False
 
 
+@jitable
 def _sorted_run(x: Array, order: Array, begin: int, end: int) -> None:
     """Fills order[begin:end] with these very positions, sorted by insertion."""
     for i in range(begin, end):
@@ -56,6 +41,7 @@ def _sorted_run(x: Array, order: Array, begin: int, end: int) -> None:
         order[at] = i
 
 
+@jitable
 def _merged(x: Array, source: Array, target: Array, begin: int, width: int) -> None:
     """Merges two sorted runs of `source`, each of `width` or what is left; of equals the first run's come first."""
     middle = min(begin + width, len(source))
@@ -70,6 +56,7 @@ def _merged(x: Array, source: Array, target: Array, begin: int, width: int) -> N
             right += 1
 
 
+@jitable
 def _numbered(x: Array, order: Array, inverse: Array) -> int:
     """Gives sorted slices their numbers; returns how many there are."""
     number = -1
@@ -80,9 +67,12 @@ def _numbered(x: Array, order: Array, inverse: Array) -> int:
     return number + 1
 
 
+@jitable
 def _counted(names: Array, inverse: Array, first: Array, counts: Array, in_order: bool) -> None:
     """Counts the numbers, and where `in_order` is not set renames each by its first occurrence."""
-    first[:], counts[:], names[:] = 0, 0, -1
+    fill(first, 0)
+    fill(counts, 0)
+    fill(names, -1)
     new = 0
     for i in range(len(inverse)):
         number = inverse[i]
@@ -94,6 +84,7 @@ def _counted(names: Array, inverse: Array, first: Array, counts: Array, in_order
         counts[names[number]] += 1
 
 
+@jitable
 def _unique(  # noqa: PLR0917 - arrays of two types cannot share a tuple
     x: Array, in_order: bool, order: Array, spare: Array, inverse: Array, first: Array, counts: Array
 ) -> int:
@@ -105,6 +96,33 @@ def _unique(  # noqa: PLR0917 - arrays of two types cannot share a tuple
             _merged(x, order, spare, begin, width)
         order, spare = spare, order
         width *= 2
-    number = _numbered(x, order, inverse)
+    number: int = _numbered(x, order, inverse)
     _counted(spare, inverse, first, counts, in_order)
     return number
+
+
+def _declare(dtype: Any) -> None:
+    """Declares unique_DTYPE, which returns the number of distinct slices; the arguments are a SLICES record."""
+
+    @entry(CALL, fastmath=EXACT, name=f"unique_{np.dtype(dtype).name}")
+    def unique(address: int) -> int:
+        args = record_at(address, SLICES)
+        x, n = array_at(args.x, (args.outer, args.slices, args.inner), dtype), args.slices
+        order, spare, inverse = longs(args.order, n), longs(args.spare, n), longs(args.inverse, n)
+        total: int = _unique(x, args.in_order != 0, order, spare, inverse, longs(args.first, n), longs(args.counts, n))
+        return total
+
+
+for _dtype in (
+    np.int8,
+    np.int16,
+    np.int32,
+    np.int64,
+    np.uint8,
+    np.uint16,
+    np.uint32,
+    np.uint64,
+    np.float32,
+    np.float64,
+):
+    _declare(_dtype)

@@ -1,33 +1,17 @@
-"""The door to numba for choosing the best k of many: a heap whose root is the worst of those chosen so far."""
+"""The best k of many: a heap whose root is the worst of those chosen so far. Imports numba: a door loads it."""
 
-from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-from ops.native.door import compiled_once
+from allocator.machine_code.entry import CALL, EXACT, entry
+from allocator.machine_code.memory import array_at, jitable
+from ops.index.args import BEST
+from ops.native.memory import record_at
 from ops.tensor.spec import Array
 
-Compiled = Callable[[Array, Array, Array, bool], None]
 
-
-@cache
-def top_k(dtype: np.dtype[Any]) -> Compiled:
-    """Returns f(data, values, places, largest), which finds the best k elements of each row, and their places.
-
-    `data` (rows, n) and `values` (rows, k) are dense arrays of `dtype`, `places` (rows, k) is of int64. The best comes
-    first; of equal elements the first is the better one.
-    """
-    import numba  # noqa: PLC0415 - takes long to load, and only this kernel wants it
-
-    table, places = (numba.types.Array(numba.from_dtype(d), 2, "C") for d in (dtype, np.dtype("int64")))
-    numba.extending.register_jitable(_sink)
-    signature = numba.void(table, table, places, numba.boolean)
-    compiled: Compiled = compiled_once(_top_k, signature)
-    return compiled
-
-
+@jitable
 def _sink(values: Array, places: Array, parent: int, count: int, largest: bool) -> None:
     """Lets element `parent` of a heap of `count` elements sink below all that are worse."""
     while 2 * parent + 1 < count:
@@ -43,6 +27,7 @@ def _sink(values: Array, places: Array, parent: int, count: int, largest: bool) 
         parent = worst
 
 
+@jitable
 def _top_k(data: Array, values: Array, places: Array, largest: bool) -> None:
     k = values.shape[1]
     for r in range(len(data)):
@@ -59,3 +44,30 @@ def _top_k(data: Array, values: Array, places: Array, largest: bool) -> None:
             heap[0], heap[count] = heap[count], heap[0]
             at[0], at[count] = at[count], at[0]
             _sink(heap, at, 0, count, largest)
+
+
+def _declare(dtype: Any) -> None:
+    """Declares top_k_DTYPE, which finds the best elements of all rows; the arguments are a BEST record."""
+
+    @entry(CALL, fastmath=EXACT, name=f"top_k_{np.dtype(dtype).name}")
+    def top_k(address: int) -> int:
+        args = record_at(address, BEST)
+        data = array_at(args.data, (args.rows, args.length), dtype)
+        values = array_at(args.values, (args.rows, args.k), dtype)
+        _top_k(data, values, array_at(args.places, (args.rows, args.k), np.int64), args.largest != 0)
+        return 0
+
+
+for _dtype in (
+    np.int8,
+    np.int16,
+    np.int32,
+    np.int64,
+    np.uint8,
+    np.uint16,
+    np.uint32,
+    np.uint64,
+    np.float32,
+    np.float64,
+):
+    _declare(_dtype)

@@ -1,0 +1,99 @@
+"""Objects of LLVM are made, read and linked, for this processor and for aarch64."""
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allocator.machine_code.elf import read_object
+from allocator.machine_code.entry import find_entry
+from allocator.machine_code.errors import ObjectFormatError, SymbolError
+from allocator.machine_code.instructions import Instructions, instructions
+from allocator.machine_code.link import link
+from allocator.machine_code.make import emit_object, make_image
+
+SMALL = "tests.helpers.machine_code.small_code"
+ARM = Instructions("portable", frozenset(), "generic", "+neon")
+CODE = """
+@numbers = private unnamed_addr constant [5 x double] [double 1.5, double 2.5, double 3.5, double 4.5, double 5.5]
+@table = internal constant [2 x ptr] [ptr @cos, ptr @used]
+declare double @exp(double)
+declare double @cos(double)
+define internal double @used(double %x) noinline {
+  %y = fmul double %x, 3.25
+  ret double %y
+}
+define internal double @unused(double %x) {
+  %y = call double @PyFloat_AsDouble(double %x)
+  ret double %y
+}
+declare double @PyFloat_AsDouble(double)
+define double @start(i64 %i, double %x) {
+  %place = getelementptr double, ptr @numbers, i64 %i
+  %number = load double, ptr %place
+  %power = call double @exp(double %number)
+  %other = call double @used(double %power)
+  %odd = and i64 %i, 1
+  %which = getelementptr ptr, ptr @table, i64 %odd
+  %function = load ptr, ptr %which
+  %last = call double %function(double %other)
+  %sum = fadd double %last, %x
+  ret double %sum
+}
+"""
+
+
+@pytest.mark.parametrize("triple", ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"])
+def test_llvm_code_is_linked_for_both_processors(triple: str) -> None:
+    chosen = ARM if triple.startswith("aarch64") else Instructions("portable", frozenset(), "x86-64")
+    native = read_object(emit_object(CODE, "start", chosen, triple))
+    image = link(native, "start")
+    assert native.machine == (183 if triple.startswith("aarch64") else 62)
+    assert {word.name for word in image.words} == {"exp", "cos", ""}
+    assert image.page == (1 << 16 if triple.startswith("aarch64") else 1 << 12)
+    assert image.entry < len(image.code)
+
+
+def test_what_is_not_called_is_dropped() -> None:
+    native = read_object(emit_object(CODE, "start", Instructions("portable", frozenset(), "x86-64")))
+    assert "PyFloat_AsDouble" not in {symbol.name for symbol in native.symbols}
+
+
+def test_code_that_wants_the_runtime_of_numba_is_refused() -> None:
+    with pytest.raises(SymbolError, match="no function of the C library"):
+        make_image(find_entry(SMALL, "allocate"), instructions())
+
+
+def test_an_undeclared_entry_is_named() -> None:
+    with pytest.raises(SymbolError, match="twice"):
+        find_entry(SMALL, "nothing")
+
+
+@given(st.binary(max_size=200))
+def test_bytes_that_are_no_object_are_refused(content: bytes) -> None:
+    with pytest.raises(ObjectFormatError):
+        read_object(content)
+
+
+@given(st.data())
+def test_an_object_that_is_cut_or_changed_raises_no_other_error(data: st.DataObject) -> None:
+    content = bytearray(_OBJECT)
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        read_object(bytes(content[: data.draw(st.integers(0, len(content)))]))
+    except ObjectFormatError as error:
+        assert str(error)
+
+
+_OBJECT = emit_object(CODE, "start", Instructions("portable", frozenset(), "x86-64"))
+
+
+def test_the_maker_alone_loads_numba() -> None:
+    room = Path(emit_object.__code__.co_filename).parent
+    importers = {
+        path.name for path in room.glob("*.py") if re.search(r"numba\"|llvmlite|import numba", path.read_text())
+    }
+    assert importers == {"make.py", "memory.py"}

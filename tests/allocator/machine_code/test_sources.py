@@ -1,0 +1,68 @@
+"""An image names the files that it was made from, and is made anew where one of them has changed, and only then."""
+
+from pathlib import Path
+
+import pytest
+
+from allocator.machine_code import sources
+
+FILES = {
+    "ops.a_code": "import numba\nfrom ops.words import A, B\nfrom ops import (emitter, other)\n",
+    "ops.words": "A = B = 1\n",
+    "ops.emitter": "from ops.deep.tiles import tile\nfrom allocator.machine_code.memory import longs\n",
+    "ops.deep.tiles": "from ops.words import A\n",
+    "ops.other": "",
+    "ops.stranger": "",
+    "allocator.machine_code.memory": "",
+    sources.MAKER: "",
+}
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+    paths = {}
+    for name, text in FILES.items():
+        paths[name] = tmp_path / f"{name}.py"
+        paths[name].write_text(text)
+    monkeypatch.setattr(sources, "_file", paths.get)
+    monkeypatch.setattr(sources, "ROOT", tmp_path)
+    return paths
+
+
+@pytest.mark.usefixtures("files")
+def test_sources_are_all_that_is_imported_and_the_maker() -> None:
+    assert set(sources.digests("ops.a_code")) == {f"{name}.py" for name in set(FILES) - {"ops.stranger"}}
+
+
+def test_every_file_of_a_module_decides_whether_its_image_is_current(files: dict[str, Path]) -> None:
+    digests = sources.digests("ops.emitter")
+    assert sources.are_current(digests)
+    for name in ("ops.stranger", "ops.other", "ops.a_code"):
+        files[name].write_text("changed")
+        assert sources.are_current(digests)
+    for name in ("ops.words", "ops.deep.tiles", "allocator.machine_code.memory", sources.MAKER):
+        text = files[name].read_text()
+        files[name].write_text("changed")
+        assert not sources.are_current(digests)
+        files[name].write_text(text)
+        assert sources.are_current(digests)
+    files["ops.words"].unlink()
+    assert not sources.are_current(digests)
+
+
+def test_images_serve_a_checkout_in_another_folder(
+    files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digests = sources.digests("ops.a_code")
+    (tmp_path / "other").mkdir()
+    for path in files.values():
+        path.rename(tmp_path / "other" / path.name)
+    assert not sources.are_current(digests)
+    monkeypatch.setattr(sources, "ROOT", tmp_path / "other")
+    assert sources.are_current(digests)
+
+
+def test_real_modules_are_found() -> None:
+    names = set(sources.digests("ops.norm.lrn_code"))
+    assert {"ops/norm/lrn_code.py", "ops/norm/args.py", "ops/native/records.py", "ops/native/memory.py"} <= names
+    assert {f"allocator/machine_code/{name}.py" for name in ("make", "link", "entry", "memory")} <= names
