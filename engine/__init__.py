@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # the names for checkers of types and editors; at run time ea
     from engine.report.report import Report
     from engine.saved.embedded import EmbeddedPlan
     from engine.stages.bind import bind
+    from engine.system.instructions import limit_instructions
     from engine.text.errors import BudgetError, EngineError
     from engine.trace.trace import Event, Trace
     from engine.training.autodiff import gradients
@@ -47,6 +48,7 @@ __all__ = [
     "cond",
     "fori_loop",
     "gradients",
+    "limit_instructions",
     "load_onnx",
     "load_plan",
     "make_plan",
@@ -81,6 +83,7 @@ _HOMES = {
     "Report": "engine.report.report:Report",
     "EmbeddedPlan": "engine.saved.embedded:EmbeddedPlan",
     "bind": "engine.stages.bind:bind",
+    "limit_instructions": "engine.system.instructions:limit_instructions",
     "BudgetError": "engine.text.errors:BudgetError",
     "EngineError": "engine.text.errors:EngineError",
     "Event": "engine.trace.trace:Event",

@@ -2,8 +2,8 @@
 
     python -m tools.make_machine_code FOLDER --instructions avx2
 
-Writes one file for each function into FOLDER, which a package has as `allocator/machine_code/made`. It needs no processor
-with these instructions. Ends with exit code 1 where a function cannot be made.
+Writes one file for each function into FOLDER, which a package has as `allocator/machine_code/made`. The processor need
+not have these instructions. Ends with exit code 1 where a function cannot be made.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from allocator.machine_code.door import made
-from allocator.machine_code.entry import entries_of
+from allocator.machine_code.entry import entries_of, find_entry
 from allocator.machine_code.errors import MachineCodeError
 from allocator.machine_code.instructions import NAMES, instruction_set
 from allocator.machine_code.sources import ROOT
@@ -35,6 +35,8 @@ def make_all(folder: Path, instructions: str) -> list[str]:
     chosen, faults = instruction_set(instructions), []
     for module in modules():
         for name in entries_of(module):
+            if not chosen.features.issuperset(find_entry(module, name).needs):
+                continue
             file = file_name(module, name, chosen.name)
             try:
                 write_file(folder / file, made(module, name, chosen, file))

@@ -103,10 +103,8 @@ def _kept(content: bytes, file: str) -> int:
         write_file(folder / file, content)
     except OSError as error:
         reason = " ".join(str(error).split())
-        _tell(
-            str(folder),
-            f"compiled code cannot be kept in {folder.parent} ({reason}): set NUMBA_CACHE_DIR, else each process makes it",
-        )
+        what = f"compiled code cannot be kept in {folder.parent} ({reason})"
+        _tell(str(folder), f"{what}, so each process makes it: set NUMBA_CACHE_DIR")
         return 0
     return stored_address(folder, file)
 

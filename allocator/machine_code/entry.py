@@ -33,23 +33,26 @@ ANY_ORDER = (*CONTRACT, "reassoc")
 
 @frozen
 class Entry:
-    """A function of Python, its signature as a function of C in numba's words, and what LLVM may do with numbers."""
+    """A function of Python, its signature as a function of C in numba's words, what LLVM may do with numbers, and the
+    features of the processor without which it is never called.
+    """
 
     function: Callable[..., Any]
     signature: str
     fastmath: tuple[str, ...]
+    needs: tuple[str, ...]
 
 
 _ENTRIES: dict[tuple[str, str], Entry] = {}
 
 
 def entry(
-    signature: str = STRIPE, *, fastmath: tuple[str, ...] = CONTRACT, name: str = ""
+    signature: str = STRIPE, *, fastmath: tuple[str, ...] = CONTRACT, name: str = "", needs: tuple[str, ...] = ()
 ) -> Callable[[Function], Function]:
     """Returns a decorator that declares a function, under another name if one is given."""
 
     def declare(function: Function) -> Function:
-        _ENTRIES[function.__module__, name or function.__name__] = Entry(function, signature, fastmath)
+        _ENTRIES[function.__module__, name or function.__name__] = Entry(function, signature, fastmath, needs)
         return function
 
     return declare

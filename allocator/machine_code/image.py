@@ -40,11 +40,11 @@ class Stored:
 def write_image(image: Image, sources: Mapping[str, str], name: str) -> bytes:
     """Returns the content of a file of that name."""
     words = [[word.offset, word.name, word.addend] for word in image.words]
-    told = json.dumps({"words": words, "sources": dict(sources)}).encode()
+    text = json.dumps({"words": words, "sources": dict(sources)}).encode()
     parts = image.code, image.constants, image.table
-    sizes = _SIZES.pack(len(told), image.page, image.entry, *map(len, parts))
-    padding = bytes(-(_HEAD + len(told)) % image.page)
-    rest = sizes + told + padding + b"".join(parts)
+    sizes = _SIZES.pack(len(text), image.page, image.entry, *map(len, parts))
+    padding = bytes(-(_HEAD + len(text)) % image.page)
+    rest = sizes + text + padding + b"".join(parts)
     return _MAGIC + _digest(rest, name) + rest
 
 
@@ -53,8 +53,8 @@ def read_image(content: bytes, name: str) -> Stored:
     rest = content[len(_MAGIC) + _DIGEST :]
     if content[: -len(rest) or None] != _MAGIC + _digest(rest, name) or len(rest) < _SIZES.size:
         raise ImageError(f"{name} is not as it was written")
-    told, page, entry, *sizes = _SIZES.unpack_from(rest)
-    at = _HEAD + told
+    text, page, entry, *sizes = _SIZES.unpack_from(rest)
+    at = _HEAD + text
     facts: dict[str, Any] = json.loads(content[_HEAD:at])
     starts = [at + -at % page]
     for size in sizes:

@@ -49,7 +49,7 @@ class _Choice:
     """The set that is used, once something has asked for it, and the name of the largest that may be."""
 
     limit: str = NAMES[-1]
-    made: Instructions | None = None
+    used: Instructions | None = None
 
 
 _CHOICE = _Choice()
@@ -65,8 +65,8 @@ def limit_instructions(name: str) -> None:
     if not chosen.features <= _processor():
         missing = sorted(chosen.features - _processor())
         raise InstructionsError(f"this processor has no {' '.join(missing)}, which instruction set {name!r} wants")
-    if _CHOICE.made is not None and _CHOICE.made != chosen:
-        raise InstructionsError(f"instruction set {_CHOICE.made.name!r} is in use: limit it to {name!r} before any run")
+    if _CHOICE.used is not None and _CHOICE.used != chosen:
+        raise InstructionsError(f"instruction set {_CHOICE.used.name!r} is in use: limit it to {name!r} before any run")
     _CHOICE.limit = name
 
 
@@ -80,10 +80,10 @@ def instruction_set(name: str) -> Instructions:
 
 def instructions() -> Instructions:
     """Returns the largest set that this processor has and the limit allows; from now on, no other is used."""
-    if _CHOICE.made is None:
+    if _CHOICE.used is None:
         allowed = NAMES[: NAMES.index(_CHOICE.limit) + 1]
-        _CHOICE.made = [s for s in _sets() if s.name in allowed and s.features <= _processor()][-1]
-    return _CHOICE.made
+        _CHOICE.used = [s for s in _sets() if s.name in allowed and s.features <= _processor()][-1]
+    return _CHOICE.used
 
 
 def has(*features: str) -> bool:

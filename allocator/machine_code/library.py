@@ -8,8 +8,8 @@ from allocator.machine_code.errors import SymbolError
 
 _MATHS = """
     acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs floor fma fmax fmin
-    fmod frexp hypot ldexp lgamma log log10 log1p log2 nearbyint pow remainder rint round sin sincos sinh sqrt tan tanh
-    tgamma trunc
+    fmod frexp hypot ldexp lgamma log log10 log1p log2 nearbyint pow remainder rint round roundeven sin sincos sinh sqrt
+    tan tanh tgamma trunc
 """
 _OTHERS = "memcpy memmove memset memcmp bcmp abort sched_yield clock_gettime"
 FUNCTIONS = frozenset((*_MATHS.split(), *(f"{name}f" for name in _MATHS.split()), *_OTHERS.split()))

@@ -11,6 +11,7 @@ from typing import NoReturn
 
 from allocator.errors import AllocatorError, PlanError
 from engine.cli import compare, explain, heaps, plan, run, solve, trace, view
+from engine.cli.options.common import settle_instructions
 from engine.cli.options.embedded import warn
 from engine.cli.progress import add_quiet, progress_shown
 from engine.text.deprecated import with_new_flags
@@ -79,6 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def work() -> int:
         arguments = build_parser().parse_args(with_new_flags(sys.argv[1:] if argv is None else argv, warn))
+        settle_instructions(arguments)
         with progress_shown(arguments.quiet):
             code: int = arguments.run(arguments)
         return code

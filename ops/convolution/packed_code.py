@@ -171,7 +171,7 @@ def _declare(bounds: int, adds: bool) -> None:
     """
     flag, take = True if adds else None, _TAKE_BOUNDS[bounds]
 
-    @entry(CALL, fastmath=EXACT, name=f"convolve_{bounds}{'_add' if adds else ''}")
+    @entry(CALL, fastmath=EXACT, needs=("avx512f",), name=f"convolve_{bounds}{'_add' if adds else ''}")
     def convolve(address: int) -> int:
         args = record_at(address, PACKED)
         g, limits, outputs = args.geometry, args.limits, args.outputs

@@ -91,13 +91,13 @@ def _convolve(address: int, part: int, parts: int, tag: Any) -> None:
         panel = end
 
 
-@entry()
+@entry(needs=AVX512.needs)
 def avx512(address: int, part: int, parts: int) -> None:
     """Convolves by tiles AVX512; the arguments are a TILED_CONV record."""
     _convolve(address, part, parts, _TAG_512)
 
 
-@entry()
+@entry(needs=AVX2.needs)
 def avx2(address: int, part: int, parts: int) -> None:
     """Convolves by tiles AVX2; the arguments are a TILED_CONV record."""
     _convolve(address, part, parts, _TAG_2)

@@ -84,7 +84,7 @@ def _bits(kind: int, read: tuple[int, int], written: tuple[int, int], length: in
             copied[i * target_step] = same[i * source_step]
 
 
-@entry()
+@entry(needs=("f16c",))
 def convert(address: int, part: int, parts: int) -> None:
     """Converts this part's share of the rows, which are those of the last axis; the arguments are a CONVERT record."""
     args = record_at(address, CONVERT)

@@ -125,13 +125,13 @@ def _multiply(tag: Any, shape: tuple[int, int], address: int, part: int, parts: 
         unit += end - tile
 
 
-@entry()
+@entry(needs=AVX512.needs)
 def multiply_avx512(address: int, part: int, parts: int) -> None:
     """Multiplies by tiles of 14 rows and 32 columns; the arguments are a PRODUCTS record."""
     _multiply(_TAG_512, _SHAPE_512, address, part, parts)
 
 
-@entry()
+@entry(needs=AVX2.needs)
 def multiply_avx2(address: int, part: int, parts: int) -> None:
     """Multiplies by tiles of 6 rows and 16 columns; the arguments are a PRODUCTS record."""
     _multiply(_TAG_2, _SHAPE_2, address, part, parts)

@@ -133,7 +133,7 @@ def _most_pixels(left: int) -> int:
     return 0
 
 
-@entry(fastmath=EXACT)
+@entry(fastmath=EXACT, needs=("avx512vnni",))
 def convolve(address: int, part: int, parts: int) -> None:
     """Convolves; the arguments are a CONV_ARGS record, of which a group is a channel."""
     args, table, sums = record_at(address, CONV_ARGS), _table(), _sums()

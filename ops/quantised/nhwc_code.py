@@ -96,7 +96,7 @@ def write_tables(args: Any, table: int, tiles: Span, group: int) -> None:
         write_table(args, table + size * (tile - tiles[0]), tile_pixels(args, tile, ROWS), group, ROWS)
 
 
-@entry(fastmath=EXACT)
+@entry(fastmath=EXACT, needs=("avx512vnni",))
 def convolve(address: int, part: int, parts: int) -> None:
     """Convolves; the arguments are a CONV_ARGS record."""
     args, table, sums = record_at(address, CONV_ARGS), _table(), _sums()

@@ -115,13 +115,13 @@ def _run(tag: Any, shape: tuple[int, int], address: int, part: int, parts: int) 
         _sequences(tag, width, address, unit // tiles, rows)
 
 
-@entry()
+@entry(needs=AVX512.needs)
 def run_avx512(address: int, part: int, parts: int) -> None:
     """Runs a block of steps by tiles of 14 sequences; the arguments are an LSTM_ARGS record."""
     _run(_TAG_512, _SHAPE_512, address, part, parts)
 
 
-@entry()
+@entry(needs=AVX2.needs)
 def run_avx2(address: int, part: int, parts: int) -> None:
     """Runs a block of steps by tiles of 6 sequences; the arguments are an LSTM_ARGS record."""
     _run(_TAG_2, _SHAPE_2, address, part, parts)

@@ -14,7 +14,7 @@ from attrs import asdict
 from engine.api import Executable, compile_graph
 from engine.cli.measure.processes import BYTES, MeasureTask, read_task
 from engine.cli.measure.readings import Run, digest, noise_bytes, time_runs, trace_arrays, watch
-from engine.cli.options.common import plan_options
+from engine.cli.options.common import plan_options, settle_instructions
 from engine.cli.options.models import Subject, load_subject
 from engine.executor.static import StaticExecutor, new_arena
 from engine.system import process_memory
@@ -61,4 +61,6 @@ def _rehearsed(task: MeasureTask, subject: Subject) -> Executable:
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure(read_task(json.load(sys.stdin)))))
+    _task = read_task(json.load(sys.stdin))
+    settle_instructions(_task.arguments)
+    print(json.dumps(measure(_task)))

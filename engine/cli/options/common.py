@@ -9,11 +9,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
+from allocator.machine_code.instructions import NAMES
 from allocator.problem import NO_CAPACITY
 from allocator.solvers import BEST, STRATEGIES
 from engine.api import PlanOptions
 from engine.cli.options.dims import named_lengths
 from engine.planning.options import AT_ONCE, CALLS, FIELDS, LIMITS, SEARCH, about, flag
+from engine.system.instructions import limit_instructions
 from engine.system.threads import AS_THEY_ARE
 from engine.text.errors import OptionError
 from engine.text.units import parse_bytes, parse_seconds
@@ -118,7 +120,7 @@ def _dest(name: str) -> str:
 
 
 def add_running(parser: ArgumentParser) -> None:
-    """Adds the options of a run: weights, inputs, threads."""
+    """Adds the options of a run: weights, inputs, threads, instructions."""
     parser.add_argument(
         "--weights",
         choices=("file", "random"),
@@ -140,6 +142,19 @@ def add_running(parser: ArgumentParser) -> None:
         default=AS_THEY_ARE,
         help="threads that compute, BLAS through threadpoolctl; with --parallel, operators at once (default: all)",
     )
+    parser.add_argument(
+        "--instructions",
+        choices=NAMES,
+        default="",
+        metavar="SET",
+        help=f"instructions that compiled code may use: {', '.join(NAMES)} (default: all that the processor has)",
+    )
+
+
+def settle_instructions(arguments: Namespace) -> None:
+    """Limits compiled code to the instruction set that a command line names, if it does. Raises OptionError."""
+    if getattr(arguments, "instructions", ""):
+        limit_instructions(arguments.instructions)
 
 
 def add_json(parser: ArgumentParser) -> None:

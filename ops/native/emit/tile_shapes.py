@@ -19,13 +19,14 @@ ALIGNMENT = 64
 class TileShape:
     """A tile of so many rows, and of `width` vectors of `lanes` float32.
 
-    Its sums, the vectors and one more register fill the registers.
+    Its sums, the vectors and one more register fill the registers of a processor that has what it needs.
     """
 
     name: str
     lanes: int
     width: int
     rows: int
+    needs: tuple[str, ...]
 
     @property
     def channels(self) -> int:
@@ -38,9 +39,9 @@ class TileShape:
         return (0,) * (SHAPES.index(self) + 1)
 
 
-AVX512 = TileShape("avx512", 16, 2, 14)
-AVX2 = TileShape("avx2", 8, 2, 6)
-PORTABLE = TileShape("portable", 4, 2, 6)
+AVX512 = TileShape("avx512", 16, 2, 14, ("avx512f",))
+AVX2 = TileShape("avx2", 8, 2, 6, ("avx2", "fma"))
+PORTABLE = TileShape("portable", 4, 2, 6, ())
 """Vectors of 128 bits: NEON, SSE, and whatever else LLVM makes of them."""
 SHAPES = (AVX512, AVX2, PORTABLE)
 
@@ -48,6 +49,4 @@ SHAPES = (AVX512, AVX2, PORTABLE)
 @cache
 def tile_shape() -> TileShape:
     """Returns the largest tile that compiled code has the registers for."""
-    if has("avx512f"):
-        return AVX512
-    return AVX2 if has("avx2", "fma") else PORTABLE
+    return next(shape for shape in SHAPES if has(*shape.needs))

@@ -25,15 +25,15 @@ pytestmark = pytest.mark.skipif(not load.IS_SUPPORTED, reason="no code is kept h
 @pytest.fixture
 def makes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The functions that were made, one after the other."""
-    made: list[str] = []
+    names: list[str] = []
     plain = door.made
 
     def make(module: str, name: str, *rest: object) -> bytes:
-        made.append(name)
+        names.append(name)
         return plain(module, name, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(door, "made", make)
-    return made
+    return names
 
 
 @pytest.fixture
@@ -238,7 +238,7 @@ def test_processes_may_make_code_at_once_and_a_later_one_loads_no_compiler(tmp_p
         writers = [
             subprocess.Popen([*command, *order], env=environment, stdout=subprocess.PIPE, text=True) for order in orders
         ]
-        told = [writer.communicate(timeout=120)[0].split() for writer in writers]
+        words = [writer.communicate(timeout=120)[0].split() for writer in writers]
         assert [writer.returncode for writer in writers] == [0, 0]
-    assert told == [[], []]
+    assert words == [[], []]
     assert len(list(tmp_path.rglob("*.code"))) == 2 and not list(tmp_path.rglob(".writing-*"))

@@ -92,7 +92,7 @@ def test_sets_contain_each_other() -> None:
 
 def test_the_system_is_asked_before_llvm(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG):
-        told = instructions._processor.__wrapped__()
+        features = instructions._processor.__wrapped__()
 
     def unreadable(*_: object, **__: object) -> str:
         raise OSError("no such file")
@@ -100,4 +100,4 @@ def test_the_system_is_asked_before_llvm(monkeypatch: pytest.MonkeyPatch, caplog
     monkeypatch.setattr(Path, "read_text", unreadable)
     for name in NAMES:
         wanted = instruction_set(name).features
-        assert (wanted <= told) == (wanted <= instructions._processor.__wrapped__())
+        assert (wanted <= features) == (wanted <= instructions._processor.__wrapped__())

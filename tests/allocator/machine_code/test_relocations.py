@@ -151,8 +151,8 @@ def test_a_slot_of_arm_is_found_by_page_and_offset() -> None:
 
 @pytest.mark.parametrize(("machine", "kind"), [(m, k) for m, p in PROCESSORS.items() for k in p.rules])
 def test_every_relocation_has_a_test_here(machine: int, kind: int) -> None:
-    known = {X86: {1, 2, 4, 9, 41, 42}, ARM: {257, 261, 275, 277, 278, 282, 283, 284, 285, 286, 299, 311, 312}}
-    assert kind in known[machine]
+    tested = {X86: {1, 2, 4, 9, 41, 42}, ARM: {257, 261, 275, 277, 278, 282, 283, 284, 285, 286, 299, 311, 312}}
+    assert kind in tested[machine]
 
 
 def test_an_unknown_relocation_is_refused() -> None:
