@@ -15,7 +15,7 @@ from pathlib import Path
 from allocator.machine_code.door import made
 from allocator.machine_code.entry import entries_of, find_entry
 from allocator.machine_code.errors import MachineCodeError
-from allocator.machine_code.instructions import NAMES, instruction_set
+from allocator.machine_code.instructions import NAMES, make_for
 from allocator.machine_code.sources import ROOT
 from allocator.machine_code.store import file_name, write_file
 
@@ -32,7 +32,7 @@ def modules() -> Iterator[str]:
 
 def make_all(folder: Path, instructions: str) -> list[str]:
     """Makes all functions for an instruction set; returns what is wrong with those that cannot be made."""
-    chosen, faults = instruction_set(instructions), []
+    chosen, faults = make_for(instructions), []
     for module in modules():
         for name in entries_of(module):
             if not chosen.features.issuperset(find_entry(module, name).needs):

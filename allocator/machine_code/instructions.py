@@ -70,6 +70,12 @@ def limit_instructions(name: str) -> None:
     _CHOICE.limit = name
 
 
+def make_for(name: str) -> Instructions:
+    """Returns a set, which this process makes code for from now on, whether its processor has it or not."""
+    _CHOICE.used = instruction_set(name)
+    return _CHOICE.used
+
+
 def instruction_set(name: str) -> Instructions:
     """Returns the set of that name. Raises InstructionsError where this kind of processor has none of it."""
     sets = {s.name: s for s in _sets()}
