@@ -18,8 +18,6 @@ NO_COLOUR = -1
 """Colour of a step that is on no path."""
 MOST_STEPS = 2**16
 """The most steps for which happens-before is computed: its table has the square of it in bits, 512 MiB."""
-_UNLOADED = 20_000
-"""The number of steps from which on numba is loaded. It trades the time of loading for that of the plain kernel."""
 
 
 @frozen(eq=False)
@@ -92,7 +90,7 @@ def happens_before(dependences: Dependences) -> HappensBefore:
 
 def heaviest_paths(dependences: Dependences, weight: Column) -> tuple[Column, Column]:
     """Returns the weight of the heaviest path that ends in each step, and the step before it there (-1: none). O(n)."""
-    mode = KernelMode.of(dependences.count, _UNLOADED)
+    mode = KernelMode.of(dependences.count)
     start, near, weights = mode.numbers(*dependences.sources(), weight)
     reach, via = mode.zeros(dependences.count, dependences.count)
     mode.kernel(follow)(start, near, weights, reach, via)
@@ -156,7 +154,7 @@ def path_clock(dependences: Dependences, path: Column) -> Clock:
 
 def _last_seen(dependences: Dependences, path: Column) -> Column:
     """Returns for each step the last place on the path that is the step or done before it; -1 for none."""
-    mode = KernelMode.of(dependences.count, _UNLOADED)
+    mode = KernelMode.of(dependences.count)
     place = np.full(dependences.count, -1)
     place[path] = np.arange(len(path))
     start, near = mode.numbers(*dependences.sources())

@@ -11,7 +11,9 @@ import engine
 from tests.helpers.paths import ROOT
 
 PACKAGES = ("ops", "allocator", "engine")
-EMITS_CODE = re.compile(r"allocator/machine_code/memory\.py|ops/(native|vector)/|ops/\w+/(\w+_)?(code|emit)\.py")
+EMITS_CODE = re.compile(
+    r"allocator/machine_code/(memory|arrays_code)\.py|ops/(native|vector)/|ops/\w+/(\w+_)?(code|emit)\.py"
+)
 HEAVY = ("numba", "llvmlite", "onnx", "onnxruntime", "cffi", "matplotlib", "bokeh", "scipy", "perfetto", "google")
 MOST_MODULES = 20
 """Of our own that `import engine` may load: public names are imported when they are first used."""
@@ -29,6 +31,16 @@ def test_import_engine_loads_no_heavy_package_and_few_modules_of_ours() -> None:
     loaded = run.stdout.split()
     assert not {name for name in loaded if name in HEAVY}
     assert sum(name.split(".")[0] in PACKAGES for name in loaded) <= MOST_MODULES
+
+
+def test_solving_loads_no_compiler_and_no_reader_of_models() -> None:
+    code = (
+        "import sys\n"
+        "import engine, allocator.solvers, engine.cli.main\n"
+        "heavy = {'numba', 'llvmlite', 'onnx', 'scipy', 'onnxruntime', 'ortools', 'matplotlib'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_public_names_of_engine_are_imported_from_where_types_are_checked() -> None:

@@ -17,7 +17,6 @@ import sys
 import time
 from argparse import SUPPRESS, ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
@@ -36,7 +35,6 @@ from allocator.problem import FREE, NO_CAPACITY, Plan, Problem, column
 from allocator.progress import each
 from allocator.solvers import BEST, STRATEGIES, solve
 from allocator.solvers.base import SolverOptions, arena_bytes
-from allocator.solvers.megengine import UNLOADED
 from engine.cli.options.common import STRATEGY_CHOICES, count, duration, positive
 from engine.cli.progress import add_quiet, progress_shown, say
 
@@ -102,18 +100,11 @@ def beginning(problem: Problem, most: int) -> Problem:
     return evolve(problem, **{name: getattr(problem, name)[:most] for name in columns})
 
 
-@cache
-def load_kernels() -> None:
-    """Loads numba, so that strategies run compiled. Otherwise they may run plain once to do without loading it."""
-    solve(random_problem(UNLOADED, 0), "pushdown")
-
-
 def measure(name: str, problem: Problem, strategy: str, capacity: int, arguments: Namespace) -> Row:
     """Times one strategy on one instance, after a short run that compiles what it needs."""
     limits = {key: getattr(arguments, key) for key in ("seconds", "nodes") if key in arguments}
     row = Row(name, len(problem), strategy)
     try:
-        load_kernels()
         solve(beginning(problem, WARM_UP_BUFFERS), strategy, capacity=capacity, **limits | {"seconds": WARM_UP_SECONDS})
         runs = [_run(problem, strategy, capacity, arguments.seed, limits) for _ in range(arguments.repeat)]
     except AllocatorError as error:

@@ -19,7 +19,9 @@ from allocator.machine_code.instructions import NAMES, make_for
 from allocator.machine_code.sources import ROOT
 from allocator.machine_code.store import file_name, write_file
 
-_DECLARES = re.compile(r"^from allocator\.machine_code\.entry import .*\bentry\b", re.MULTILINE)
+_DECLARES = re.compile(
+    r"^from allocator\.(machine_code\.entry import .*\bentry|kernels\.numbers import .*\bkernel)\b", re.MULTILINE
+)
 _PACKAGES = ("allocator", "ops")
 
 

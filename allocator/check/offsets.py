@@ -6,8 +6,8 @@ from enum import StrEnum
 import numpy as np
 from attrs import frozen
 
-from allocator.compiled import compiled
 from allocator.kernels.judge import NO_ROW, find_overlap
+from allocator.machine_code.arrays import compiled
 from allocator.problem import FREE, Column, Problem
 
 MANY = 20_000
@@ -143,8 +143,9 @@ def _sweep_compiled(enter: Column, end: Column, low: Column, high: Column) -> tu
     place[holder] = np.arange(len(low))
     entering, leaving = np.lexsort((low, enter)), np.argsort(end, kind="stable")
     tree = np.zeros(2 << len(low).bit_length(), np.int8)
-    row, other = compiled(find_overlap)(enter, end, low, high, entering, leaving, place, holder, tree)
-    return () if row == NO_ROW else (row, other)
+    other = np.zeros(1, np.int64)
+    row = compiled(find_overlap)(enter, end, low, high, entering, leaving, place, holder, tree, other)
+    return () if row == NO_ROW else (row, int(other[0]))
 
 
 def _overlap(problem: Problem, offsets: Column, *chunks: int) -> Fault:

@@ -14,9 +14,6 @@ from allocator.kernels.mode import KernelMode
 from allocator.kernels.numbers import Numbers
 from allocator.problem import Column
 
-WORTH_LOADING = 20_000
-"""The number of events from which on numba is loaded. It trades the time of loading for that of the plain kernel."""
-
 
 @frozen(eq=False)
 class Demand:
@@ -79,7 +76,7 @@ class _HeapRun:
 
     @classmethod
     def of(cls, events: Events) -> "_HeapRun":
-        mode = KernelMode.of(len(events), WORTH_LOADING)
+        mode = KernelMode.of(len(events))
         ids, allocs = len(events.size), int(np.count_nonzero(events.sign > 0))
         return cls(
             mode,

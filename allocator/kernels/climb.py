@@ -1,6 +1,6 @@
 """How an order of placement changes in a climb: what stuck out is placed before something that was in its way."""
 
-from allocator.kernels.numbers import Numbers
+from allocator.kernels.numbers import Numbers, kernel
 
 NO_PLACE = -1
 """Place of a body that does not exist; offset of one that lies nowhere."""
@@ -8,6 +8,7 @@ MULTIPLIER, MODULUS = 48271, 2**31 - 1
 """The constants of the random number generator (Park and Miller 1988, with the multiplier of 1993)."""
 
 
+@kernel
 def advance(
     order: Numbers, offset: Numbers, begin: Numbers, end: Numbers, start: Numbers, near: Numbers,
     seen: Numbers, met: Numbers, draws: int, chance: Numbers,

@@ -7,7 +7,7 @@ A block is WIDTH numbers in one flat array; see `allocator.kernels.treap`. Block
 that it closes, and its LEFT is the root of the treap.
 """
 
-from allocator.kernels.numbers import Numbers
+from allocator.kernels.numbers import Numbers, kernel
 from allocator.kernels.treap import (
     BEFORE,
     BEHIND,
@@ -114,6 +114,7 @@ def used_behind(blocks: Numbers, block: int) -> int:
     return max(blocks[near + OWNER], NO_CHUNK)
 
 
+@kernel
 def order_blocks(
     begin: Numbers, end: Numbers, size: Numbers, root: Numbers, dest: Numbers, at: Numbers, freed: Numbers,
     blocks: Numbers, held: Numbers, lower: Numbers, upper: Numbers, behind: Numbers,
@@ -141,6 +142,7 @@ def order_blocks(
         behind[row], behind[link] = behind[link], row
 
 
+@kernel
 def sink(
     size: Numbers, alignment: Numbers, root: Numbers, inner: Numbers,
     lower: Numbers, upper: Numbers, behind: Numbers, offset: Numbers,
@@ -224,6 +226,7 @@ def alloc_at(blocks: Numbers, owner: int, size: int, alignment: int, cell: int) 
     return block
 
 
+@kernel
 def place_best_fit(
     begin: Numbers, end: Numbers, size: Numbers, alignment: Numbers, dest: Numbers, at: Numbers, freed: Numbers,
     cell: int, blocks: Numbers, held: Numbers, offset: Numbers,

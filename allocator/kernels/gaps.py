@@ -7,7 +7,7 @@ offset below) and below a `floor` (the lowest offset above). What bars the way i
 looks for the bytes that are in use then.
 """
 
-from allocator.kernels.numbers import Numbers
+from allocator.kernels.numbers import Numbers, kernel
 
 NOWHERE = -1
 """Offset of a body that has none; pinned offset of one that may lie anywhere."""
@@ -22,6 +22,7 @@ BLOCK = 16
 """Members of one leaf of the tree of a sweep."""
 
 
+@kernel
 def place_near(
     start: Numbers, near: Numbers, low: Numbers, high: Numbers,
     size: Numbers, alignment: Numbers, pinned: Numbers, order: Numbers, kept: int, limit: int, offset: Numbers,
@@ -192,6 +193,7 @@ def deal(floors: Numbers, ceilings: Numbers, digits: Numbers, count: int, here: 
         ceilings[to], floors[to] = ceilings[k], floors[k]
 
 
+@kernel
 def place_swept(
     begin: Numbers, end: Numbers, stop: Numbers, inner: Numbers, room: Numbers, first: Numbers, member: Numbers,
     size: Numbers, alignment: Numbers, pinned: Numbers, order: Numbers, kept: int, limit: int, offset: Numbers,
@@ -269,6 +271,7 @@ def block_before(reach: Numbers, node: int, since: int) -> int:
     return 0
 
 
+@kernel
 def place_covered(
     since: Numbers, until: Numbers, inner: Numbers, room: Numbers, first: Numbers, member: Numbers,
     size: Numbers, alignment: Numbers, pinned: Numbers, order: Numbers, kept: int, limit: int, offset: Numbers,

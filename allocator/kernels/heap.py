@@ -10,7 +10,7 @@ A block is WIDTH numbers in one flat array; see `allocator.kernels.treap`. In wh
 the roots of the pools, and BEFORE is the last block of a heap that grows.
 """
 
-from allocator.kernels.numbers import Numbers
+from allocator.kernels.numbers import Numbers, kernel
 from allocator.kernels.treap import (
     BEFORE,
     BEHIND,
@@ -181,6 +181,7 @@ def take(blocks: Numbers, state: Numbers, block: int, size: int, least_rest: int
     state[USED] += blocks[block + SIZE]
 
 
+@kernel
 def simulate(
     ids: Numbers, sign: Numbers, size: Numbers, pool: Numbers, segment: Numbers, least_rest: Numbers,
     state: Numbers, blocks: Numbers, held: Numbers, heads: Numbers, head_of: Numbers,

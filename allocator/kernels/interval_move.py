@@ -6,7 +6,7 @@ once all slack between its units is squeezed out. So with `size` bytes put into 
 has to be floor + size + the tallest pile above the gap, and need not be more.
 """
 
-from allocator.kernels.numbers import Numbers
+from allocator.kernels.numbers import Numbers, kernel
 
 FITS = -1
 """Instead of a rise of the peak, where nothing has to move. Better than a rise of 0."""
@@ -143,6 +143,7 @@ def sort_again(address: Numbers, order: Numbers, count: int) -> None:
         order[at] = unit
 
 
+@kernel
 def insert_units(
     begin: Numbers, end: Numbers, size: Numbers, address: Numbers, order: Numbers,
     load: Numbers, met: Numbers, floor: Numbers, marks: Numbers,
@@ -158,6 +159,7 @@ def insert_units(
         sort_again(address, order, unit + 1)
 
 
+@kernel
 def settle(begin: Numbers, end: Numbers, size: Numbers, alignment: Numbers, order: Numbers, address: Numbers) -> None:
     """Computes addresses from the order alone: each unit as low as those below it and its alignment allow."""
     for place in range(len(begin)):

@@ -4,16 +4,19 @@ Ranges of bytes in use are numbered by places, in the order of addresses. `tree`
 stands above nodes 2 k and 2 k + 1, the leaves are the second half; it says whether any place below a node is in use.
 """
 
-from allocator.kernels.numbers import Numbers
+from allocator.kernels.numbers import Flags, Numbers, kernel
 
 NO_ROW = -1
 
 
+@kernel
 def find_overlap(
     enter: Numbers, end: Numbers, low: Numbers, high: Numbers, entering: Numbers, leaving: Numbers,
-    place: Numbers, holder: Numbers, tree: Numbers,
-) -> tuple[int, int]:  # fmt: skip
-    """Returns the first two rows, newcomer first, that are in use in one tick and share a byte, or NO_ROW twice.
+    place: Numbers, holder: Numbers, tree: Flags, other: Numbers,
+) -> int:  # fmt: skip
+    """Finds the first two rows that are in use in one tick and share a byte: returns the newcomer, or NO_ROW.
+
+    The other one is written to `other[0]`.
 
     A row is bytes [low, high) from tick `enter` until `end`. `entering` are the rows by tick, then address; `leaving`
     by tick; `place` is the place of each row, `holder` the row of each place; nothing is marked in the tree yet.
@@ -26,14 +29,16 @@ def find_overlap(
             left += 1
         below, above = used_below(tree, place[row]), used_above(tree, place[row])
         if below != NO_ROW and high[holder[below]] > low[row]:
-            return row, holder[below]
+            other[0] = holder[below]
+            return row
         if above != NO_ROW and low[holder[above]] < high[row]:
-            return row, holder[above]
+            other[0] = holder[above]
+            return row
         mark(tree, place[row])
-    return NO_ROW, NO_ROW
+    return NO_ROW
 
 
-def mark(tree: Numbers, place: int) -> None:
+def mark(tree: Flags, place: int) -> None:
     """Marks a place as used."""
     node = len(tree) // 2 + place
     while node and not tree[node]:
@@ -41,7 +46,7 @@ def mark(tree: Numbers, place: int) -> None:
         node //= 2
 
 
-def clear(tree: Numbers, place: int) -> None:
+def clear(tree: Flags, place: int) -> None:
     """Marks a place as unused."""
     node = len(tree) // 2 + place
     tree[node] = 0
@@ -50,7 +55,7 @@ def clear(tree: Numbers, place: int) -> None:
         tree[node] = 0
 
 
-def used_below(tree: Numbers, place: int) -> int:
+def used_below(tree: Flags, place: int) -> int:
     """Returns the nearest place in use below this one, or NO_ROW."""
     leaves = len(tree) // 2
     node = leaves + place
@@ -64,7 +69,7 @@ def used_below(tree: Numbers, place: int) -> int:
     return node - leaves
 
 
-def used_above(tree: Numbers, place: int) -> int:
+def used_above(tree: Flags, place: int) -> int:
     """Returns the nearest place in use above this one, or NO_ROW."""
     leaves = len(tree) // 2
     node = leaves + place

@@ -11,11 +11,11 @@ order needs no more than it did. A state is `settled` when no such run is left. 
 everything. The other way round, a `lazy` node, which can free no bytes, waits for the first that needs it.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from numpy.typing import NDArray
+from allocator.kernels.numbers import fill, kernel
+from allocator.machine_code.arrays import Longs, Table
 
-Ints = NDArray[Any]
 BITS = 62
 """The bits of a set that one word holds."""
 WAITING, AFTER, BEFORE, READS, WRITES, PAIRS, BITKEY, LAZY = range(8)
@@ -47,35 +47,36 @@ SOLVED, LIMITED = range(2)
 class OrderPart(NamedTuple):
     """Nodes and chunks; few arrays, as each costs time whenever a function is called."""
 
-    node: Ints
+    node: Table
     """See the rows above; one column a node and one behind."""
-    near: Ints
+    near: Longs
     """The lists of all nodes, one behind the other."""
-    chunk: Ints
+    chunk: Table
 
 
 class OrderState(NamedTuple):
     """The state of an order under construction."""
 
-    node: Ints
-    chunk: Ints
-    cursor: Ints
+    node: Table
+    chunk: Table
+    cursor: Longs
 
 
 class StateTable(NamedTuple):
     """States that were met."""
 
-    entry: Ints
-    mask: Ints
-    slot: Ints
+    entry: Table
+    mask: Table
+    slot: Longs
     """A hash table of states: number + 1, or 0."""
-    tally: Ints
+    tally: Longs
     """States; how many of them stand in the heap; nodes that were tried."""
 
 
 STATES, HEAPED, TRIED = range(3)
 
 
+@kernel
 def clear(part: OrderPart, board: OrderState, live: int) -> None:
     """Resets the state: nothing is done."""
     for i in range(part.node.shape[1] - 1):
@@ -201,14 +202,15 @@ def alive_after(part: OrderPart, board: OrderState, node: int) -> int:
     return int(live)
 
 
-def follow(part: OrderPart, board: OrderState, order: Ints, peaks: Ints) -> None:
+@kernel
+def follow(part: OrderPart, board: OrderState, order: Longs, peaks: Longs) -> None:
     """Runs all nodes in an order; notes the bytes alive while each runs."""
     for i in range(len(order)):
         peaks[i] = highest(part, board, order[i])
         take(part, board, order[i])
 
 
-def load(part: OrderPart, board: OrderState, mask: Ints, live: int) -> None:
+def load(part: OrderPart, board: OrderState, mask: Longs, live: int) -> None:
     """Puts the state of a set on the board. The trail is in no runnable order then."""
     clear(part, board, live)
     board.cursor[LOOKED] += part.node.shape[1]
@@ -218,7 +220,7 @@ def load(part: OrderPart, board: OrderState, mask: Ints, live: int) -> None:
     board.cursor[LIVE] = live
 
 
-def note(board: OrderState, mask: Ints, since: int) -> None:
+def note(board: OrderState, mask: Longs, since: int) -> None:
     """Adds the nodes of the trail from a place on to a set."""
     for k in range(since, board.cursor[COUNT]):
         node = board.node[TRAIL, k]
@@ -233,6 +235,7 @@ def same_set(table: StateTable, one: int, other: int) -> bool:
     return True
 
 
+@kernel
 def begin(part: OrderPart, board: OrderState, table: StateTable, live: int, floor: int) -> None:
     """Writes the first state, in which all that costs nothing is done."""
     clear(part, board, live)
@@ -250,7 +253,8 @@ def write_entry(table: StateTable, board: OrderState, number: int, peak: int, pa
     entry[PARENT, number], entry[VIA, number], entry[KEY, number] = parent, via, board.cursor[HASH]
 
 
-def retrace(part: OrderPart, board: OrderState, table: StateTable, number: int, live: int, way: Ints) -> None:
+@kernel
+def retrace(part: OrderPart, board: OrderState, table: StateTable, number: int, live: int, way: Longs) -> None:
     """Puts the order that led to a state on the trail. `way` is scratch."""
     count = 0
     while number != NONE:
@@ -266,6 +270,7 @@ def retrace(part: OrderPart, board: OrderState, table: StateTable, number: int, 
         settle(part, board, table.entry[PEAK, number])
 
 
+@kernel
 def explore(part: OrderPart, board: OrderState, table: StateTable, ceiling: int, nodes: int, looks: int) -> int:
     """Continues a best-first search for orders below the ceiling, up to `nodes` tried nodes or `looks` at nodes in all.
 
@@ -284,8 +289,9 @@ def explore(part: OrderPart, board: OrderState, table: StateTable, ceiling: int,
     return SOLVED
 
 
+@kernel
 def sweep(
-    part: OrderPart, board: OrderState, table: StateTable, ceiling: int, width: int, heads: Ints, looks: int
+    part: OrderPart, board: OrderState, table: StateTable, ceiling: int, width: int, heads: Longs, looks: int
 ) -> int:
     """Runs a beam search: of the states with equally many nodes done, only the best few are followed.
 
@@ -295,7 +301,7 @@ def sweep(
     `heads` has a place for each number of nodes done, from 0 on.
     """
     total, capacity = (part.node.shape[1] - 1), table.entry.shape[1]
-    heads[:] = NONE
+    fill(heads, NONE)
     heads[table.entry[DONE, 0]] = 0
     table.entry[NEXT, 0] = NONE
     for count in range(total):
@@ -315,7 +321,7 @@ def sweep(
     return int(heads[total])
 
 
-def expand(part: OrderPart, board: OrderState, table: StateTable, number: int, ceiling: int, heads: Ints) -> None:
+def expand(part: OrderPart, board: OrderState, table: StateTable, number: int, ceiling: int, heads: Longs) -> None:
     """Visits all states that a node and a run lead to from one.
 
     They go to the heap, or to `heads` where there are any.
@@ -347,11 +353,21 @@ def gather(part: OrderPart, board: OrderState, node: int) -> int:
                 return 0
             count = insert(board.node[GROUP], count, other)
         at += 1
-    board.node[GROUP, :count].sort()
+    sort(board.node[GROUP], count)
     return count
 
 
-def insert(group: Ints, count: int, node: int) -> int:
+def sort(group: Longs, count: int) -> None:
+    """Sorts the first `count` numbers, which are few."""
+    for k in range(1, count):
+        number, to = group[k], k
+        while to > 0 and group[to - 1] > number:
+            group[to] = group[to - 1]
+            to -= 1
+        group[to] = number
+
+
+def insert(group: Longs, count: int, node: int) -> int:
     """Puts a node behind the others, if it does not stand there. Returns the new count."""
     for k in range(count):
         if group[k] == node:
@@ -371,7 +387,7 @@ def take_group(part: OrderPart, board: OrderState, count: int, peak: int, ceilin
     return peak
 
 
-def meet(board: OrderState, table: StateTable, parent: int, node: int, peak: int, count: int, heads: Ints) -> None:
+def meet(board: OrderState, table: StateTable, parent: int, node: int, peak: int, count: int, heads: Longs) -> None:
     """Notes the state at hand, which has more nodes done than the parent's `count`, if the way to it is a new best."""
     number = table.tally[STATES]
     for w in range(table.mask.shape[1]):
@@ -404,7 +420,7 @@ def find(table: StateTable, number: int, key: int) -> int:
     return number
 
 
-def is_before(entry: Ints, one: int, other: int) -> bool:
+def is_before(entry: Table, one: int, other: int) -> bool:
     """Returns whether a state is looked at first: the lower peak, then more nodes done, then fewer bytes, then age."""
     if entry[PEAK, one] != entry[PEAK, other]:
         return bool(entry[PEAK, one] < entry[PEAK, other])
@@ -415,6 +431,7 @@ def is_before(entry: Ints, one: int, other: int) -> bool:
     return one < other
 
 
+@kernel
 def lift(table: StateTable, number: int) -> None:
     """Puts a state into the heap, or further up in it."""
     at = table.entry[PLACE, number]

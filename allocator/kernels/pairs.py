@@ -9,12 +9,11 @@ branching, as in job shops: Carlier and Pinson 1989; with gaps in place of two o
 In each tick, what must lie between two heights has to fit between them (overload checking: Vilim 2004).
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from numpy.typing import NDArray
+from allocator.kernels.numbers import fill, kernel
+from allocator.machine_code.arrays import DoubleTable, Longs, Table
 
-Ints = NDArray[Any]
-Floats = NDArray[Any]
 FOUND, EXHAUSTED, OUT_OF_NODES, OUT_OF_ROOM = range(4)
 BY_REGRET, BY_STRAIN, BY_HEIGHT = range(3)
 """Which violated pair is split: the one that loses most either way; that, times how often its bodies failed; the lowest
@@ -51,23 +50,24 @@ class PairSearch(NamedTuple):
     One column a body, pair, clique ..., and one behind.
     """
 
-    bodies: Ints
-    edges: Ints
+    bodies: Table
+    edges: Longs
     """Pairs of each body."""
-    pairs: Ints
-    gaps: Ints
-    slots: Ints
-    cliques: Ints
-    home: Ints
+    pairs: Table
+    gaps: Table
+    slots: Table
+    cliques: Table
+    home: Longs
     """Cliques of each body."""
-    weights: Floats
-    trail: Ints
+    weights: DoubleTable
+    trail: Table
     """(whether a pair changed, row, place, old value)."""
-    decisions: Ints
+    decisions: Table
     """(pair, length of the trail before, gap below which it was split, side taken, whether that was the second)."""
-    cursor: Ints
+    cursor: Longs
 
 
+@kernel
 def explore(s: PairSearch, manner: int, nodes: int) -> int:
     """Continues a search for at most `nodes` nodes. Once FOUND, the lowest offsets are a plan."""
     cursor = s.cursor
@@ -90,15 +90,18 @@ def explore(s: PairSearch, manner: int, nodes: int) -> int:
         cursor[NODES] += 1
 
 
+@kernel
 def prepare(s: PairSearch, capacity: int) -> None:
     """Lets the search begin: nothing is known but the capacity."""
     bodies, pairs, cursor = s.bodies, s.pairs, s.cursor
     count, total = bodies.shape[1] - 1, pairs.shape[1] - 1
-    cursor[:] = 0
+    fill(cursor, 0)
     cursor[LEVEL] = 1
-    s.cliques[DIRTY, :] = 1
-    bodies[LOWEST + STAMP : WAITS + 1, :] = 0
-    pairs[FIRST + STAMP : LAST + STAMP + 1, :] = 0
+    fill(s.cliques[DIRTY], 1)
+    for row in range(LOWEST + STAMP, WAITS + 1):
+        fill(bodies[row], 0)
+    for row in range(FIRST + STAMP, LAST + STAMP + 1):
+        fill(pairs[row], 0)
     for pair in range(total):
         pairs[FIRST, pair], pairs[LAST, pair] = pairs[GAP, pair], pairs[GAP, pair + 1] - 1
     for body in range(count):
@@ -111,7 +114,7 @@ def prepare(s: PairSearch, capacity: int) -> None:
     propagate(s)
 
 
-def choose(bodies: Ints, pairs: Ints, gaps: Ints, weights: Floats, cursor: Ints, manner: int) -> int:
+def choose(bodies: Table, pairs: Table, gaps: Table, weights: DoubleTable, cursor: Longs, manner: int) -> int:
     """Returns the violated pair to split next; -1 where there is none: all bodies can lie at their lowest offsets."""
     best, most = -1, 0.0
     for pair in range(pairs.shape[1] - 1):
@@ -130,12 +133,12 @@ def choose(bodies: Ints, pairs: Ints, gaps: Ints, weights: Floats, cursor: Ints,
     return best
 
 
-def loss(bodies: Ints, weights: Floats, body: int, rise: int) -> float:
+def loss(bodies: Table, weights: DoubleTable, body: int, rise: int) -> float:
     """Returns the share of the offsets of a body that are lost if it rises."""
     return float(rise / (bodies[HIGHEST, body] - bodies[LOWEST, body] + 1) * weights[STIR, body])
 
 
-def worth(bodies: Ints, pairs: Ints, gaps: Ints, weights: Floats, pair: int, gap: int, manner: int) -> float:
+def worth(bodies: Table, pairs: Table, gaps: Table, weights: DoubleTable, pair: int, gap: int, manner: int) -> float:
     """Returns how urgent it is to split a violated pair below a gap; larger is more urgent."""
     one, other = pairs[ONE, pair], pairs[OTHER, pair]
     apart = bodies[LOWEST, other] - bodies[LOWEST, one]
@@ -163,7 +166,7 @@ def split(s: PairSearch, pair: int) -> None:
     take_side(s.bodies, s.pairs, s.trail, s.decisions, cursor, depth)
 
 
-def take_side(bodies: Ints, pairs: Ints, trail: Ints, decisions: Ints, cursor: Ints, depth: int) -> None:
+def take_side(bodies: Table, pairs: Table, trail: Table, decisions: Table, cursor: Longs, depth: int) -> None:
     """Limits the distance of a pair to the gaps above the split, or to the others."""
     pair, gap = decisions[depth, 0], decisions[depth, 2]
     cursor[LEVEL] += 1
@@ -177,7 +180,7 @@ def take_side(bodies: Ints, pairs: Ints, trail: Ints, decisions: Ints, cursor: I
 def turn_back(s: PairSearch) -> bool:
     """Undoes decisions up to the last one whose other side is open, and takes that; False where none is."""
     cursor, decisions, trail = s.cursor, s.decisions, s.trail
-    s.bodies[WAITS, :] = 0
+    fill(s.bodies[WAITS], 0)
     cursor[WAITING] = 0
     depth = cursor[DEPTH]
     while depth > 0:
@@ -197,7 +200,7 @@ def turn_back(s: PairSearch) -> bool:
     return False
 
 
-def assign(table: Ints, trail: Ints, cursor: Ints, is_pair: int, row: int, place: int, value: int) -> None:
+def assign(table: Table, trail: Table, cursor: Longs, is_pair: int, row: int, place: int, value: int) -> None:
     """Assigns a cell of a table, and keeps on the trail what stood there when this level began."""
     if table[row + STAMP, place] != cursor[LEVEL]:
         k = cursor[TRAIL]
@@ -207,7 +210,7 @@ def assign(table: Ints, trail: Ints, cursor: Ints, is_pair: int, row: int, place
     table[row, place] = value
 
 
-def wait(bodies: Ints, cursor: Ints, body: int) -> None:
+def wait(bodies: Table, cursor: Longs, body: int) -> None:
     """Puts a body that has moved, or whose pair changed, into the queue."""
     if bodies[WAITS, body] == 0:
         bodies[WAITS, body] = 1
@@ -238,7 +241,9 @@ def propagate(s: PairSearch) -> None:
         clique += 1
 
 
-def tighten(bodies: Ints, pairs: Ints, gaps: Ints, weights: Floats, trail: Ints, cursor: Ints, pair: int) -> None:
+def tighten(
+    bodies: Table, pairs: Table, gaps: Table, weights: DoubleTable, trail: Table, cursor: Longs, pair: int
+) -> None:
     """Narrows the gaps that two bodies still allow, and the offsets that these gaps allow."""
     one, other = pairs[ONE, pair], pairs[OTHER, pair]
     least = bodies[LOWEST, other] - bodies[HIGHEST, one]
@@ -262,7 +267,7 @@ def tighten(bodies: Ints, pairs: Ints, gaps: Ints, weights: Floats, trail: Ints,
         fail(weights, cursor, one, other)
 
 
-def move(bodies: Ints, trail: Ints, cursor: Ints, body: int, lowest: int, highest: int) -> None:
+def move(bodies: Table, trail: Table, cursor: Longs, body: int, lowest: int, highest: int) -> None:
     """Narrows the offsets of a body to a range."""
     alignment = bodies[ALIGNMENT, body]
     if lowest > bodies[LOWEST, body]:
@@ -275,7 +280,7 @@ def move(bodies: Ints, trail: Ints, cursor: Ints, body: int, lowest: int, highes
         cursor[FAILED] = 1
 
 
-def check_clique(slots: Ints, weights: Floats, cursor: Ints, begin: int, end: int) -> None:
+def check_clique(slots: Table, weights: DoubleTable, cursor: Longs, begin: int, end: int) -> None:
     """Fails the node if what must lie between two heights has more bytes than lie between them."""
     for k in range(begin, end):
         low = slots[BOTTOM, slots[ORDER, k]]
@@ -289,7 +294,7 @@ def check_clique(slots: Ints, weights: Floats, cursor: Ints, begin: int, end: in
                     return
 
 
-def sort_slots(bodies: Ints, slots: Ints, begin: int, end: int) -> None:
+def sort_slots(bodies: Table, slots: Table, begin: int, end: int) -> None:
     """Updates the offsets of the slots of a clique, and sorts them by highest end; they are mostly sorted already."""
     for k in range(begin, end):
         slot = slots[ORDER, k]
@@ -304,7 +309,7 @@ def sort_slots(bodies: Ints, slots: Ints, begin: int, end: int) -> None:
         slots[ORDER, place] = slot
 
 
-def fail(weights: Floats, cursor: Ints, one: int, other: int) -> None:
+def fail(weights: DoubleTable, cursor: Longs, one: int, other: int) -> None:
     """Fails the node because of two bodies; later failures count more."""
     last = weights.shape[1] - 1
     cursor[FAILED] = 1
@@ -312,4 +317,5 @@ def fail(weights: Floats, cursor: Ints, one: int, other: int) -> None:
     weights[STRAIN, other] += weights[STRAIN, last]
     weights[STRAIN, last] *= 1.02
     if weights[STRAIN, last] > 1e100:
-        weights[STRAIN, :] *= 1e-100
+        for body in range(last + 1):
+            weights[STRAIN, body] *= 1e-100

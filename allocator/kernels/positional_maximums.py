@@ -5,7 +5,7 @@
 number of units alive in one of its ticks, those counted further up left out.
 """
 
-from allocator.kernels.numbers import Numbers
+from allocator.kernels.numbers import Numbers, kernel
 
 
 def raise_ticks(tallest: Numbers, own: Numbers, begin: int, end: int) -> None:
@@ -29,6 +29,7 @@ def raise_ticks(tallest: Numbers, own: Numbers, begin: int, end: int) -> None:
             node //= 2
 
 
+@kernel
 def find_maximums(
     begin: Numbers, end: Numbers, size: Numbers, tallest: Numbers, own: Numbers, maximums: Numbers
 ) -> int:

@@ -6,7 +6,7 @@ a unit, by time, and room for SPACE. Where conflicts decide, `lives` is empty; t
 near[start[k] : start[k + 1]], and objects that hold one of them have its MARK while it looks for an object.
 """
 
-from allocator.kernels.numbers import Numbers
+from allocator.kernels.numbers import Numbers, kernel
 
 BEGIN, END, SIZE, TAKEN, BEST, LEAF = range(6)
 """Fields of a unit. `lives` has the first two. TAKEN is the object that it is in."""
@@ -29,6 +29,7 @@ NEVER, AT_NEED, WHERE_NEARER = range(3)
 """When an object grows: never; if no larger one is free; if no larger one is as near in size."""
 
 
+@kernel
 def share(
     units: Numbers, objects: Numbers, lives: Numbers, start: Numbers, near: Numbers, order: Numbers,
     slack: int, growth: int,
@@ -123,6 +124,7 @@ def move(objects: Numbers, lives: Numbers, holder: int) -> None:
     objects[TOP] += LIFE * objects[holder + SPACE]
 
 
+@kernel
 def share_by_gap(
     units: Numbers, objects: Numbers, lives: Numbers, order: Numbers, stage: Numbers, waiting: Numbers, gap: Numbers
 ) -> None:
@@ -223,6 +225,7 @@ def follow(
             set_gap(gap, units[unit + LEAF], distance)
 
 
+@kernel
 def lay(order: Numbers, taken: Numbers, size: Numbers, alignment: Numbers, offset: Numbers) -> None:
     """Computes the offsets of units of objects end to end: each as low in its object as it may be."""
     base, top = 0, 0

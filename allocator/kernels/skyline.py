@@ -12,11 +12,11 @@ that waits lies no lower than the lowest top that a neighbour can still have. Th
 one on another above the lowest place that any of them can have: more than the capacity, and the branch is dead.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from numpy.typing import NDArray
+from allocator.kernels.numbers import fill, kernel
+from allocator.machine_code.arrays import Doubles, Longs, Table
 
-Ints = NDArray[Any]
 FOUND, EXHAUSTED, OUT_OF_NODES, OUT_OF_ROOM = range(4)
 BY_RANK, BY_SLACK, BY_STRAIN, BY_BOTH = range(4)
 """The rule for bodies that can lie equally low: rank alone; the least spare bytes in a clique; the clique that failed
@@ -44,25 +44,26 @@ class SkylineSearch(NamedTuple):
     One column a body, or a clique, and one behind.
     """
 
-    bodies: Ints
-    near: Ints
-    home: Ints
+    bodies: Table
+    near: Longs
+    home: Longs
     """Cliques of each body."""
-    cliques: Ints
-    member: Ints
+    cliques: Table
+    member: Longs
     """Bodies of each clique."""
-    strain: NDArray[Any]
+    strain: Doubles
     """The failures of each clique, of which later ones count more; behind them the weight of a failure now."""
-    urgency: NDArray[Any]
+    urgency: Doubles
     """The urgency of each clique when it was last looked at."""
-    state: Ints
-    trail: Ints
+    state: Table
+    trail: Table
     """(row of the state, or -1 for the floor of a clique; place; old value) of what changed."""
-    decisions: Ints
+    decisions: Table
     """(body, length of the trail before, whether the right branch was taken)."""
-    cursor: Ints
+    cursor: Longs
 
 
+@kernel
 def explore(s: SkylineSearch, manner: int, nodes: int) -> int:
     """Continues a search for at most `nodes` decisions. Once FOUND, row BASE of the state holds the offsets."""
     cursor, count = s.cursor, s.bodies.shape[1] - 1
@@ -85,11 +86,12 @@ def explore(s: SkylineSearch, manner: int, nodes: int) -> int:
         cursor[NODES] += 1
 
 
+@kernel
 def prepare(s: SkylineSearch) -> None:
     """Lets the search begin: nothing placed. FAILED is set where that is hopeless."""
     bodies, state, cliques, cursor = s.bodies, s.state, s.cliques, s.cursor
     last, last_clique = bodies.shape[1] - 1, cliques.shape[1] - 1
-    cursor[:] = 0
+    fill(cursor, 0)
     for body in range(last):
         cursor[PINS] += bodies[PINNED, body] >= 0
     for body in range(last):
@@ -124,7 +126,7 @@ def choose(s: SkylineSearch, manner: int) -> int:
     return best
 
 
-def weigh_cliques(cliques: Ints, strain: NDArray[Any], urgency: NDArray[Any], manner: int) -> None:
+def weigh_cliques(cliques: Table, strain: Doubles, urgency: Doubles, manner: int) -> None:
     """Computes how urgent each clique is; smaller is more urgent."""
     worth = strain[strain.size - 1]
     for clique in range(urgency.size):
@@ -136,7 +138,7 @@ def weigh_cliques(cliques: Ints, strain: NDArray[Any], urgency: NDArray[Any], ma
         urgency[clique] = left
 
 
-def most_urgent(bodies: Ints, home: Ints, urgency: NDArray[Any], body: int) -> float:
+def most_urgent(bodies: Table, home: Longs, urgency: Doubles, body: int) -> float:
     """Returns the urgency of the most urgent clique of a body."""
     first = 1e300
     for k in range(bodies[HOME, body], bodies[HOME, body + 1]):
@@ -144,7 +146,7 @@ def most_urgent(bodies: Ints, home: Ints, urgency: NDArray[Any], body: int) -> f
     return first
 
 
-def lowest_top(bodies: Ints, near: Ints, state: Ints, body: int) -> int:
+def lowest_top(bodies: Table, near: Longs, state: Table, body: int) -> int:
     """Returns the lowest top that a neighbour which is not placed can have."""
     lowest = FAR
     for k in range(bodies[NEAR, body], bodies[NEAR, body + 1]):
@@ -152,7 +154,7 @@ def lowest_top(bodies: Ints, near: Ints, state: Ints, body: int) -> int:
     return lowest
 
 
-def who_tops(bodies: Ints, near: Ints, state: Ints, body: int, top: int) -> int:
+def who_tops(bodies: Table, near: Longs, state: Table, body: int, top: int) -> int:
     """Returns the neighbour whose top this can be. (One loop for both would not be vectorised.)"""
     for k in range(bodies[NEAR, body], bodies[NEAR, body + 1]):
         if state[EARLIEST, near[k]] + bodies[SIZE, near[k]] == top:
@@ -178,7 +180,7 @@ def descend(s: SkylineSearch, body: int) -> None:
     settle(s)
 
 
-def raise_neighbours(bodies: Ints, near: Ints, state: Ints, trail: Ints, cursor: Ints, below: int) -> None:
+def raise_neighbours(bodies: Table, near: Longs, state: Table, trail: Table, cursor: Longs, below: int) -> None:
     """Raises what is not placed above its neighbour `below`, which has just been placed."""
     top = state[BASE, below] + bodies[SIZE, below]
     for k in range(bodies[NEAR, below], bodies[NEAR, below + 1]):
@@ -227,7 +229,7 @@ def undo(s: SkylineSearch, length: int) -> None:
     s.cursor[TRAIL] = length
 
 
-def assign(state: Ints, trail: Ints, cursor: Ints, row: int, place: int, value: int) -> None:
+def assign(state: Table, trail: Table, cursor: Longs, row: int, place: int, value: int) -> None:
     """Assigns a cell of the state, and keeps the old value on the trail."""
     k = cursor[TRAIL]
     trail[k, 0], trail[k, 1], trail[k, 2] = row, place, state[row, place]
@@ -235,14 +237,14 @@ def assign(state: Ints, trail: Ints, cursor: Ints, row: int, place: int, value: 
     state[row, place] = value
 
 
-def raise_to(bodies: Ints, state: Ints, trail: Ints, cursor: Ints, body: int, at: int) -> None:
+def raise_to(bodies: Table, state: Table, trail: Table, cursor: Longs, body: int, at: int) -> None:
     """Raises the earliest place of a body."""
     assign(state, trail, cursor, EARLIEST, body, at)
     if at > bodies[LATEST, body]:
         cursor[FAILED] = 1
 
 
-def lifted(bodies: Ints, near: Ints, cursor: Ints, body: int, at: int) -> int:
+def lifted(bodies: Table, near: Longs, cursor: Longs, body: int, at: int) -> int:
     """Returns the lowest aligned offset from `at` on at which the body meets no pinned neighbour."""
     alignment = bodies[ALIGNMENT, body]
     offset = -(-at // alignment) * alignment if alignment > 1 else at
@@ -271,7 +273,7 @@ def settle(s: SkylineSearch) -> None:
         check_cliques(s)
 
 
-def raise_waiting(bodies: Ints, near: Ints, state: Ints, trail: Ints, decisions: Ints, cursor: Ints) -> bool:
+def raise_waiting(bodies: Table, near: Longs, state: Table, trail: Table, decisions: Table, cursor: Longs) -> bool:
     """Raises bodies that wait, which will rest on a neighbour that is not placed. Returns whether any rose."""
     any_rose = False
     for depth in range(cursor[DEPTH]):
@@ -305,12 +307,12 @@ def check_cliques(s: SkylineSearch) -> None:
 
 
 def check_clique(
-    cliques: Ints,
-    member: Ints,
-    strain: NDArray[Any],
-    state: Ints,
-    trail: Ints,
-    cursor: Ints,
+    cliques: Table,
+    member: Longs,
+    strain: Doubles,
+    state: Table,
+    trail: Table,
+    cursor: Longs,
     clique: int,
     least: int,
 ) -> None:
@@ -335,10 +337,11 @@ def check_clique(
         cliques[FLOOR, clique] = floor
 
 
-def fail(strain: NDArray[Any], clique: int) -> None:
+def fail(strain: Doubles, clique: int) -> None:
     """Counts a failure of a clique; later failures count more."""
     last = strain.size - 1
     strain[clique] += strain[last]
     strain[last] *= 1.02
     if strain[last] > 1e100:
-        strain[:] *= 1e-100
+        for k in range(strain.size):
+            strain[k] *= 1e-100

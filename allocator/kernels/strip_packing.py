@@ -6,7 +6,7 @@ begins below a node, NOTHING where none does. `until` is where a line ends; `sin
 Neighbouring lines differ in height.
 """
 
-from allocator.kernels.numbers import Numbers
+from allocator.kernels.numbers import Numbers, kernel
 
 NOTHING = 2**62
 """The height of a line that is not there, or beyond the first or last tick; the rank and end of a unit that is not."""
@@ -125,6 +125,7 @@ def least_fitting(best: Numbers, nearest: Numbers, farthest: Numbers, start: int
     return least
 
 
+@kernel
 def pack_strip(
     begin: Numbers, end: Numbers, size: Numbers, alignment: Numbers, rank: Numbers, unit_of: Numbers, first: Numbers,
     best: Numbers, nearest: Numbers, farthest: Numbers, tree: Numbers, until: Numbers, since: Numbers, offset: Numbers,

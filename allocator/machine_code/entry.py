@@ -23,6 +23,8 @@ REGION = "void(int64)"
 """The signature of a function that OpenMP calls."""
 CALL = "int64(int64)"
 """The signature of a function that gets the address of its arguments and returns a number (`door.function`)."""
+ARRAYS = "arrays"
+"""Stands for CALL where a plain function takes arrays and integers: its arguments are read for it (see `arrays`)."""
 EXACT: tuple[str, ...] = ()
 """Each operation is done as it is written."""
 CONTRACT = ("contract",)

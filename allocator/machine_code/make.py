@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from allocator.machine_code.elf import read_object
-from allocator.machine_code.entry import Entry
+from allocator.machine_code.entry import ARRAYS, CALL, Entry
 from allocator.machine_code.instructions import Instructions
 from allocator.machine_code.link import Image, link
 
@@ -22,6 +22,7 @@ define void @numba_gil_ensure(ptr %state) alwaysinline noreturn {
 }
 """
 """What a function does that raises an error of Python: kernels never do, and LLVM drops what would follow."""
+_ARRAYS = "allocator.machine_code.arrays_code"
 _ALIVE: list[Any] = []
 
 
@@ -73,7 +74,11 @@ def _compiled(entry: Entry, chosen: Instructions) -> Any:
     with warnings.catch_warnings():
         # numba's doubts about its own inlining, which nobody who runs a network can do anything about
         warnings.simplefilter("ignore", numba.errors.NumbaIRAssumptionWarning)
-        return numba.cfunc(entry.signature, fastmath=set(entry.fastmath), error_model="numpy")(entry.function)
+        options = {"fastmath": set(entry.fastmath), "error_model": "numpy"}
+        if entry.signature == ARRAYS:
+            function = import_module(_ARRAYS).of_words(entry.function)
+            return numba.cfunc(CALL, **options)(function)
+        return numba.cfunc(entry.signature, **options)(entry.function)
 
 
 @cache

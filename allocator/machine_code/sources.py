@@ -15,13 +15,13 @@ ROOT = Path(__file__).parents[2]
 """The folder that the packages lie in. Files there are named relative to it, so that an image serves any checkout."""
 _IMPORTS = re.compile(r"^\s*from\s+((?:ops|allocator|tests)\b[\w.]*)\s+import\s+(\([^)]*\)|[^\n(]*)", re.MULTILINE)
 _NAME = re.compile(r"\w+")
-MAKER = "allocator.machine_code.make"
-"""The module that decides how every function is compiled."""
+MAKERS = ("allocator.machine_code.make", "allocator.machine_code.arrays_code")
+"""The modules that decide how every function is compiled."""
 
 
 def digests(module: str) -> dict[str, str]:
     """Returns the digests of all files that a module is compiled of."""
-    return {_told(path): _digest_of(path) for path in sorted(sources(module) | sources(MAKER))}
+    return {_told(path): _digest_of(path) for path in sorted(set().union(*map(sources, (module, *MAKERS))))}
 
 
 def are_current(made_from: Mapping[str, str]) -> bool:

@@ -21,9 +21,6 @@ take longer; tools/bench_order.py times the search."""
 LOOKS = 32_000_000
 """The default limit of looks at nodes, in all pieces together. It bounds the time for wide networks, where a node that
 is tried enables many others."""
-_UNLOADED = 20_000
-"""The number of nodes from which on numba is loaded to follow one order. It trades the time of loading for that of the
-plain kernel."""
 _UNBOUND = 2**62
 
 
@@ -83,7 +80,7 @@ NO_LIMITS = Limits()
 def peaks_of(graph: StepGraph, order: Column) -> Column:
     """Returns the bytes alive while each node of an order runs."""
     part, peaks = cut_out(graph, 0, len(graph)), np.zeros(len(graph), np.int64)
-    board, mode = new_board(part), KernelMode.of(len(graph), _UNLOADED)
+    board, mode = new_board(part), KernelMode.of(len(graph))
     mode.kernel(kernels.clear)(part, board, graph.start)
     mode.kernel(kernels.follow)(part, board, np.array(order, np.int64), peaks)
     return column(peaks)

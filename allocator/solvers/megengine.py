@@ -14,10 +14,6 @@ from allocator.solvers.base import Answer, SolverOptions, Traits
 from allocator.solvers.placing.timeline import timeline
 from allocator.solvers.placing.units import units_of
 
-UNLOADED = 10_000
-"""The number of chunks from which on the compiled kernel is loaded. Trades the time of loading
-numba for that of a plain kernel; `tools/bench_solvers.py --startup` times whole processes."""
-
 
 @frozen(eq=False)
 class Pushdown:
@@ -33,7 +29,7 @@ class Pushdown:
         """Returns the offsets, and no bound."""
         line = timeline(problem)
         count = len(line.ids)
-        mode = KernelMode.of(count, UNLOADED)
+        mode = KernelMode.of(count)
         begin, end, size, alignment, root, inner, dest, at, freed = mode.numbers(
             line.begin, line.end, line.size, line.alignment, line.root, line.inner, line.dest, line.at, line.freed
         )
@@ -59,7 +55,7 @@ class BestFit:
         """Returns the offsets, and no bound."""
         line = timeline(problem)
         count = len(line.ids)
-        mode = KernelMode.of(count, UNLOADED)
+        mode = KernelMode.of(count)
         begin, end, size, alignment, dest, at, freed = mode.numbers(
             line.begin, line.end, line.size, line.alignment, line.dest, line.at, line.freed
         )

@@ -9,10 +9,6 @@ from allocator.problem import Column, Problem
 from allocator.solvers.base import Answer, SolverOptions, Traits
 from allocator.solvers.placing.units import Units, units_of
 
-UNLOADED = 4_000
-"""The number of chunks from which on the compiled kernel is loaded. Trades the time of loading
-numba for that of a plain kernel; `tools/bench_solvers.py --startup` times whole processes."""
-
 
 @frozen(eq=False)
 class StripPackingBestfit:
@@ -40,7 +36,7 @@ def _packed(units: Units, rank: Column) -> Column:
     """Returns the offsets of units that stand by their begin and are to be preferred by rank; there is one at least."""
     count = len(rank)
     ticks, tick = np.unique(np.concatenate((units.begin, units.end)), return_inverse=True)
-    mode = KernelMode.of(count, UNLOADED)
+    mode = KernelMode.of(count)
     begin, end, size, alignment = mode.numbers(tick[:count], tick[count:], units.size, units.alignment)
     ranks, unit_of, first = mode.numbers(rank, np.argsort(rank), np.searchsorted(units.begin, ticks))
     leaves, lines = 1 << count.bit_length(), 1 << len(ticks).bit_length()

@@ -17,7 +17,6 @@ import onnx
 
 import engine
 import ops
-from allocator import compiled
 from allocator.io.files import open_whole
 from allocator.machine_code.store import write_file
 from engine.cli.options.files import write_arrays
@@ -30,17 +29,6 @@ _BYTES = 300_000
 
 def _code(path: Path) -> Writer:
     return lambda which: write_file(path, bytes([which]) * _BYTES)
-
-
-def _kernels(path: Path) -> Writer:
-    room = path.with_name("room")
-    room.mkdir()
-
-    def write(which: int) -> None:
-        (room / "one.nbc").write_bytes(bytes([which]) * _BYTES)
-        compiled.keep(room, path)
-
-    return write
 
 
 def _traced(form: str) -> Callable[[Path], Writer]:
@@ -80,7 +68,6 @@ def _arrays(path: Path) -> Writer:
 
 WRITERS: Mapping[str, Callable[[Path], Writer]] = {
     "code": _code,
-    "kernels": _kernels,
     "trace": _traced("json"),
     "page": _traced("html"),
     "plan": _plans,

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 from attrs import field, frozen
 
-from allocator.kernels.mode import SMALL, KernelMode
+from allocator.kernels.mode import KernelMode
 from allocator.kernels.numbers import Numbers
 from allocator.problem import NO_CAPACITY, Column, Problem, column
 from allocator.solvers.base import without_empty
@@ -23,9 +23,6 @@ MOST_PAIRS = 4_000_000
 """The most pairs of chunks that meet that are stored, in some 50 bytes each. More are found anew for each order."""
 MOST_PAIRS_ONCE = 50_000
 """The most pairs that are stored for a single order."""
-MOST_PAIRS_UNLOADED = 200_000
-"""The most such pairs with which the plain kernel places a single order. Trades the time of loading
-numba for that of a plain kernel; `tools/bench_solvers.py --startup` times whole processes."""
 MANY_CONFLICTS = 1_000
 """Where a chunk has more than twice as many conflicts, the bytes in use may be searched instead of their users."""
 SHORT = 100
@@ -84,8 +81,8 @@ class Placer:
     def place_rest(self, order: Numbers, kept: int, limit: int, offset: Numbers) -> int:
         """Places all but the first `kept` of an order, whose offsets in `offset` stay. Returns the bytes of the arena.
 
-        `order` and `offset` are what `runner` takes: lists, or columns that can be written (both, or the kernel is
-        compiled once more). As soon as the arena would be above `limit` it ends, and the rest lies at -1.
+        `order` and `offset` are what `runner` takes: lists, or columns that can be written. As soon as the arena would
+        be above `limit` it ends, and the rest lies at -1.
         """
         return self.search.place(order, kept, limit, offset)
 
@@ -101,9 +98,7 @@ def place_in_order(problem: Problem, order: Column) -> Column:
 
     O(n log n + pairs of chunks that meet), or less.
     """
-    unloaded = len(problem) + 1 if count_conflicts(problem) <= MOST_PAIRS_UNLOADED else SMALL
-    mode = KernelMode.of(len(problem), unloaded)
-    placer = Placer.by(suitable_search(problem, MOST_PAIRS_ONCE), problem, mode)
+    placer = Placer.by(suitable_search(problem, MOST_PAIRS_ONCE), problem)
     return placer.offsets(placer.place(placer.bodies(order)))
 
 

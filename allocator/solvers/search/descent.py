@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 from attrs import define, field, frozen
 
-from allocator.compiled import compiled
 from allocator.kernels import skyline
 from allocator.kernels.skyline import BASE, SkylineSearch
+from allocator.machine_code.arrays import compiled
 from allocator.problem import FREE, Column, align_up
 from allocator.ragged import row_starts
 from allocator.solvers.search.bodies import Bodies, grain

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 from attrs import define, field
 
-from allocator.compiled import compiled
 from allocator.kernels import pairs
 from allocator.kernels.pairs import PairSearch
+from allocator.machine_code.arrays import compiled
 from allocator.problem import FREE, Column, Problem
 from allocator.ragged import row_starts
 from allocator.solvers.search.bodies import Bodies, grain

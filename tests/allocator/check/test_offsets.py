@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from allocator.check import offsets as judge
 from allocator.check.offsets import Fault, FaultKind, check
-from allocator.compiled import compiled
-from allocator.kernels.judge import find_overlap
+from allocator.kernels.judge import NO_ROW, find_overlap
+from allocator.machine_code.arrays import compiled
 from allocator.problem import FREE, Column, Problem, column
 from allocator.solvers import STRATEGIES, solve
 from tests.helpers.allocator.brute_force import is_right
@@ -177,8 +177,9 @@ def test_the_kernel_of_the_judge_finds_the_same_plain(drawn: tuple[Problem, Colu
     entering, leaving = np.lexsort((low, problem.begin)), np.argsort(problem.end, kind="stable")
     rows = (problem.begin, problem.end, low, high, entering, leaving, place, holder)
     trees = [np.zeros(2 << len(low).bit_length(), np.int8) for _ in range(2)]
-    assert find_overlap(*rows, trees[0]) == compiled(find_overlap)(*rows, trees[1])
-    assert np.array_equal(trees[0], trees[1])
+    others = [np.full(1, NO_ROW) for _ in range(2)]
+    assert find_overlap(*rows, trees[0], others[0]) == compiled(find_overlap)(*rows, trees[1], others[1])
+    assert np.array_equal(trees[0], trees[1]) and others[0] == others[1]
 
 
 def test_a_byte_too_little_in_a_tall_stack_is_found() -> None:

@@ -14,7 +14,7 @@ FILES = {
     "ops.other": "",
     "ops.stranger": "",
     "allocator.machine_code.memory": "",
-    sources.MAKER: "",
+    **dict.fromkeys(sources.MAKERS, ""),
 }
 
 
@@ -40,7 +40,7 @@ def test_every_file_of_a_module_decides_whether_its_image_is_current(files: dict
     for name in ("ops.stranger", "ops.other", "ops.a_code"):
         files[name].write_text("changed")
         assert sources.are_current(digests)
-    for name in ("ops.words", "ops.deep.tiles", "allocator.machine_code.memory", sources.MAKER):
+    for name in ("ops.words", "ops.deep.tiles", "allocator.machine_code.memory", *sources.MAKERS):
         text = files[name].read_text()
         files[name].write_text("changed")
         assert not sources.are_current(digests)

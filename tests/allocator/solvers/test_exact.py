@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allocator.check.offsets import check
-from allocator.compiled import compiled
 from allocator.kernels import pairs, skyline
+from allocator.machine_code.arrays import compiled
 from allocator.problem import FREE, Problem, Status
 from allocator.solvers import solve
 from allocator.solvers.base import SolverOptions, arena_bytes
