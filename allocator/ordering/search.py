@@ -29,8 +29,7 @@ WIDTHS = (1, 4, 16, 64, 256)
 """Widths of the beams, in the order in which they are tried. The nodes that a beam tries grow with its width."""
 _MOST_WORDS = 2**23
 _PLAIN = 40
-"""Nodes of a piece up to which the first look runs without numba. It trades the time of loading numba for that of
-the search."""
+"""Nodes of a piece up to which the first look runs plain, so that small networks never wait for a compiler."""
 _PLAIN_TRIES = 3_000
 _SLICE = 20_000
 LEAST_LOOKS = 500_000

@@ -24,7 +24,7 @@ from allocator.solvers.placing.ranking import chain_lifetimes, ranked
 from allocator.solvers.search.budget import Budget
 
 _PLAIN = 80
-"""Bodies up to which plain kernels climb. It trades the time of loading numba for that of the climb."""
+"""Bodies up to which plain kernels climb, so that small problems never wait for a compiler."""
 _GREEDY = 4
 """Orders to start from."""
 _PATIENCE = 1_000

@@ -14,9 +14,9 @@ from allocator.solvers.search.bodies import Bodies, grain
 from allocator.solvers.search.budget import Budget
 
 _PLAIN = 12
-"""Bodies up to which the plain kernel is tried before the compiled one is loaded."""
+"""Bodies up to which the plain kernel is tried first, so that small problems never wait for a compiler."""
 _TRIAL = 1_000
-"""Nodes that the plain kernel may take. More of them avoid loading more often, and are lost where that fails."""
+"""Nodes that the plain kernel may take. More avoid compiling more often, and take longer once it is compiled."""
 _ORDERS = ("WAT", "TAW", "TWA", "AWT", "SAW", "DAW")
 """Static orders: life (W), area (A), heaviest clique (T), size (S), neighbours (D); largest first, ties by the next."""
 _CHANCES = {"W": 0.3, "D": 0.3, "A": 0.2, "T": 0.1, "S": 0.1}

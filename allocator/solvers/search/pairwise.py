@@ -16,9 +16,9 @@ from allocator.solvers.search.descent import Descent
 from allocator.solvers.search.profiles import PairGaps, Pieces, alike, pair_gaps, pieces, without_mirrors
 
 _PLAIN = 12
-"""Bodies up to which the plain kernel is tried before the compiled one is loaded."""
+"""Bodies up to which the plain kernel is tried first, so that small problems never wait for a compiler."""
 _TRIAL = 100
-"""Nodes that the plain kernel may take. More of them avoid loading more often, and are lost where that fails."""
+"""Nodes that the plain kernel may take. More avoid compiling more often, and take longer once it is compiled."""
 _MANNERS = (pairs.BY_STRAIN, pairs.BY_HEIGHT, pairs.BY_REGRET)
 _PRICE = 10
 """Nodes of a budget that one node costs: it does more work than a node of a search of rectangles. Trades the quality of
