@@ -13,10 +13,17 @@ os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")  # colour
 from engine.zoo import weights
 from ops.tensor.spec import Array
 from tests.helpers.browser.browser_session import Session, session
+from tests.helpers.skips import skipped
 
 settings.register_profile("arenaplan", deadline=None, derandomize=True)
 settings.register_profile("fresh", deadline=None, derandomize=False, print_blob=True)
 settings.load_profile("arenaplan")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says in one line what was skipped."""
+    if line := skipped(terminalreporter.stats.get("skipped", [])):
+        terminalreporter.write_line(line)
 
 
 def _blank(_: object, shape: tuple[int, ...], *__: float) -> Array:

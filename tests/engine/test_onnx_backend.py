@@ -21,7 +21,7 @@ def test_a_case_out_of_scope_is_refused_with_a_reason(case: Any) -> None:
     with pytest.raises(UnsupportedError) as caught:
         run_case(case)
     assert "\n" not in str(caught.value)
-    pytest.skip(out_of_scope(case))
+    pytest.skip("cases of onnx that are out of scope, and are refused")
 
 
 @pytest.mark.parametrize(

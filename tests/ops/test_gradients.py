@@ -1,11 +1,10 @@
-"""Gradient rules of operators against central differences, and against PyTorch where there is no one gradient."""
+"""Gradient rules of operators against central differences."""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,11 +13,10 @@ import ops
 from engine import Graph, Var
 from ops.registry import REGISTRY
 from ops.schema.schema import no_gradient
-from ops.tensor.spec import Array
 from tests.helpers.graphs.random_graphs import seeded
 from tests.helpers.graphs.unplanned_run import run_unplanned
 from tests.helpers.ops.gradient_cases import FAMILIES, Case
-from tests.helpers.ops.gradient_checks import Problem, check_gradients
+from tests.helpers.ops.gradient_checks import Problem, check_gradients, gradients_of, output_of
 
 _WITHOUT_RULE = frozenset(
     (
@@ -110,62 +108,33 @@ def test_second_derivatives_of_a_matrix_product() -> None:
     check_gradients(_twice(ops.matmul), rng.normal(size=(2, 3)), rng.normal(size=(3, 2)))
 
 
-_T = torch.nn.functional
-_KINKS: list[tuple[str, Callable[..., Any], Callable[..., Any], list[Any]]] = [
-    ("relu", ops.relu, torch.relu, [[-1.0, 0.0, -0.0, 2.0]]),
-    ("relu of NaN", ops.relu, torch.relu, [[float("nan"), float("inf"), -float("inf")]]),
-    ("abs", ops.abs, torch.abs, [[-1.0, 0.0, 2.0]]),
-    ("leaky_relu", lambda x: ops.leaky_relu(x, 0.25), lambda x: _T.leaky_relu(x, 0.25), [[-1.0, 0.0, 2.0]]),
-    ("prelu", ops.prelu, _T.prelu, [[-1.0, 0.0, 2.0], [0.25]]),
-    ("elu", ops.elu, _T.elu, [[-1.0, 0.0, 2.0]]),
-    ("selu", ops.selu, _T.selu, [[-1.0, 0.0, 2.0]]),
-    ("celu", lambda x: ops.celu(x, 0.5), lambda x: _T.celu(x, 0.5), [[-1.0, 0.0, 2.0]]),
-    ("relu6", lambda x: ops.clip(x, 0.0, 6.0), _T.relu6, [[-1.0, 0.0, 3.0, 6.0, 7.0]]),
-    ("hard_sigmoid", lambda x: ops.hard_sigmoid(x, 1 / 6, 0.5), _T.hardsigmoid, [[-3.0, -2.0, 0.0, 3.0, 4.0]]),
-    ("hard_swish", ops.hard_swish, _T.hardswish, [[-4.0, -2.0, 0.0, 2.0, 3.0, 4.0]]),
-    ("softshrink", lambda x: ops.shrink(x, 0.5, 0.5), _T.softshrink, [[-0.75, -0.5, 0.0, 0.5, 2.0]]),
-    ("hardshrink", lambda x: ops.shrink(x, 0.0, 0.5), _T.hardshrink, [[-0.75, -0.5, 0.0, 0.5, 2.0]]),
-    ("threshold", lambda x: ops.thresholded_relu(x, 0.5), lambda x: _T.threshold(x, 0.5, 0.0), [[0.0, 0.5, 0.75]]),
-    ("maximum", ops.max, torch.maximum, [[1.0, 2.0, 3.0], [2.0, 2.0, 2.0]]),
-    ("minimum", ops.min, torch.minimum, [[1.0, 2.0, 3.0], [2.0, 2.0, 2.0]]),
-    ("amax", lambda x: ops.reduce_max(x, (1,)), lambda x: torch.amax(x, 1), [[[1.0, 3.0, 3.0], [2.0, 2.0, 2.0]]]),
-    ("amin", lambda x: ops.reduce_min(x, (1,)), lambda x: torch.amin(x, 1), [[[1.0, 1.0, 3.0], [2.0, 2.0, 2.0]]]),
-    ("prod", lambda x: ops.reduce_prod(x, (1,)), lambda x: torch.prod(x, 1), [[[1.0, 0.0, 3.0], [0.0, 2.0, 0.0]]]),
-    ("l2", lambda x: ops.reduce_l2(x, (1,)), lambda x: torch.linalg.norm(x, dim=1), [[[0.0, 0.0], [3.0, 4.0]]]),
-    ("l1", lambda x: ops.reduce_l1(x, (1,)), lambda x: torch.linalg.norm(x, 1, dim=1), [[[0.0, 2.0], [-3.0, 4.0]]]),
-    ("pow 0", ops.pow, torch.pow, [[0.0, 0.0, 0.0, 2.0], [0.0, 1.0, 2.0, 0.0]]),
-    ("pow below 0", ops.pow, torch.pow, [[-2.0, -2.0, -0.5], [2.0, 3.0, -1.0]]),
-    ("softplus far out", ops.softplus, _T.softplus, [[-40.0, -3.0, 0.0, 5.0, 90.0]]),
-    ("mish far out", ops.mish, _T.mish, [[-60.0, -3.0, 0.0, 5.0, 90.0]]),
-    ("swish far out", ops.swish, _T.silu, [[-60.0, -3.0, 0.0, 5.0, 90.0]]),
-    ("gelu far out", ops.gelu, _T.gelu, [[-40.0, -3.0, 0.0, 5.0, 90.0]]),
-    ("gelu, tanh", lambda x: ops.gelu(x, "tanh"), lambda x: _T.gelu(x, approximate="tanh"), [[-9.0, -1.0, 0.0, 8.0]]),
-    ("softmax far out", ops.softmax, lambda x: torch.softmax(x, -1), [[[-200.0, 3.0, 200.0], [1.0, 1.0, 1.0]]]),
+_KINKS: list[tuple[str, Callable[..., Any], list[float]]] = [
+    ("relu", ops.relu, [-1.0, 0.0, -0.0, 2.0]),
+    ("abs", ops.abs, [-1.0, 0.0, 2.0]),
+    ("leaky_relu", lambda x: ops.leaky_relu(x, 0.25), [-1.0, 0.0, 2.0]),
+    ("prelu", lambda x: ops.prelu(x, np.array([0.25])), [-1.0, 0.0, 2.0]),
+    ("elu", ops.elu, [-1.0, 0.0, 2.0]),
+    ("selu", ops.selu, [-1.0, 0.0, 2.0]),
+    ("celu", lambda x: ops.celu(x, 0.5), [-1.0, 0.0, 2.0]),
+    ("clip", lambda x: ops.clip(x, 0.0, 6.0), [-1.0, 0.0, 3.0, 6.0, 7.0]),
+    ("hard_sigmoid", lambda x: ops.hard_sigmoid(x, 1 / 6, 0.5), [-3.0, -2.0, 0.0, 3.0, 4.0]),
+    ("hard_swish", ops.hard_swish, [-4.0, -3.0, 0.0, 3.0, 4.0]),
+    ("softshrink", lambda x: ops.shrink(x, 0.5, 0.5), [-0.75, -0.5, 0.0, 0.5, 2.0]),
+    ("maximum", lambda x: ops.max(x, np.array([2.0])), [1.0, 2.0, 3.0]),
+    ("minimum", lambda x: ops.min(x, np.array([2.0])), [1.0, 2.0, 3.0]),
 ]
 
 
-def _gradients(function: Callable[..., Any], arrays: list[Array]) -> list[Array]:
-    graph = Graph()
-    inputs = [graph.input(f"x{i}", a.shape, a.dtype.name) for i, a in enumerate(arrays)]
-    y = function(*inputs)
-    seed = graph.constant(np.linspace(1, 2, y.spec.size, dtype=y.dtype).reshape(y.shape))
-    for i, gradient in enumerate(engine.gradients(y, inputs, seed=seed)):
-        graph.output(gradient, f"d{i}")
-    return list(run_unplanned(graph, {f"x{i}": a for i, a in enumerate(arrays)}).values())
-
-
-@pytest.mark.parametrize(("function", "theirs", "values"), [k[1:] for k in _KINKS], ids=[k[0] for k in _KINKS])
-def test_where_pytorch_has_chosen_a_gradient_it_is_the_same(
-    function: Callable[..., Any], theirs: Callable[..., Any], values: list[Any]
+@pytest.mark.parametrize(("function", "values"), [k[1:] for k in _KINKS], ids=[k[0] for k in _KINKS])
+def test_at_a_kink_the_gradient_lies_between_the_slopes_of_both_sides(
+    function: Callable[..., Any], values: list[float]
 ) -> None:
-    arrays = [np.array(v) for v in values]
-    tensors = [torch.tensor(a, requires_grad=True) for a in arrays]
-    y = theirs(*tensors)
-    y.backward(torch.linspace(1, 2, y.numel(), dtype=torch.float64).reshape(y.shape))
-    gradients = _gradients(function, arrays)
-    for got, tensor in zip(gradients, tensors, strict=True):
-        assert tensor.grad is not None
-        np.testing.assert_allclose(got, tensor.grad.numpy(), rtol=1e-7, atol=1e-14)
+    x, step = np.array(values), 1e-6
+    y, *sides = (output_of(function, x + way) for way in (0.0, step, -step))
+    slopes = np.array([(side - y) / way for side, way in zip(sides, (step, -step), strict=True)])
+    (weighted,) = gradients_of(function, [x])
+    gradient = weighted / np.linspace(1, 2, len(x))
+    assert (gradient >= slopes.min(0) - 1e-5).all() and (gradient <= slopes.max(0) + 1e-5).all()
 
 
 @pytest.mark.parametrize(
@@ -192,8 +161,8 @@ def test_rules_that_do_not_need_the_input_leave_it_to_be_overwritten(function: C
 )
 def test_other_element_types_agree_with_float64(function: Callable[[Var], Var], dtype: str) -> None:
     x = np.random.default_rng(0).normal(size=(3, 4)).astype(dtype)
-    (wanted,) = _gradients(function, [x.astype("float64")])
-    (gradient,) = _gradients(function, [x])
+    (wanted,) = gradients_of(function, [x.astype("float64")])
+    (gradient,) = gradients_of(function, [x])
     assert gradient.dtype == dtype
     eps = float(np.finfo(dtype).eps)
     np.testing.assert_allclose(gradient, wanted, rtol=4 * eps, atol=8 * eps)

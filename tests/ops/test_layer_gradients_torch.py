@@ -12,8 +12,9 @@ import engine
 import ops
 from ops.tensor.spec import Array
 from tests.helpers.ops.layer_gradient_checks import backward, float_positions, floats
+from tests.helpers.torch import REASON
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason=REASON)
 functional = torch.nn.functional
 FEW = settings(max_examples=8, deadline=None)
 _SPATIAL = {1: "1d", 2: "2d", 3: "3d"}

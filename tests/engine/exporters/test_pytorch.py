@@ -1,15 +1,13 @@
-"""Memory snapshots for PyTorch's viewer: its own functions read them, and so would its pages.
+"""Memory snapshots for PyTorch's viewer: what its pages rely on, as they are no part of PyTorch's wheel.
 
-The pages are no part of PyTorch's wheel. What they rely on is checked here: the pickle is made of what their reader
-knows, and whichever event is looked at, each live block lies in a segment and on no other block.
+The pickle is made of what their reader knows, and whichever event is looked at, each live block lies in a segment and
+on no other block.
 """
 
 import pickle
 import pickletools
-import re
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,10 +15,10 @@ import engine
 from allocator.heaps import HEAPS
 from engine import Graph, Trace, zoo
 from engine.exporters import pytorch
-from engine.trace.trace import ARRIVALS, GROW
+from engine.trace.trace import GROW
 from tests.helpers.graphs.random_graphs import graphs
 from tests.helpers.traces.exported_files import exported
-from tests.helpers.traces.sample_traces import EMPTY, any_traces, arrivals, hostile, peak, staged
+from tests.helpers.traces.sample_traces import any_traces, arrivals, peak
 
 _PARTS = (
     ("PROTO", "FRAME", "STOP", "MARK", "NONE", "NEWFALSE", "NEWTRUE"),
@@ -125,33 +123,3 @@ def test_frames_tell_tensor_operator_and_model_even_of_names_that_readers_leave_
         assert tensor["name"] == f"{event.tensor} [{event.shape}] {event.dtype} {event.role}"
         assert operator["name"].startswith(event.operator) and model["name"] == "squeezenet"
     assert pytorch._not_hidden("x_start") == "x_star\u2060t"
-
-
-@pytest.fixture(scope="module")
-def viz() -> Any:
-    """Returns PyTorch's own functions on snapshots."""
-    return pytest.importorskip("torch.cuda._memory_viz", reason="torch is not installed: pip install torch")
-
-
-@pytest.mark.parametrize(
-    "trace",
-    [
-        engine.make_plan(zoo.squeezenet(), optimise=0).trace(),
-        engine.make_plan(zoo.squeezenet(), optimise=0).trace("dynamic", heap="pytorch"),
-        engine.make_plan(zoo.squeezenet(), optimise=0).trace("dynamic"),
-        hostile(staged(2)),
-        EMPTY,
-    ],
-    ids=["static", "heap", "dynamic", "hostile", "empty"],
-)
-def test_functions_of_pytorch_read_it(viz: Any, trace: Trace) -> None:
-    snapshot = _snapshot(trace)
-    count = sum(e.kind in ARRIVALS and e.bytes > 0 for e in trace)
-    text = viz.trace(snapshot)
-    assert len(re.findall(r"^\w+ = \w+\[\d+:", text, re.MULTILINE)) == count
-    total = sum(segment["total_size"] for segment in snapshot["segments"])
-    assert f"total_reserved: {viz.Bytes(total)}" in viz.segsum(snapshot)
-    for plot in (viz.trace_plot, viz.segment_plot):
-        assert "add_local_files" in plot(snapshot)
-    assert viz.segments(snapshot, format_flamegraph=str) == "" or total
-    assert viz.memory(snapshot, format_flamegraph=str) == "" or total

@@ -99,3 +99,21 @@ def check_gradients(build: Build, *arrays: Array, rtol: float = 1e-5, atol: floa
         assert_same(alone, {f"d{name}": together[f"d{name}"]})
         assert alone[f"d{name}"].dtype == problem.feeds[name].dtype
         np.testing.assert_allclose(alone[f"d{name}"], problem.differences(name), rtol, atol, err_msg=name)
+
+
+def gradients_of(function: Build, arrays: Sequence[Array]) -> list[Array]:
+    """Returns the gradients of all inputs; the elements of the output count 1 to 2 times."""
+    graph = Graph()
+    inputs = [graph.input(f"x{i}", a.shape, a.dtype.name) for i, a in enumerate(arrays)]
+    y = function(*inputs)
+    seed = graph.constant(np.linspace(1, 2, y.spec.size, dtype=y.dtype).reshape(y.shape))
+    for i, gradient in enumerate(engine.gradients(y, inputs, seed=seed)):
+        graph.output(gradient, f"d{i}")
+    return list(run_unplanned(graph, {f"x{i}": a for i, a in enumerate(arrays)}).values())
+
+
+def output_of(function: Build, x: Array) -> Array:
+    """Returns a function's value."""
+    graph = Graph()
+    graph.output(function(graph.input("x", x.shape, x.dtype.name)), "y")
+    return run_unplanned(graph, {"x": x})["y"]

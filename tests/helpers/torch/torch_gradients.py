@@ -1,4 +1,4 @@
-"""PyTorch's gradients of a graph: the forward operators run there, autograd does the rest. And graphs in float64."""
+"""PyTorch's gradients of a graph: the forward operators run there, autograd does the rest."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,35 +10,8 @@ from torch.nn import functional
 from engine import Graph, Operator, Var
 from ops.tensor.spec import Array
 
-DOUBLE = np.dtype("float64")
-Tensor = torch.Tensor
+Tensor = Any
 Rule = Callable[..., Tensor | tuple[Tensor, ...]]
-
-
-def widened(graph: Graph) -> Graph:
-    """Returns the same graph with every float32 in float64, so that differences are no rounding."""
-    wide, of = Graph(graph.name), dict[Var, Var]()
-    for name, var in graph.inputs.items():
-        of[var] = wide.input(name, var.shape, _wide(var.dtype))
-    for var, array in graph.constants.items():
-        of[var] = wide.constant(array.astype(_wide(array.dtype)), var.name)
-    for var, held in graph.parameters.items():
-        initial = held.initial.astype(_wide(held.initial.dtype))
-        of[var] = wide.parameter(initial, var.name, trainable=held.trainable)
-    for op in graph.operators:
-        attrs = {n: _wide(v) if isinstance(v, np.dtype) else v for n, v in op.attrs.items()}
-        names = [v.name for v in op.outputs]
-        outputs = wide.add(op.schema, [of[v] for v in op.inputs], attrs, name=op.name, output_names=names)
-        of.update(zip(op.outputs, outputs, strict=True))
-    for parameter, value in graph.updates.items():
-        wide.assign(of[parameter], of[value])
-    for name, var in graph.outputs.items():
-        wide.output(of[var], name)
-    return wide
-
-
-def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    return DOUBLE if dtype == np.float32 else dtype
 
 
 def torch_gradients(graph: Graph, loss: str, feeds: Mapping[str, Array]) -> tuple[float, dict[str, Array]]:
@@ -50,7 +23,7 @@ def torch_gradients(graph: Graph, loss: str, feeds: Mapping[str, Array]) -> tupl
         outputs = RULES[op.schema.name](op, *(tensors[v] for v in op.inputs))
         tensors.update(zip(op.outputs, outputs if isinstance(outputs, tuple) else (outputs,), strict=True))
     end = tensors[graph.outputs[loss]]
-    end.backward()  # type: ignore[no-untyped-call]
+    end.backward()
     trained = (v for v, p in graph.parameters.items() if p.trainable)
     gradients = {v.name: tensors[v].grad for v in trained}
     return end.item(), {n: g.numpy() for n, g in gradients.items() if g is not None}
@@ -169,7 +142,7 @@ RULES: Mapping[str, Rule] = {
     "mul": _plain(torch.mul),
     "div": _plain(torch.div),
     "assign": _plain(lambda _, new: new.detach()),
-    "sum": _plain(lambda *xs: torch.stack(torch.broadcast_tensors(*xs)).sum(0)),  # type: ignore[no-untyped-call]
-    "mean": _plain(lambda *xs: torch.stack(torch.broadcast_tensors(*xs)).mean(0)),  # type: ignore[no-untyped-call]
+    "sum": _plain(lambda *xs: torch.stack(torch.broadcast_tensors(*xs)).sum(0)),
+    "mean": _plain(lambda *xs: torch.stack(torch.broadcast_tensors(*xs)).mean(0)),
 }
 """By name of the schema: what PyTorch computes for it."""

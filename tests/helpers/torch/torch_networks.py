@@ -29,8 +29,8 @@ def _layer(
     *,
     groups: int = 1,
     scale: float = 1.0,
-    after: nn.Module | None = None,
-) -> nn.Sequential:
+    after: Any = None,
+) -> Any:
     """Returns a convolution without bias, its normalization, and what comes after it."""
     conv = nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, groups=groups, bias=False)
     nn.init.kaiming_normal_(conv.weight)
@@ -73,10 +73,10 @@ class Inverted(nn.Module):
         return x + self.body(x) if self.adds else self.body(x)
 
 
-def resnet(depth: int) -> nn.Module:
+def resnet(depth: int) -> Any:
     """Returns a ResNet from [batch, 3, height, width] to 1000 logits."""
     bottleneck = depth >= 50
-    layers: list[nn.Module] = [_layer(3, 64, 7, 2, after=nn.ReLU()), nn.MaxPool2d(3, 2, 1)]
+    layers: list[Any] = [_layer(3, 64, 7, 2, after=nn.ReLU()), nn.MaxPool2d(3, 2, 1)]
     inputs = 64
     for stage, blocks in enumerate(DEPTHS[depth]):
         width = 64 * 2**stage
@@ -86,9 +86,9 @@ def resnet(depth: int) -> nn.Module:
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(inputs, 1000)).eval()
 
 
-def mobilenet_v2(*, all_convolutions: bool = False) -> nn.Module:
+def mobilenet_v2(*, all_convolutions: bool = False) -> Any:
     """Returns MobileNetV2; with `all_convolutions` as in the ONNX model zoo, which has two convolutions more."""
-    layers: list[nn.Module] = [_layer(3, 32, 3, 2, after=nn.ReLU6())]
+    layers: list[Any] = [_layer(3, 32, 3, 2, after=nn.ReLU6())]
     inputs = 32
     for expansion, channels, blocks, stride in INVERTED:
         for block in range(blocks):
@@ -100,7 +100,7 @@ def mobilenet_v2(*, all_convolutions: bool = False) -> nn.Module:
     return nn.Sequential(*layers, *last).eval()
 
 
-def weighted(module: nn.Module) -> Iterator[tuple[str, Sequence[Any]]]:
+def weighted(module: Any) -> Iterator[tuple[str, Sequence[Any]]]:
     """Yields the layers that have weights, in the order of their making: what they are, and their tensors."""
     for layer in module.modules():
         tensors = [t for t in (*layer.parameters(recurse=False), *layer.buffers(recurse=False)) if t.ndim]
@@ -108,7 +108,7 @@ def weighted(module: nn.Module) -> Iterator[tuple[str, Sequence[Any]]]:
             yield type(layer).__name__, tensors
 
 
-def disturb(module: nn.Module) -> None:
+def disturb(module: Any) -> None:
     """Sets normalizations to other numbers than ones and zeros, that still let their inputs through."""
     generator = torch.Generator().manual_seed(0)
     for norm in (layer for layer in module.modules() if isinstance(layer, nn.BatchNorm2d)):
@@ -119,7 +119,7 @@ def disturb(module: nn.Module) -> None:
             held[name] *= torch.rand(held[name].shape, generator=generator) * 0.6 + 0.7
 
 
-def exported(module: nn.Module, shape: Sequence[int], **options: Any) -> Any:
+def exported(module: Any, shape: Sequence[int], **options: Any) -> Any:
     """Returns the `onnx.ModelProto` that the TorchScript exporter makes of a module with one input "x" of a shape."""
     file: Any = io.BytesIO()
     with warnings.catch_warnings():

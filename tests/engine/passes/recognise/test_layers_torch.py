@@ -1,4 +1,4 @@
-"""Layers that PyTorch's exporter writes in pieces become layers again. Needs torch, which is in the test extra."""
+"""Layers that PyTorch's exporter writes in pieces become layers again."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from torch import nn
 
 import engine
 from engine import Graph
@@ -17,6 +15,11 @@ from engine.passes.recognise.activations import ACTIVATIONS
 from engine.passes.recognise.layer_norms import LAYER_NORMS
 from engine.passes.recognise.softmaxes import SOFTMAXES
 from tests.helpers.graphs.pass_checks import schema_names
+from tests.helpers.torch import REASON
+
+torch = pytest.importorskip("torch", reason=REASON)
+from torch import nn
+
 from tests.helpers.torch.torch_networks import exported
 
 _X = (2, 6, 16)
@@ -70,7 +73,7 @@ def _gelu(x: Any) -> Any:
     return 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * torch.pow(x, 3))))
 
 
-LAYERS: dict[str, tuple[nn.Module, Sequence[str]]] = {
+LAYERS: dict[str, tuple[Any, Sequence[str]]] = {
     "layer norm": (nn.LayerNorm(16), ["layer_norm"]),
     "layer norm of two axes": (nn.LayerNorm((6, 16)), ["layer_norm"]),
     "layer norm of nothing else": (nn.LayerNorm(16, elementwise_affine=False), ["layer_norm"]),
@@ -85,17 +88,17 @@ LAYERS: dict[str, tuple[nn.Module, Sequence[str]]] = {
 }
 
 
-def _exported(module: nn.Module, opset: int) -> Graph:
+def _exported(module: Any, opset: int) -> Graph:
     return engine.load_onnx(exported(module.eval(), _X, opset_version=opset))
 
 
-def _seed(module: nn.Module) -> None:
+def _seed(module: Any) -> None:
     generator = torch.Generator().manual_seed(0)
     for parameter in module.parameters():
         parameter.data = torch.randn(parameter.shape, generator=generator) * 0.5 + 0.1
 
 
-def _check(module: nn.Module, graph: Graph) -> None:
+def _check(module: Any, graph: Graph) -> None:
     x = torch.randn(_X, generator=torch.Generator().manual_seed(1))
     (output,) = engine.compile(graph, optimise=0).run({"x": x.numpy()}).values()
     np.testing.assert_allclose(output, module(x).detach().numpy(), rtol=1e-5, atol=1e-5)

@@ -1,20 +1,22 @@
 """Residual networks and MobileNetV2 with the weights of PyTorch modules give their numbers."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from torch import nn
 
 import engine
 from engine.graph.graph import Graph
 from engine.zoo import NETWORKS
 from ops.tensor.spec import Array
+from tests.helpers.torch import REASON
+
+torch = pytest.importorskip("torch", reason=REASON)
 from tests.helpers.torch.torch_networks import mobilenet_v2, resnet, weighted
 
 KINDS = {"conv": "Conv2d", "batch_norm": "BatchNorm2d", "gemm": "Linear"}
-MODULES: dict[str, Callable[[], nn.Module]] = {
+MODULES: dict[str, Callable[[], Any]] = {
     "resnet18": lambda: resnet(18),
     "resnet50": lambda: resnet(50),
     "resnet152": lambda: resnet(152),
@@ -22,7 +24,7 @@ MODULES: dict[str, Callable[[], nn.Module]] = {
 }
 
 
-def give_weights(graph: Graph, module: nn.Module) -> None:
+def give_weights(graph: Graph, module: Any) -> None:
     """Puts the weights of the graph into the layers of the module."""
     ours = [op for op in graph.operators if op.schema.name in KINDS]
     for (kind, tensors), operator in zip(weighted(module), ours, strict=True):
