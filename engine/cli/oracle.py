@@ -69,7 +69,7 @@ def onnxruntime_runner(model: Any, feeds: Mapping[str, Array], threads: int = AS
     try:
         import onnxruntime  # noqa: PLC0415 (heavy, optional)
     except ImportError as error:
-        raise EngineError("onnxruntime is not installed: pip install 'arenaplan[bench]'") from error
+        raise EngineError("onnxruntime is not installed: pip install -e '.[bench]'") from error
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = options.inter_op_num_threads = threads

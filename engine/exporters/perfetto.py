@@ -40,7 +40,7 @@ def write(trace: Trace, out: BinaryIO) -> None:
     try:
         new_builder = import_module("perfetto.trace_builder.proto_builder").StreamingTraceProtoBuilder
     except ImportError as error:
-        raise EngineError("perfetto is not installed: pip install 'arenaplan[perfetto]'") from error
+        raise EngineError("perfetto is not installed: pip install -e '.[perfetto]'") from error
     tracks = _Tracks(new_builder(out), trace.facts)
     tracks.open()
     for event in without_overlaps(trace):

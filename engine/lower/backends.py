@@ -1,8 +1,5 @@
 """The back-ends that compute a network: the choice of the caller, as far as it is installed."""
 
-import logging
-from functools import cache
-
 from engine.text.errors import OptionError
 from ops.onednn.library import objection
 from ops.schema.backends import BACKENDS, EVERY, NUMBA, NUMPY, ONEDNN, PLAIN
@@ -12,7 +9,6 @@ AUTO = "auto"
 CHOICES = (AUTO, *BACKENDS)
 DEFAULT = NUMBA
 """The default back-end. It is the same on every machine, whatever else is installed there."""
-_LOG = logging.getLogger("arenaplan")
 
 
 def check_backend(choice: object) -> None:
@@ -25,7 +21,7 @@ def backends_of(choice: str) -> tuple[str, ...]:
     """Returns the back-ends in the order in which they are asked for kernels; each operator takes the first that has
     one.
 
-    A library that is missing or unusable is left out; where the caller chose it, that is logged once.
+    Raises OptionError for a library that is chosen by name, and is missing or cannot be used; "auto" leaves it out.
     """
     if choice == NUMPY:
         return (NUMPY,)
@@ -33,10 +29,5 @@ def backends_of(choice: str) -> tuple[str, ...]:
         return PLAIN
     missing = objection()
     if missing and choice == ONEDNN:
-        _warn(missing)
+        raise OptionError(f"backend 'onednn' cannot be used: {missing}; 'auto' takes it only where it can be used")
     return PLAIN if missing else EVERY
-
-
-@cache
-def _warn(missing: str) -> None:
-    _LOG.warning("backend 'onednn' is not used, 'numba' is: %s", missing)

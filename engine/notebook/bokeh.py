@@ -11,4 +11,4 @@ def bokeh(module: str) -> Any:
     try:
         return import_module(f"bokeh.{module}")
     except ImportError as error:
-        raise EngineError("bokeh is not installed: pip install 'arenaplan[bokeh]'") from error
+        raise EngineError("bokeh is not installed: pip install -e '.[bokeh]'") from error

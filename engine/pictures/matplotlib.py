@@ -37,7 +37,7 @@ def _part(name: str) -> Any:
     try:
         return import_module(f"matplotlib.{name}")
     except ImportError as error:
-        raise EngineError("matplotlib is not installed: pip install 'arenaplan[charts]'") from error
+        raise EngineError("matplotlib is not installed: pip install -e '.[charts]'") from error
 
 
 def to_png(figure: Any, dots_per_inch: int = 110, description: str = "") -> bytes:

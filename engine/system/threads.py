@@ -38,7 +38,7 @@ def limit_threads(threads: int) -> AbstractContextManager[Any]:
     """Returns a context in which BLAS uses at most that many threads. Raises EngineError without threadpoolctl."""
     if threads == AS_THEY_ARE:
         return nullcontext()
-    limits: AbstractContextManager[Any] = _threadpoolctl("bench").threadpool_limits(limits=threads, user_api="blas")
+    limits: AbstractContextManager[Any] = _threadpoolctl().threadpool_limits(limits=threads, user_api="blas")
     return limits
 
 
@@ -56,13 +56,11 @@ def limit_for(threads: int) -> "BlasLimit | NoLimit":
         return NoLimit()
 
 
-def _threadpoolctl(extra: str) -> Any:
+def _threadpoolctl() -> Any:
     try:
         import threadpoolctl  # noqa: PLC0415 (optional)
     except ImportError as error:
-        raise EngineError(
-            f"the threads of BLAS are set through threadpoolctl: pip install 'arenaplan[{extra}]'"
-        ) from error
+        raise EngineError("the threads of BLAS are set through threadpoolctl: pip install -e '.[parallel]'") from error
     return threadpoolctl
 
 
@@ -129,7 +127,7 @@ class BlasLimit:
 
     def __init__(self, most: int) -> None:
         self.most = most
-        controller = _threadpoolctl("parallel").ThreadpoolController().select(user_api="blas")
+        controller = _threadpoolctl().ThreadpoolController().select(user_api="blas")
         self._libraries = tuple(controller.lib_controllers)
 
     def hold(self) -> None:

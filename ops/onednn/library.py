@@ -67,7 +67,7 @@ def files(distribution: str) -> list[Path]:
     try:
         paths = metadata.files(distribution) or []
     except metadata.PackageNotFoundError as error:
-        raise LibraryError("it is not installed: pip install 'arenaplan[onednn]'") from error
+        raise LibraryError("it is not installed: pip install -e '.[onednn]'") from error
     return [Path(str(path.locate())) for path in paths]
 
 
@@ -101,7 +101,7 @@ def _new_ffi() -> Any:
     try:
         return import_module("cffi").FFI()
     except ImportError as error:
-        raise LibraryError("cffi is not installed: pip install 'arenaplan[onednn]'") from error
+        raise LibraryError("cffi is not installed: pip install -e '.[onednn]'") from error
 
 
 @cache

@@ -8,16 +8,19 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import griffe
 import pytest
-from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File
-from mkdocs.structure.pages import Page
 
 import ops
 from engine.cli.main import COMMANDS
 from engine.exporters import FORMATS
 from tests.helpers.browser.browser_session import Session
+
+pytest.importorskip("mkdocs", reason="mkdocs is not installed: pip install -e '.[check]'")
+import griffe
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File
+from mkdocs.structure.pages import Page
+
 from tools.docs_fields import AttrsFields
 from tools.docs_hooks import ROOT, WIDTH, commands_page, help_text, on_page_markdown, ops_page, top_level_page
 

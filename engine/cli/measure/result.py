@@ -19,7 +19,7 @@ TOLERANCE = 0.05
 SMALL_BYTES = 128 * 1024
 """glibc's M_MMAP_THRESHOLD (man 3 mallopt): smaller blocks may lie on pages that the heap holds anyway."""
 _UNKNOWN = "-"
-_DASH = f"{_UNKNOWN}: neither this system nor memory-profiler (pip install 'arenaplan[measure]') tells"
+_DASH = f"{_UNKNOWN}: neither this system nor memory-profiler (pip install -e '.[measure]') tells"
 
 
 @frozen

@@ -57,5 +57,5 @@ def test_trace_tells_a_missing_library_in_a_line_and_writes_nothing(
 ) -> None:
     monkeypatch.setitem(sys.modules, "perfetto.trace_builder.proto_builder", None)
     message = error(["trace", MODEL, "-o", str(tmp_path / "a.pftrace")], 1, capsys)
-    assert "perfetto is not installed: pip install 'arenaplan[perfetto]'" in message
+    assert "perfetto is not installed: pip install -e '.[perfetto]'" in message
     assert not list(tmp_path.iterdir())

@@ -114,6 +114,6 @@ def test_perfetto_ends_an_operator_before_the_next_begins() -> None:
 def test_perfetto_export_says_how_to_install_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "perfetto.trace_builder.proto_builder", None)
     out = io.BytesIO()
-    with pytest.raises(EngineError, match=r"pip install 'arenaplan\[perfetto\]'"):
+    with pytest.raises(EngineError, match=r"pip install -e '\.\[perfetto\]'"):
         perfetto.write(hostile(EMPTY), out)
     assert not out.getvalue()

@@ -165,7 +165,7 @@ def test_pictures_without_matplotlib_say_what_to_install(monkeypatch: pytest.Mon
         raise ImportError(name)
 
     monkeypatch.setattr(matplotlib, "import_module", missing)
-    with pytest.raises(EngineError, match=r"pip install 'arenaplan\[charts\]'"):
+    with pytest.raises(EngineError, match=r"pip install -e '\.\[charts\]'"):
         png.png(_small())
 
 

@@ -89,5 +89,5 @@ def test_bokeh_figures_refuse_what_has_no_trace() -> None:
 
 def test_figures_without_bokeh_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "bokeh.models", None)
-    with pytest.raises(EngineError, match=r"bokeh is not installed: pip install 'arenaplan\[bokeh\]'"):
+    with pytest.raises(EngineError, match=r"bokeh is not installed: pip install -e '\.\[bokeh\]'"):
         figure(synthetic_trace(3))

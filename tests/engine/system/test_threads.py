@@ -72,7 +72,7 @@ def test_without_threadpoolctl_more_threads_than_one_are_refused(monkeypatch: py
     plan = engine.make_plan(graph, optimise=0)
     monkeypatch.setitem(sys.modules, "threadpoolctl", None)
     ParallelExecutor(plan, new_arena(plan), 1)
-    with pytest.raises(EngineError, match=r"pip install 'arenaplan\[parallel\]'"):
+    with pytest.raises(EngineError, match=r"pip install -e '\.\[parallel\]'"):
         ParallelExecutor(plan, new_arena(plan), 2)
 
 

@@ -5,6 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import engine
+import ops
 from ops.norm.batch_norm import BATCH_NORM, FUSED, PASSES
 from ops.schema.backends import NUMPY
 from ops.schema.schema import Signature
@@ -53,3 +55,21 @@ def test_batch_norm_in_place_and_of_any_strides_gives_the_same_bits(shape: tuple
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 def test_batch_norm_allocates_nothing(dtype: str) -> None:
     check_no_allocation(BATCH_NORM, _operands(2, (2, 16, 64, 65), dtype))
+
+
+def test_running_statistics_move_towards_those_of_each_batch() -> None:
+    graph, momentum = engine.Graph(), 0.2
+    x = graph.input("x", (4, 3, 5, 6), "float64")
+    wanted = {"mean": np.zeros(3), "variance": np.ones(3)}
+    held = [graph.parameter(a.copy(), n, trainable=False) for n, a in wanted.items()]
+    y = ops.batch_norm_running(x, np.ones(3), np.zeros(3), *held, momentum=momentum)
+    graph.output(y, "y")
+    exe = engine.compile(graph, optimise=0)
+    for seed in range(3):
+        data = np.random.default_rng(seed).normal(2.0, 3.0, (4, 3, 5, 6))
+        pixels = np.moveaxis(data, 1, 0).reshape(3, -1)
+        normal = (pixels - pixels.mean(1, keepdims=True)) / np.sqrt(pixels.var(1, keepdims=True) + 1e-5)
+        same(exe(x=data)["y"], np.moveaxis(normal.reshape(3, 4, 5, 6), 0, 1), rtol=1e-9, atol=1e-9)
+        for name, now in (("mean", pixels.mean(1)), ("variance", pixels.var(1, ddof=1))):
+            wanted[name] += momentum * (now - wanted[name])
+            same(exe.parameters[name], wanted[name], rtol=1e-12, atol=1e-12)

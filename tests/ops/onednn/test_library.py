@@ -1,6 +1,5 @@
 """The door to oneDNN: why it refuses a library, and that it destroys all objects that it creates."""
 
-import logging
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +12,7 @@ from engine.lower.backends import backends_of
 from ops.convolution.nhwc import NHWC_CONV
 from ops.onednn import library as door
 from ops.onednn.library import DISTRIBUTION, LibraryError, RefusedError, check, files, open_library
-from ops.schema.backends import EVERY, ONEDNN, PLAIN
+from ops.schema.backends import EVERY, ONEDNN
 from ops.schema.schema import Binding
 from ops.tensor.spec import TensorSpec
 from tests.helpers.ops.kernel_checks import garbage_for, pack
@@ -60,19 +59,8 @@ def test_an_onednn_library_that_cannot_be_used_is_named(ffi: FakeFfi, message: s
 def test_a_wheel_without_the_library_or_no_wheel_at_all_is_named() -> None:
     with pytest.raises(LibraryError, match=r"has no file libdnnl\.so\.3"):
         open_library([Path("lib/libdnnl.dylib")], FakeFfi)
-    with pytest.raises(LibraryError, match=r"it is not installed: pip install 'arenaplan\[onednn\]'"):
+    with pytest.raises(LibraryError, match=r"it is not installed: pip install -e '\.\[onednn\]'"):
         files("a-distribution-that-nobody-has")
-
-
-def test_without_the_library_other_backends_compute_and_one_line_says_so(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr("engine.lower.backends.objection", lambda: "it is version 2.7, not 3.x, in this very test")
-    with caplog.at_level(logging.WARNING, "arenaplan"):
-        assert [backends_of(ONEDNN) for _ in range(3)] == [PLAIN] * 3
-        assert backends_of("auto") == PLAIN
-    assert len(caplog.records) == 1
-    assert "not 3.x, in this very test" in caplog.text
 
 
 def test_error_codes_of_onednn_are_raised() -> None:
