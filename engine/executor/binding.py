@@ -15,6 +15,7 @@ from engine.lower.calls import Call, Lowered, Storage, unread_inputs
 from engine.planning.placed import PlacedPlan
 from engine.planning.weights import is_copy, read_constants
 from engine.system.arrays import view_array
+from engine.system.process_memory import trim
 from engine.text.errors import KernelError
 from ops.schema.body import Body, bodies
 from ops.schema.schema import Binding, Thunk
@@ -32,6 +33,9 @@ class ProgramError(Exception):
 
 
 NO_BYTES = np.empty(0, np.uint8)
+_MOST_FREED = 1 << 23
+"""Bytes of constants after whose packing the pages of temporary arrays go back to the system: the C library keeps them,
+and what is packed next may not fit there (tools/bench_load.py)."""
 _WITH_NAN = FLOATS | {BFLOAT16}
 _BUFFER_ELEMENTS = 256
 """Buffer size of numpy's iterators. Its default, 8192, allocates 32 KiB or more for each broadcast operand."""
@@ -104,9 +108,14 @@ def pack_constants(lowered: Lowered, packs: PackCache | None = None) -> Packed:
     """Lets every kernel pack its constant inputs, and releases those that nothing else reads."""
     packs, arrays, entries = packs or PackCache(), {}, lowered.constants.entries
     release_files(e for e in entries.values() if not isinstance(e, Deferred))
+    freed = 0
     for call in lowered.calls:
         constants = {i: entries[v] for i, v in enumerate(call.inputs) if i in call.signature.constants}
         arrays[call.tick] = packs.pack(call, constants) if constants else ()
+        freed += sum(entry.nbytes for entry in constants.values())
+        if freed > _MOST_FREED:
+            trim()
+            freed = 0
     inside = (bodies(op.schema, op.attrs) for call in lowered.calls for op in call.operators)
     held = {v: lowered.constants[v] for v in sorted(read_constants(lowered)) if isinstance(entries[v], Deferred)}
     return Packed(arrays, tuple(chain(*inside)), held, frozenset(v for v in held if is_copy(lowered, v)))

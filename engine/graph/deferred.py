@@ -140,7 +140,7 @@ def aligned(array: Array) -> Entry:
     """
     if array.flags.aligned and not is_repeated(array):
         return array
-    make = partial(_aligned_copy, array)
+    make = partial(converted, array, array.dtype)
     if is_repeated(array):
         once = array[tuple(slice(None if stride else 1) for stride in array.strides)]
         make = partial(_repeated, once, array.shape)
@@ -153,14 +153,16 @@ def _repeated(once: Array, shape: Shape) -> Array:
     return dense
 
 
-def _aligned_copy(array: Array) -> Array:
-    """Copies piece by piece, so that a file and its copy are never resident at once."""
-    copy = aligned_empty(array.nbytes, CACHE_LINE)
-    source = array.reshape(-1).view(np.uint8)
-    for first in range(0, array.nbytes, _PIECE):
-        part = source[first : first + _PIECE]
-        np.copyto(copy[first : first + _PIECE], part)
+def converted(source: Array, dtype: np.dtype[Any]) -> Array:
+    """Returns a dense, aligned, read-only copy of an array in another element type.
+
+    It goes piece by piece, so that the pages of a file and their copy are never resident at once.
+    """
+    copy = aligned_empty(source.size * dtype.itemsize, CACHE_LINE).view(dtype)
+    flat, step = source.reshape(-1), _PIECE // source.itemsize
+    for first in range(0, source.size, step):
+        part = flat[first : first + step]
+        np.copyto(copy[first : first + step], part, casting="unsafe")
         release(part)
-    aligned_array = copy.view(array.dtype).reshape(array.shape)
-    aligned_array.flags.writeable = False
-    return aligned_array
+    copy.flags.writeable = False
+    return copy.reshape(source.shape)

@@ -1,11 +1,13 @@
 """Tensors stored in 16 bits, in half of the arena; what computes still computes in float32."""
 
+from functools import partial
 from itertools import chain, count
 from typing import Any
 
 import numpy as np
 from attrs import define, field
 
+from engine.graph.deferred import SMALL, Deferred, Entry, array_of, converted
 from engine.graph.graph import Graph
 from engine.graph.operator import Operator
 from engine.graph.var import Var
@@ -109,7 +111,7 @@ class _Storage:
     def _stored(self, var: Var) -> Var:
         if var not in self.stored:
             if var in self.source.constants:
-                self.stored[var] = self._constant(var, self._rounded(self.source.constants[var]), "stored")
+                self.stored[var] = self._constant(var, self.dtype, self._rounded(var), "stored")
             else:
                 self.stored[var] = self._cast(var, self.plain[var], self.dtype, "stored")
         return self.stored[var]
@@ -117,20 +119,20 @@ class _Storage:
     def _plain(self, var: Var) -> Var:
         if var not in self.plain:
             if var in self.source.constants:
-                self.plain[var] = self._constant(var, self.source.constants[var], "plain")
+                self.plain[var] = self._constant(var, var.dtype, self.source.constants.entries[var], "plain")
             else:
                 self.plain[var] = self._cast(var, self.stored[var], _SINGLE, "plain")
         return self.plain[var]
 
-    def _rounded(self, array: Array) -> Array:
-        """Returns an array in 16 bits. Numbers beyond the range become infinite, as they do in operators."""
-        with np.errstate(over="ignore"):
-            return array.astype(self.dtype)
+    def _rounded(self, var: Var) -> Entry:
+        """Returns a constant in 16 bits; a large one is rounded when it is read."""
+        spec = var.spec.with_dtype(self.dtype)
+        make = partial(_in_16_bits, self.source.constants.entries[var], self.dtype)
+        return Deferred(spec, make) if spec.nbytes > SMALL else make()
 
-    def _constant(self, var: Var, array: Array, suffix: str) -> Var:
+    def _constant(self, var: Var, dtype: np.dtype[Any], entry: Entry, suffix: str) -> Var:
         name = var.name if var.name not in self.graph.vars else self._free(f"{var.name}/{suffix}")
-        array.flags.writeable = False
-        return self.graph.add_constant(name, var.spec.with_dtype(array.dtype), array)
+        return self.graph.add_constant(name, var.spec.with_dtype(dtype), entry)
 
     def _free(self, name: str) -> str:
         """Returns a name that neither graph has: this one, or the same with a number."""
@@ -142,3 +144,9 @@ class _Storage:
         name = self._free(f"{var.name}/{suffix}")
         signature = CAST.sign([of.spec], {"to": dtype})
         return self.graph.add_signed(CAST, [of], signature, name, (name,))[0]
+
+
+def _in_16_bits(entry: Entry, dtype: np.dtype[Any]) -> Array:
+    """Returns an array in 16 bits. Numbers beyond the range become infinite, as they do in operators."""
+    with np.errstate(over="ignore"):
+        return converted(array_of(entry), dtype)

@@ -74,6 +74,11 @@ def page_faults() -> Faults | None:
 def give_back() -> bool:
     """Collects garbage and returns freed pages to the system. Returns False where the C library is not glibc."""
     gc.collect()
+    return trim()
+
+
+def trim() -> bool:
+    """Returns the pages that the C library keeps of freed blocks to the system. Returns False where it is not glibc."""
     return _call("malloc_trim", 0) is not None
 
 

@@ -141,14 +141,17 @@ def _bind(backends: Sequence[str], copy: Copy, call: Binding) -> Thunk:
 def _steps(part: Part, stripe: Stripe, copy: Copy, call: Binding) -> list[Thunk]:
     """Returns the steps of one stripe: convert, compute, round."""
     scratch = carve(call.temporaries[0], *_scratch_specs(part))
-    constants, packed = _constants(part, call.packed)
+    kept, packed = _constants(part, call.packed)
+    constants = part.signature.constants
     changing = len(part.signature.inputs) - len(constants)
     narrow, y, temporaries = iter(scratch[:changing]), scratch[changing], scratch[changing + 1 :]
     steps: list[Thunk] = []
     inputs: list[Array] = []
     for position, index in enumerate(stripe.inputs):
-        if position in constants:
-            inputs.append(_readable(part, position, constants[position][_places(index)]))
+        if position in kept:
+            inputs.append(_readable(part, position, kept[position][_places(index)]))
+        elif position in constants:
+            inputs.append(_nothing(part.signature.inputs[position]))
         else:
             inputs.append(next(narrow))
             steps.append(copy(call.inputs[position][_places(index)], inputs[-1]))
@@ -158,11 +161,10 @@ def _steps(part: Part, stripe: Stripe, copy: Copy, call: Binding) -> list[Thunk]
 
 
 def _constants(part: Part, packed: tuple[Array, ...]) -> tuple[dict[int, Array], tuple[Array, ...]]:
-    """Returns the constants of the inner kernel by position, and what it has packed of them."""
-    kept, signature = _kept(part), part.signature
+    """Returns the constants that the inner kernel reads as they are, by position, and what it has packed of them."""
+    kept = _kept(part)
     own = len(packed) - len(kept)
-    constants = {i: _nothing(signature.inputs[i]) for i in signature.constants}
-    return constants | dict(zip(kept, packed[own:], strict=True)), packed[:own]
+    return dict(zip(kept, packed[own:], strict=True)), packed[:own]
 
 
 def _kept(part: Part) -> list[int]:

@@ -54,9 +54,9 @@ def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, 
     """Returns panels, sums of columns by panel, unused factors, a run of zeros, and zero points that may not be 0."""
     conv, b = _as_conv(signature), constants[B]
     shift = SHIFT if b.dtype == np.dtype("uint8") else 0
-    weights = (b.astype(np.int16) - shift).astype(np.int8)
+    weights = (b ^ np.uint8(shift)).view(np.int8) if shift else b
     zeros = constants[B_ZERO].astype(np.int32).reshape(-1) if B_ZERO in constants else np.zeros(1, np.int32)
-    panels = pack_panels(conv, np.ascontiguousarray(weights.T)[..., None])
+    panels = pack_panels(conv, weights.T[..., None])
     sums = np.ascontiguousarray(by_panel(weights.sum(0, dtype=np.int32)[None]))
     _, _, _, run, *point = _packed_specs(signature)
     spread = np.ascontiguousarray(np.broadcast_to(zeros - np.int32(shift), (b.shape[1],)))

@@ -95,10 +95,9 @@ def _in_lines(case: ConvCase) -> bool:
     return case.group == 1 and case.channels < _SMALL and w.kernel[-1] > 1 and w.dilations[-1] == 1
 
 
-def as_runs(w: Array, case: ConvCase, source: Source) -> Array:
-    """Returns weights (O, C / group, kernel...) as (group, outputs of it, runs, bytes of a run), padded with zeros."""
-    outputs, inputs = case.out_channels // case.group, case.channels // case.group
-    by_run = w.reshape((case.group, outputs, inputs, source.taps, -1)).transpose(0, 1, 3, 4, 2)
-    runs = np.zeros((case.group, outputs, source.taps, source.depth * QUAD), np.int8)
-    runs[..., : source.run] = by_run.reshape((case.group, outputs, source.taps, source.run))
+def as_runs(w: Array, source: Source) -> Array:
+    """Returns weights (outputs, C / group, kernel...) as (outputs, runs, bytes of a run), padded with zeros."""
+    by_run = w.reshape((*w.shape[:2], source.taps, -1)).transpose(0, 2, 3, 1)
+    runs = np.zeros((len(w), source.taps, source.depth * QUAD), np.int8)
+    runs[..., : source.run] = by_run.reshape((len(w), source.taps, source.run))
     return runs

@@ -115,26 +115,28 @@ def panels_spec(signature: Signature) -> TensorSpec:
 
 
 def pack_panels(signature: Signature, w: Array) -> Array:
-    """Returns the weights as panels that start at a cache line: (group * panels, runs, depth, 32, 4)."""
-    packed = aligned_zeros(panels_spec(signature).shape, np.int8)
-    panels = by_panel(as_runs(w, case_of(signature), source_of(signature)))
-    packed[...] = panels
+    """Returns the weights as panels that start at a cache line: (group * panels, runs, depth, 32, 4).
+
+    Each panel is packed by itself, so that no temporary array is as large as the weights.
+    """
+    spec, source, case = panels_spec(signature), source_of(signature), case_of(signature)
+    packed = aligned_zeros(spec.shape, np.int8)
+    by_group = packed.reshape((case.group, -1, *spec.shape[1:]))
+    for panels, weights in zip(by_group, w.reshape((case.group, -1, *w.shape[1:])), strict=True):
+        for number, panel in enumerate(panels):
+            part = weights[number * PANEL : (number + 1) * PANEL]
+            runs = as_runs(part, source).reshape((len(part), source.taps, source.depth, QUAD))
+            panel[:, :, : len(part)] = runs.transpose(1, 2, 0, 3)
     return packed
 
 
 def by_panel(values: Array) -> Array:
-    """Returns (group, outputs, ...) as panels (group * panels, 32), or (group * panels, runs, depth, 32, 4).
-
-    The last panel of a group is padded with zeros.
-    """
-    group, outputs, *rest = values.shape
+    """Returns (group, outputs) as panels (group * panels, 32); the last panel of a group is padded with zeros."""
+    group, outputs = values.shape
     count = -(-outputs // PANEL)
-    wide = np.zeros((group, count * PANEL, *rest), values.dtype)
+    wide = np.zeros((group, count * PANEL), values.dtype)
     wide[:, :outputs] = values
-    panels = wide.reshape((group * count, PANEL, *rest))
-    if not rest:
-        return panels
-    return panels.reshape((group * count, PANEL, rest[0], rest[1] // QUAD, QUAD)).transpose(0, 2, 3, 1, 4)
+    return wide.reshape((group * count, PANEL))
 
 
 def _bind(call: Binding) -> Thunk:

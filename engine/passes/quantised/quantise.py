@@ -7,6 +7,7 @@ uint8, because processors multiply uint8 by int8.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import inf, nan
 from typing import Any
 
@@ -14,6 +15,8 @@ import numpy as np
 from attrs import frozen
 
 import ops
+from engine.graph.deferred import SMALL
+from engine.graph.mapped import release
 from engine.graph.operator import Operator
 from engine.graph.var import Var
 from engine.passes.base import RulePass
@@ -47,12 +50,14 @@ from ops.quantised.sum import QUANTISED_ADD, QUANTISED_MEAN
 from ops.quantised.table import LOOK_UP
 from ops.reduce.reduce import REDUCE_MEAN
 from ops.schema.schema import OpSchema
-from ops.tensor.spec import Array, normalize_axes
+from ops.tensor.spec import Array, normalize_axes, spec_of
 
 _BIT_COPIES = (RESHAPE, TRANSPOSE, SLICE, SPLIT, MAX_POOL)
 """Operators whose result has elements of their one input only."""
 _MOST_DIFFERENCE = 255
 """The largest difference of an 8-bit value and its zero point."""
+_MOST_WEIGHT = 128
+"""The largest magnitude of an int8 weight."""
 
 
 @frozen(eq=False)
@@ -248,8 +253,8 @@ def _product(
     )
     if whole is None or not _fits(weights, whole):
         return None
-    constants = (weights, factor, whole)
-    return tuple(map(edit.constant, constants)), {"x_zero": source.params.zero, **target.attrs}
+    constants = (_constant_weights(edit, weights), edit.constant(factor), edit.constant(whole))
+    return constants, {"x_zero": source.params.zero, **target.attrs}
 
 
 def _is_scale(factors: Array) -> bool:
@@ -258,9 +263,28 @@ def _is_scale(factors: Array) -> bool:
 
 
 def _fits(weights: Array, bias: Array) -> bool:
-    """Returns whether sums of any 8-bit values times these weights (outputs, ...), plus the bias, fit into int32."""
+    """Returns whether sums of any 8-bit values times these int8 weights (outputs, ...), plus the bias, fit into int32.
+
+    Weights are read only where so many terms do not fit whatever the weights are.
+    """
+    terms = weights[:1].size
+    if terms * _MOST_WEIGHT * _MOST_DIFFERENCE + int(np.abs(bias, dtype=np.int64).max(initial=0)) < 2**31:
+        return True
     most = np.abs(weights, dtype=np.int16).sum(axis=tuple(range(1, weights.ndim)), dtype=np.int64) * _MOST_DIFFERENCE
     return bool((most + np.abs(bias, dtype=np.int64) < 2**31).all())
+
+
+def _constant_weights(edit: Edit, weights: Array) -> Var:
+    """Adds weights; large ones that are stored in another order are arranged when they are read."""
+    if weights.flags.c_contiguous or weights.nbytes <= SMALL:
+        return edit.constant(weights)
+    return edit.deferred_constant(spec_of(weights), partial(_arranged, weights))
+
+
+def _arranged(weights: Array) -> Array:
+    dense = np.ascontiguousarray(weights)
+    release(weights)
+    return dense
 
 
 def _matrix_product(edit: Edit, operator: Operator, target: _Target) -> Var | None:
@@ -273,7 +297,7 @@ def _matrix_product(edit: Edit, operator: Operator, target: _Target) -> Var | No
     if weights.scale.size > 1 and weights.axis != outputs:
         return None
     matrix = weights.values if outputs == 0 else weights.values.T
-    product = _product(edit, (source, np.ascontiguousarray(matrix)[..., None], weights.scale), bias, target)
+    product = _product(edit, (source, matrix[..., None], weights.scale), bias, target)
     if product is None:
         return None
     inputs, attrs = product

@@ -1,5 +1,6 @@
 """Networks whose tensors are stored in 16 bits."""
 
+import tracemalloc
 from pathlib import Path
 
 import ml_dtypes
@@ -71,6 +72,23 @@ def test_float16_needs_about_half_of_the_bytes() -> None:
     plain, half = (engine.make_plan(g, optimise=0).report() for g in (graph, engine.cast_storage(graph, "float16")))
     assert half.arena_without_workspace <= 0.51 * plain.arena_without_workspace
     assert half.arena_bytes < 0.62 * plain.arena_bytes
+
+
+@pytest.mark.parametrize("backend", ["numba", "numpy"])
+def test_half_storage_keeps_no_arrays_but_the_arena_and_packed_weights(backend: str) -> None:
+    graph = Graph("convolutions")
+    y: engine.Var = graph.input("x", (1, 128, 32, 32))
+    for _ in range(3):
+        y = ops.relu(ops.conv2d(y, np.ones((128, 128, 3, 3), np.float32), pads=(1, 1, 1, 1)))
+    graph.output(y, "y")
+    arrays = tracemalloc.DomainFilter(inclusive=True, domain=np.lib.tracemalloc_domain)
+    tracemalloc.start()
+    try:
+        executable = engine.compile(graph, store="float16", backend=backend)
+        traces = tracemalloc.take_snapshot().filter_traces([arrays]).traces
+    finally:
+        tracemalloc.stop()
+    assert sum(t.size for t in traces) < executable.arena_bytes + executable.prepacked_bytes + 128 * 1024
 
 
 def test_half_storage_saves_bytes_in_small_networks() -> None:

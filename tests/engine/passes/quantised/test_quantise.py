@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import engine
 import ops
 from engine import Graph, Var
+from engine.graph.deferred import SMALL, Deferred
 from engine.passes import optimise, verify
 from engine.passes.quantised.quantise import QUANTISE
 from engine.zoo import NETWORKS
@@ -359,3 +360,11 @@ def test_quantised_values_that_are_fetched_stay_between_tables(shape: tuple[int,
     assert count(after)["look_up"] == 2
     for backend in ("numpy", "numba"):
         assert_same(engine.compile(after, backend=backend, optimise=0).run(feeds), run_unplanned(graph, feeds))
+
+
+def test_large_weights_of_a_quantised_product_are_arranged_when_they_are_read() -> None:
+    graph = _gemm_with(seeded((9000,), 3, 0.5), 9000)
+    after = QUANTISE(graph)
+    (entry,) = [entry for entry in after.constants.entries.values() if entry.nbytes > SMALL]
+    assert isinstance(entry, Deferred)
+    check_quantum(graph, after)
