@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from engine.notebook import register_cards
 from engine.text.deprecated import EXPORTS, warn_of_old_name
-from engine.text.lazy import importer
+from ops.lazy import importer
 
 if TYPE_CHECKING:  # the names for checkers of types and editors; at run time each is imported when it is first used
     from engine.api import Executable, make_plan

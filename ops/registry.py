@@ -1,176 +1,135 @@
-"""Operators by name. Built from explicit tuples; nothing registers itself when it is imported."""
+"""Operators by name. An operator's module is imported when its schema is asked for."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
 from types import MappingProxyType
 
-from ops.control.branch import OPS as BRANCH
-from ops.control.loop import OPS as LOOPS
-from ops.control.scan import OPS as SCANS
-from ops.convolution.conv import OPS as CONV
-from ops.convolution.fused import OPS as FUSED_CONV
-from ops.convolution.gradient import OPS as CONV_GRADIENT
-from ops.convolution.nhwc import OPS as NHWC_CONV
-from ops.convolution.nhwc_transpose import OPS as NHWC_CONV_TRANSPOSE
-from ops.convolution.transpose import OPS as CONV_TRANSPOSE
-from ops.elementwise.activation import OPS as ACTIVATION
-from ops.elementwise.activation_gradients import OPS as ACTIVATION_GRADIENTS
-from ops.elementwise.binary import OPS as BINARY
-from ops.elementwise.cast import OPS as CAST
-from ops.elementwise.comparison import OPS as COMPARISON
-from ops.elementwise.fused import OPS as FUSED_ELEMENTWISE
-from ops.elementwise.power import OPS as POWER
-from ops.elementwise.smooth import OPS as SMOOTH
-from ops.elementwise.smooth_gradients import OPS as SMOOTH_GRADIENTS
-from ops.elementwise.unary import OPS as UNARY
-from ops.elementwise.variadic import OPS as VARIADIC
-from ops.elementwise.where import OPS as WHERE
-from ops.half.ops import OPS as STORED
-from ops.index.compress import OPS as COMPRESS
-from ops.index.gather import OPS as GATHER
-from ops.index.gather_gradient import OPS as GATHER_GRADIENTS
-from ops.index.non_max_suppression import OPS as NON_MAX_SUPPRESSION
-from ops.index.nonzero import OPS as NONZERO
-from ops.index.scatter import OPS as SCATTER
-from ops.index.top_k import OPS as TOP_K
-from ops.index.unique import OPS as UNIQUE
-from ops.movement.arange import OPS as ARANGE
-from ops.movement.assign import OPS as ASSIGN
-from ops.movement.concat import OPS as CONCAT
-from ops.movement.copy import OPS as COPY
-from ops.movement.cumulative import OPS as CUMULATIVE
-from ops.movement.generate import OPS as GENERATE
-from ops.movement.reshape import OPS as RESHAPE
-from ops.movement.slicing import OPS as SLICING
-from ops.movement.tile import OPS as TILE
-from ops.movement.views import OPS as VIEWS
-from ops.norm.batch_norm import OPS as BATCH_NORM
-from ops.norm.batch_norm_training import OPS as BATCH_NORM_TRAINING
-from ops.norm.gradient import OPS as NORM_GRADIENT
-from ops.norm.lrn import OPS as LRN
-from ops.norm.lrn_gradient import OPS as LRN_GRADIENT
-from ops.norm.nhwc_lrn import OPS as NHWC_LRN
-from ops.norm.norm import OPS as NORM
-from ops.pool.global_pooling import OPS as GLOBAL_POOL
-from ops.pool.gradient import OPS as POOL_GRADIENT
-from ops.pool.nhwc import OPS as NHWC_POOL
-from ops.pool.pool import OPS as POOL
-from ops.products.einsum import OPS as EINSUM
-from ops.products.fused import OPS as FUSED_MATMUL
-from ops.products.gemm import OPS as GEMM
-from ops.products.matmul import OPS as MATMUL
-from ops.quantised.conv import OPS as QUANTISED_CONV
-from ops.quantised.dynamic import OPS as QUANTISED_DYNAMIC
-from ops.quantised.linear import OPS as QUANTISED
-from ops.quantised.matmul import OPS as QUANTISED_MATMUL
-from ops.quantised.nhwc_conv import OPS as NHWC_QUANTISED_CONV
-from ops.quantised.sum import OPS as QUANTISED_SUM
-from ops.quantised.table import OPS as QUANTISED_TABLE
-from ops.recurrent.recurrent import OPS as RECURRENT
-from ops.reduce.arg import OPS as ARG
-from ops.reduce.losses import OPS as LOSSES
-from ops.reduce.reduce import OPS as REDUCE
-from ops.reduce.softmax import OPS as SOFTMAX
-from ops.reduce.softmax_gradients import OPS as SOFTMAX_GRADIENTS
+from attrs import frozen
+
 from ops.schema.schema import OpSchema
-from ops.spatial.depth_to_space import OPS as DEPTH
-from ops.spatial.pad import OPS as PAD
-from ops.spatial.resize import OPS as RESIZE
-from ops.tensor.errors import DuplicateOperatorError, UnknownOperatorError
-from ops.training.dropout import OPS as DROPOUT
-from ops.training.optimisers import OPS as OPTIMISE
+from ops.tensor.errors import UnknownOperatorError
 
-
-def index(*families: Iterable[OpSchema]) -> Mapping[str, OpSchema]:
-    """Returns all schemas by name. Raises DuplicateOperatorError."""
-    schemas: dict[str, OpSchema] = {}
-    for family in families:
-        for schema in family:
-            if schema.name in schemas:
-                raise DuplicateOperatorError(f"two operators are named {schema.name!r}")
-            schemas[schema.name] = schema
-    return MappingProxyType(schemas)
-
-
-REGISTRY = index(
-    ACTIVATION,
-    ACTIVATION_GRADIENTS,
-    ARANGE,
-    ARG,
-    ASSIGN,
-    BATCH_NORM,
-    BATCH_NORM_TRAINING,
-    BINARY,
-    BRANCH,
-    CAST,
-    COMPARISON,
-    COMPRESS,
-    CONCAT,
-    CONV,
-    CONV_GRADIENT,
-    CONV_TRANSPOSE,
-    COPY,
-    CUMULATIVE,
-    DEPTH,
-    DROPOUT,
-    EINSUM,
-    FUSED_CONV,
-    FUSED_ELEMENTWISE,
-    FUSED_MATMUL,
-    GATHER,
-    GATHER_GRADIENTS,
-    GEMM,
-    GENERATE,
-    GLOBAL_POOL,
-    LOOPS,
-    LOSSES,
-    LRN,
-    LRN_GRADIENT,
-    MATMUL,
-    NHWC_CONV,
-    NHWC_CONV_TRANSPOSE,
-    NHWC_LRN,
-    NHWC_POOL,
-    NON_MAX_SUPPRESSION,
-    NONZERO,
-    NORM,
-    OPTIMISE,
-    NORM_GRADIENT,
-    PAD,
-    POOL,
-    POOL_GRADIENT,
-    POWER,
-    QUANTISED,
-    QUANTISED_CONV,
-    QUANTISED_DYNAMIC,
-    QUANTISED_MATMUL,
-    QUANTISED_SUM,
-    QUANTISED_TABLE,
-    NHWC_QUANTISED_CONV,
-    RECURRENT,
-    REDUCE,
-    RESHAPE,
-    RESIZE,
-    SCANS,
-    SCATTER,
-    SLICING,
-    SMOOTH,
-    SMOOTH_GRADIENTS,
-    SOFTMAX,
-    SOFTMAX_GRADIENTS,
-    TILE,
-    STORED,
-    TOP_K,
-    UNARY,
-    UNIQUE,
-    VARIADIC,
-    VIEWS,
-    WHERE,
+OPERATORS: Mapping[str, str] = MappingProxyType(
+    {
+        "ops.control.branch": "if",
+        "ops.control.loop": "loop",
+        "ops.control.scan": "scan",
+        "ops.convolution.conv": "conv",
+        "ops.convolution.fused": "fused_conv",
+        "ops.convolution.gradient": "conv_input_gradient conv_weight_gradient",
+        "ops.convolution.nhwc": "nhwc_conv",
+        "ops.convolution.nhwc_transpose": "nhwc_conv_transpose",
+        "ops.convolution.transpose": "conv_transpose",
+        "ops.elementwise.activation": (
+            "relu tanh prelu clip leaky_relu thresholded_relu shrink hard_sigmoid hard_swish softsign"
+        ),
+        "ops.elementwise.activation_gradients": (
+            "relu_gradient leaky_relu_gradient prelu_gradient clip_gradient hard_sigmoid_gradient "
+            "shrink_gradient hard_swish_gradient softsign_gradient tanh_gradient"
+        ),
+        "ops.elementwise.binary": "add sub mul div mod bit_shift bitwise_and bitwise_or bitwise_xor",
+        "ops.elementwise.cast": "cast",
+        "ops.elementwise.comparison": "equal less less_or_equal greater greater_or_equal and or xor",
+        "ops.elementwise.fused": "fused_elementwise",
+        "ops.elementwise.power": "pow",
+        "ops.elementwise.smooth": "sigmoid swish gelu elu selu celu softplus mish",
+        "ops.elementwise.smooth_gradients": (
+            "sigmoid_gradient softplus_gradient elu_gradient swish_gradient gelu_gradient mish_gradient"
+        ),
+        "ops.elementwise.unary": (
+            "abs neg sign not bitwise_not exp log sqrt reciprocal floor ceil round erf is_nan is_inf sin cos tan "
+            "asin acos atan sinh cosh asinh acosh atanh"
+        ),
+        "ops.elementwise.variadic": "sum mean min max",
+        "ops.elementwise.where": "where",
+        "ops.half.ops": "in_single",
+        "ops.index.compress": "compress",
+        "ops.index.gather": "gather gather_elements gather_nd",
+        "ops.index.gather_gradient": "gather_gradient gather_elements_gradient gather_nd_gradient",
+        "ops.index.non_max_suppression": "non_max_suppression",
+        "ops.index.nonzero": "count_nonzero nonzero",
+        "ops.index.scatter": "scatter_elements scatter_nd",
+        "ops.index.top_k": "top_k",
+        "ops.index.unique": "unique",
+        "ops.movement.arange": "arange_count arange",
+        "ops.movement.assign": "assign",
+        "ops.movement.concat": "concat",
+        "ops.movement.copy": "copy",
+        "ops.movement.cumulative": "cum_sum reverse_sequence",
+        "ops.movement.generate": "trilu eye_like one_hot hardmax",
+        "ops.movement.reshape": "reshape",
+        "ops.movement.slicing": "slice slice_gradient",
+        "ops.movement.tile": "tile",
+        "ops.movement.views": "identity transpose expand split",
+        "ops.norm.batch_norm": "batch_norm",
+        "ops.norm.batch_norm_training": "batch_norm_training channel_sums batch_norm_data_gradient",
+        "ops.norm.gradient": "norm_data_gradient norm_scale_gradient",
+        "ops.norm.lrn": "lrn",
+        "ops.norm.lrn_gradient": "lrn_gradient",
+        "ops.norm.nhwc_lrn": "nhwc_lrn",
+        "ops.norm.norm": "layer_norm rms_norm instance_norm group_norm",
+        "ops.pool.global_pooling": "global_average_pool global_max_pool global_lp_pool",
+        "ops.pool.gradient": "max_pool_gradient spread_windows",
+        "ops.pool.nhwc": "nhwc_max_pool nhwc_average_pool",
+        "ops.pool.pool": "max_pool average_pool lp_pool",
+        "ops.products.einsum": "einsum",
+        "ops.products.fused": "fused_matmul",
+        "ops.products.gemm": "gemm",
+        "ops.products.matmul": "matmul",
+        "ops.quantised.conv": "conv_integer qlinear_conv",
+        "ops.quantised.dynamic": "dynamic_quantize_linear",
+        "ops.quantised.linear": "quantize_linear dequantize_linear",
+        "ops.quantised.matmul": "matmul_integer qlinear_matmul",
+        "ops.quantised.nhwc_conv": "nhwc_quantised_conv",
+        "ops.quantised.sum": "quantised_add quantised_mean",
+        "ops.quantised.table": "look_up",
+        "ops.recurrent.recurrent": "rnn gru lstm",
+        "ops.reduce.arg": "arg_max arg_min",
+        "ops.reduce.losses": "softmax_cross_entropy softmax_cross_entropy_gradient",
+        "ops.reduce.reduce": (
+            "reduce_max reduce_min reduce_sum reduce_prod reduce_mean reduce_l1 reduce_l2 reduce_sum_square "
+            "reduce_log_sum reduce_log_sum_exp"
+        ),
+        "ops.reduce.softmax": "softmax log_softmax",
+        "ops.reduce.softmax_gradients": "softmax_gradient log_softmax_gradient",
+        "ops.spatial.depth_to_space": "depth_to_space space_to_depth",
+        "ops.spatial.pad": "pad",
+        "ops.spatial.resize": "resize resize_gradient",
+        "ops.training.dropout": "dropout_training",
+        "ops.training.optimisers": "sgd_step momentum_step adam_step",
+    }
 )
+"""The operators in `OPS` of each module, with spaces between them."""
+
+
+@frozen(eq=False)
+class Registry(Mapping[str, OpSchema]):
+    """Schemas by name; `modules` has the module of each."""
+
+    modules: Mapping[str, str]
+
+    def __getitem__(self, name: str) -> OpSchema:
+        return _schemas(self.modules[name])[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.modules)
+
+    def __len__(self) -> int:
+        return len(self.modules)
+
+
+REGISTRY = Registry({name: module for module, names in OPERATORS.items() for name in names.split()})
 """Every operator of this package."""
 
 
 def find(name: str) -> OpSchema:
     """Returns the schema of that name. Raises UnknownOperatorError."""
-    if name not in REGISTRY:
+    if name not in REGISTRY.modules:
         raise UnknownOperatorError(f"no operator is named {name!r}")
     return REGISTRY[name]
+
+
+@cache
+def _schemas(module: str) -> Mapping[str, OpSchema]:
+    return {schema.name: schema for schema in import_module(module).OPS}

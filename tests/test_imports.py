@@ -6,8 +6,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import engine
+import ops
 from tests.helpers.paths import ROOT
 
 PACKAGES = ("ops", "allocator", "engine")
@@ -43,13 +47,15 @@ def test_solving_loads_no_compiler_and_no_reader_of_models() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_public_names_of_engine_are_imported_from_where_types_are_checked() -> None:
-    (guard,) = [node for node in ast.parse((ROOT / "engine/__init__.py").read_text()).body if _is_guard(node)]
+@pytest.mark.parametrize("package", [engine, ops], ids=lambda package: package.__name__)
+def test_public_names_are_imported_from_where_types_are_checked(package: Any) -> None:
+    body = ast.parse((ROOT / package.__name__ / "__init__.py").read_text()).body
+    (guard,) = [node for node in body if _is_guard(node)]
     imports = [node for node in ast.walk(guard) if isinstance(node, ast.ImportFrom)]
     homes = {name.asname or name.name: f"{node.module}:{name.name}" for node in imports for name in node.names}
-    assert homes == engine._HOMES
-    assert sorted(homes) == sorted(engine.__all__)
-    assert all(getattr(engine, name) is not None for name in engine.__all__)
+    assert homes == package._HOMES
+    assert sorted(homes) == sorted(package.__all__)
+    assert all(getattr(package, name) is not None for name in package.__all__)
 
 
 def _is_guard(node: ast.stmt) -> bool:

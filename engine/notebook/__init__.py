@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from engine.notebook.register import register_cards
-from engine.text.lazy import importer
+from ops.lazy import importer
 
 if TYPE_CHECKING:  # the figure draws pictures, which most programs do not
     from engine.notebook.figures import figure

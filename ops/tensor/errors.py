@@ -39,7 +39,3 @@ class SchemaError(OpError, TypeError):
 
 class UnknownOperatorError(OpError, LookupError):
     """No operator of that name."""
-
-
-class DuplicateOperatorError(OpError, ValueError):
-    """Two operators of one name."""

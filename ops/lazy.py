@@ -4,6 +4,11 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 
 
+def homes_of(names: Mapping[str, str]) -> dict[str, str]:
+    """Returns the home of each name, as "module:name in it"; `names` has those of each module, with spaces between."""
+    return {name: f"{module}:{name}" for module, listed in names.items() for name in listed.split()}
+
+
 def importer(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
     """Returns the `__getattr__` of a package. `homes` gives the home of each public name, as "module:name in it".
 
