@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, partial
 from inspect import Parameter, signature
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
 from attrs import evolve, frozen
 
@@ -21,7 +21,7 @@ from engine.graph.deferred import sources
 from engine.graph.graph import Graph
 from engine.graph.mapped import check_files
 from engine.passes.automatic import optimised, plan_optimised
-from engine.planning.options import Options
+from engine.planning.options import Options, PlanOptions
 from engine.planning.placed import PlacedPlan
 from engine.remat.planning import plan_recomputed
 from engine.report.report import Report, check_budget
@@ -43,29 +43,6 @@ from engine.text.options import check_flag, check_option_names
 from engine.trace.build import IN_TICKS, trace
 from engine.trace.trace import Trace
 from ops.tensor.spec import Array, spec_of
-
-
-class PlanOptions(TypedDict, total=False):
-    """Keywords of `engine.compile` and `engine.make_plan`: the fields of `engine.planning.options.Options`."""
-
-    strategy: str
-    alignment: int
-    padding: int
-    seed: int
-    timeout: float | str
-    nodes: int
-    optimise: int | str
-    store: str
-    views: bool
-    overwrite: bool
-    reuse: bool
-    prepack: bool
-    caller_buffers: tuple[str, ...]
-    parallel: str
-    nest: bool
-    order: str
-    backend: str
-
 
 ALL_CPUS = 0
 """A number of threads that means: as many as there are processors to use."""

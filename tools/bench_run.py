@@ -21,11 +21,11 @@ from typing import Any
 
 from allocator.io.files import write_whole
 from allocator.progress import each
-from engine.api import Executable, PlanOptions, compile_graph
+from engine.api import Executable, compile_graph
 from engine.cli.comparison import seconds
 from engine.cli.oracle import largest_difference, onnxruntime_runner
 from engine.cli.progress import add_quiet, progress_shown
-from engine.planning.options import LEVELS
+from engine.planning.options import LEVELS, PlanOptions
 from engine.system.threads import limit_threads
 from ops.tensor.spec import Array
 from tools.benchmark_tables import markdown, runs_table

@@ -73,9 +73,9 @@ def commands_page() -> str:
         "# Subcommands",
         "What `arenaplan COMMAND --help` prints. [The command](../cli.md) explains it with examples.",
     ]
-    for module in COMMANDS:
-        usage, _, options = help_text(module.NAME).partition("\n\n")
-        parts += [f"## arenaplan {module.NAME}", f"```text\n{usage}\n```", f"```text\n{options.strip()}\n```"]
+    for name in COMMANDS:
+        usage, _, options = help_text(name).partition("\n\n")
+        parts += [f"## arenaplan {name}", f"```text\n{usage}\n```", f"```text\n{options.strip()}\n```"]
     return "\n\n".join(parts) + "\n"
 
 

@@ -27,7 +27,7 @@ from engine.planning.options import Options
 from engine.system.threads import cpus, limit_threads
 from engine.text.errors import OptionError
 
-NAME, HELP = "compare", "compare runs of a model: one arena, reference counting, and every byte watched"
+HELP = "compare runs of a model: one arena, reference counting, and every byte watched"
 REFUSED = 5
 """Exit code where outputs differ."""
 

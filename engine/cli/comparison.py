@@ -8,10 +8,11 @@ from typing import Any
 from attrs import evolve, frozen
 
 from allocator.progress import each
-from engine.api import Executable, PlanOptions, compile_graph
+from engine.api import Executable, compile_graph
 from engine.execution_plan import ExecutionPlan
 from engine.executor.dynamic import DynamicExecutor
 from engine.graph.graph import Graph
+from engine.planning.options import PlanOptions
 from engine.report.report import Report
 from engine.text.errors import JudgeError
 from ops.tensor.spec import Array

@@ -21,7 +21,7 @@ from engine.planning.placed import PlacedPlan
 from engine.text.errors import EngineError
 from ops.tensor.errors import OpError
 
-NAME, HELP = "explain", "say why the arena of a model is as large as it is, and what would make it smaller"
+HELP = "say why the arena of a model is as large as it is, and what would make it smaller"
 
 
 class AnyExplanation(Protocol):

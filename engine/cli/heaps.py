@@ -19,7 +19,7 @@ from engine.text.tables import in_columns, joined
 from engine.trace.buffers import buffers_of
 from engine.trace.to_problem import heap_events
 
-NAME, HELP = "heaps", "compare a plan with dynamic allocators, simulated on the same tensors"
+HELP = "compare a plan with dynamic allocators, simulated on the same tensors"
 
 
 def add_arguments(parser: ArgumentParser) -> None:

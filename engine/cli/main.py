@@ -3,17 +3,15 @@
 import io
 import os
 import sys
-from argparse import ArgumentParser
+from argparse import Action, ArgumentParser
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
+from importlib import import_module
 from traceback import print_exception
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from allocator.errors import AllocatorError, PlanError
-from engine.cli import compare, explain, heaps, plan, run, solve, trace, view
-from engine.cli.options.common import settle_instructions
-from engine.cli.options.embedded import warn
-from engine.cli.progress import add_quiet, progress_shown
+from engine.cli.progress import add_quiet, progress_shown, warn
+from engine.system.instructions import limit_instructions
 from engine.text.deprecated import with_new_flags
 from engine.text.errors import (
     BudgetError,
@@ -41,8 +39,8 @@ _EPILOG = (
     "capacity found and no proof that there is none, 5 a checker refused a plan or outputs differ, 6 a fault of this "
     "program"
 )
-COMMANDS = (plan, explain, run, compare, heaps, trace, view, solve)
-"""The modules of the subcommands, in the order in which they are shown."""
+COMMANDS = ("plan", "explain", "run", "compare", "heaps", "trace", "view", "solve")
+"""The subcommands in the order in which they are shown; each is a module of this package."""
 _FORESEEN = (EngineError, OpError, AllocatorError, OSError, MemoryError, KeyboardInterrupt)
 _CODES: tuple[tuple[tuple[type[BaseException], ...], int], ...] = (
     ((UsageError, OptionError), USAGE),
@@ -62,13 +60,22 @@ class Parser(ArgumentParser):
         raise UsageError(f"{message} (see {self.prog} --help)")
 
 
-def build_parser() -> ArgumentParser:
-    """Returns the parser of the whole command line; the chosen subcommand's function is in `run`."""
+class _Version(Action):
+    """Prints the version; the package that tells it takes as long to load as a command."""
+
+    def __call__(self, parser: ArgumentParser, *_: Any) -> NoReturn:
+        print(f"arenaplan {import_module('importlib.metadata').version('arenaplan')}")
+        parser.exit()
+
+
+def build_parser(names: Sequence[str] = COMMANDS) -> ArgumentParser:
+    """Returns the parser of these subcommands, whose modules it imports; the chosen one's function is in `run`."""
     parser = Parser(prog="arenaplan", description="Plans every byte of a neural network.", epilog=_EPILOG)
-    parser.add_argument("--version", action="version", version=f"arenaplan {version('arenaplan')}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for module in COMMANDS:
-        command = commands.add_parser(module.NAME, help=module.HELP, description=module.HELP, epilog=_EPILOG)
+    for name in names:
+        module = import_module(f"engine.cli.{name}")
+        command = commands.add_parser(name, help=module.HELP, description=module.HELP, epilog=_EPILOG)
         module.add_arguments(command)
         add_quiet(command)
         command.set_defaults(run=module.run)
@@ -79,8 +86,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns its exit code. Arguments are the process's own where none are given."""
 
     def work() -> int:
-        arguments = build_parser().parse_args(with_new_flags(sys.argv[1:] if argv is None else argv, warn))
-        settle_instructions(arguments)
+        words = with_new_flags(sys.argv[1:] if argv is None else argv, warn)
+        asked = [name for name in words[:1] if name in COMMANDS]
+        arguments = build_parser(asked or COMMANDS).parse_args(words)
+        if getattr(arguments, "instructions", ""):
+            limit_instructions(arguments.instructions)
         with progress_shown(arguments.quiet):
             code: int = arguments.run(arguments)
         return code

@@ -6,11 +6,12 @@ from typing import Any
 from attrs import asdict, frozen
 
 from allocator.progress import Activity
-from engine.api import Executable, PlanOptions, compile_graph
+from engine.api import Executable, compile_graph
 from engine.cli.comparison import interleaved
 from engine.cli.oracle import TOLERANCE, largest_difference
 from engine.graph.graph import Graph
 from engine.passes.pipeline import applied_passes
+from engine.planning.options import PlanOptions
 from engine.text.tables import in_columns, joined
 from ops.tensor.spec import Array
 

@@ -14,7 +14,7 @@ from engine.execution_plan import ExecutionPlan, execution_plan
 from engine.report.kernels import kernel_table
 from engine.text.errors import OptionError
 
-NAME, HELP = "plan", "plan a model and say what it needs"
+HELP = "plan a model and say what it needs"
 
 
 def add_arguments(parser: ArgumentParser) -> None:

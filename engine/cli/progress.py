@@ -240,3 +240,8 @@ def cut(text: str, width: int) -> str:
         if kept > room:
             return text[:place] + _MARK
     return text
+
+
+def warn(text: str) -> None:
+    """Writes one line on stderr."""
+    print(f"arenaplan: {' '.join(text.split())}", file=sys.stderr)

@@ -19,7 +19,7 @@ from engine.system.threads import limit_threads
 from engine.text.tables import in_columns, joined
 from ops.tensor.spec import Array
 
-NAME, HELP = "run", "run a model on given or random inputs"
+HELP = "run a model on given or random inputs"
 MODES = ("static", "dynamic", "poison")
 _STATISTICS: Mapping[str, Callable[[Array], Any]] = {"min": np.min, "mean": np.mean, "max": np.max}
 

@@ -20,7 +20,7 @@ from engine.cli.strategies import Entry, StrategyComparison, compare_strategies,
 from engine.cli.validation import validated
 from engine.text.errors import BudgetError, OptionError, UndecidedError
 
-NAME, HELP = "solve", "place the buffers of a file"
+HELP = "place the buffers of a file"
 ALL = "all"
 _ITSELF = Path()
 

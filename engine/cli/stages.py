@@ -6,11 +6,12 @@ from typing import Any
 
 from attrs import frozen
 
-from engine.api import PlanOptions, compile_graph
+from engine.api import compile_graph
 from engine.cli.comparison import RunTimes, equal_outputs, interleaved
 from engine.cli.options.common import plan_options
 from engine.graph.bindings import Bindings
 from engine.graph.graph import Graph
+from engine.planning.options import PlanOptions
 from engine.stages.bind import input_shapes
 from engine.stages.cost_report import StageReport
 from engine.stages.run import StagedExecutor

@@ -28,7 +28,6 @@ from engine.text.screen import screen_of
 from engine.trace.build import IN_TICKS
 from engine.trace.trace import Trace
 
-NAME = "trace"
 HELP = (
     "list every allocation, overwrite, view and free of a run, as text, a picture or a file for tools; MODEL may be a "
     "trace saved as JSON or CSV, to be shown in another format"

@@ -9,11 +9,12 @@ from attrs import asdict, evolve, frozen
 
 from allocator.policies import POLICIES
 from allocator.progress import each
-from engine.api import Executable, PlanOptions, compile_graph
+from engine.api import Executable, compile_graph
 from engine.cli.comparison import equal_outputs, interleaved
 from engine.executor.parallel import ParallelExecutor
 from engine.executor.static import StaticExecutor
 from engine.graph.graph import Graph
+from engine.planning.options import PlanOptions
 from engine.report.parallelism import parallelism, predicted_seconds
 from engine.system.threads import cpus, limit_threads
 from engine.system.timing import Timing

@@ -30,7 +30,7 @@ from engine.viewer.buffers import buffer_rectangles
 from engine.viewer.page import write_page
 from engine.viewer.payload import pack
 
-NAME, HELP = "view", "make a page to look at a plan, or at two side by side: zoom, search, what is alive and why"
+HELP = "make a page to look at a plan, or at two side by side: zoom, search, what is alive and why"
 
 _BESIDE: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
     {

@@ -2,13 +2,13 @@
 
 From the fields of `Options` derive the flags of the command line (`engine.cli.options.common`), what a saved plan keeps
 (`engine.saved.embedded`), what a measuring process gets, and the alternatives that an explanation tries. A test
-compares the keywords of `engine.compile` and `engine.make_plan` (`engine.api.PlanOptions`) with these fields.
+compares the keywords of `engine.compile` and `engine.make_plan` (`PlanOptions`) with these fields.
 """
 
 import math
 from collections.abc import Mapping
 from numbers import Integral
-from typing import Any
+from typing import Any, TypedDict
 
 from attrs import Attribute, field, fields, frozen
 
@@ -293,3 +293,25 @@ def _check_policy(name: str) -> None:
 
 
 DEFAULTS = Options()
+
+
+class PlanOptions(TypedDict, total=False):
+    """Keywords of `engine.compile` and `engine.make_plan`: the fields of `Options`."""
+
+    strategy: str
+    alignment: int
+    padding: int
+    seed: int
+    timeout: float | str
+    nodes: int
+    optimise: int | str
+    store: str
+    views: bool
+    overwrite: bool
+    reuse: bool
+    prepack: bool
+    caller_buffers: tuple[str, ...]
+    parallel: str
+    nest: bool
+    order: str
+    backend: str

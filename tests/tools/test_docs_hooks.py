@@ -31,9 +31,9 @@ WAYS = (("light", 1280), ("dark", 420))
 def test_the_help_of_every_command_is_on_the_page_and_not_too_wide() -> None:
     page = commands_page()
     for command in COMMANDS:
-        assert f"## arenaplan {command.NAME}\n" in page
-        text = help_text(command.NAME)
-        assert text.startswith(f"usage: arenaplan {command.NAME}")
+        assert f"## arenaplan {command}\n" in page
+        text = help_text(command)
+        assert text.startswith(f"usage: arenaplan {command}")
         assert [line for line in text.splitlines() if len(line) > int(WIDTH)] == []
 
 

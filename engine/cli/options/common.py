@@ -12,10 +12,8 @@ from typing import Any, cast
 from allocator.machine_code.instructions import NAMES
 from allocator.problem import NO_CAPACITY
 from allocator.solvers import BEST, STRATEGIES
-from engine.api import PlanOptions
 from engine.cli.options.dims import named_lengths
-from engine.planning.options import AT_ONCE, CALLS, FIELDS, LIMITS, SEARCH, about, flag
-from engine.system.instructions import limit_instructions
+from engine.planning.options import AT_ONCE, CALLS, FIELDS, LIMITS, SEARCH, PlanOptions, about, flag
 from engine.system.threads import AS_THEY_ARE
 from engine.text.errors import OptionError
 from engine.text.units import parse_bytes, parse_seconds
@@ -149,12 +147,6 @@ def add_running(parser: ArgumentParser) -> None:
         metavar="SET",
         help=f"instructions that compiled code may use: {', '.join(NAMES)} (default: all that the processor has)",
     )
-
-
-def settle_instructions(arguments: Namespace) -> None:
-    """Limits compiled code to the instruction set that a command line names, if it does. Raises OptionError."""
-    if getattr(arguments, "instructions", ""):
-        limit_instructions(arguments.instructions)
 
 
 def add_json(parser: ArgumentParser) -> None:

@@ -1,10 +1,10 @@
 """The options about plans embedded in models: --plan-from-file and --save-plan."""
 
-import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from engine.cli.options.zoo import is_zoo
+from engine.cli.progress import warn
 from engine.execution_plan import ExecutionPlan
 from engine.graph.graph import Graph
 from engine.onnx.saved import load_plan, save_plan
@@ -81,8 +81,3 @@ def save_planned(plan: ExecutionPlan, arguments: Namespace) -> None:
     if is_zoo(arguments.file):
         raise OptionError(f"--save-plan writes the model's own file with a plan in it, and {arguments.file} is no file")
     save_plan(plan, arguments.file, arguments.save_plan)
-
-
-def warn(text: str) -> None:
-    """Writes one line on stderr."""
-    print(f"arenaplan: {' '.join(text.split())}", file=sys.stderr)

@@ -5,7 +5,6 @@ import logging
 import subprocess
 import sys
 import threading
-from typing import Any
 from unicodedata import normalize
 
 import pytest
@@ -228,10 +227,10 @@ def test_quiet_silences_what_the_solvers_say_of_compiling(caplog: pytest.LogCapt
     assert caplog.messages == ["compiling, quiet: False"]
 
 
-@pytest.mark.parametrize("module", COMMANDS, ids=lambda module: module.NAME)
-def test_every_command_can_be_quiet(module: Any, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_can_be_quiet(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        main([module.NAME, "--help"])
+        main([name, "--help"])
     assert "-q, --quiet" in capsys.readouterr().out
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import engine
-from engine.api import PlanOptions
 from engine.cli.passes import compare_passes
+from engine.planning.options import PlanOptions
 from tests.helpers.onnx.light_models import LIGHT_MODELS, light_graph, light_model
 from tests.helpers.onnx.small_models import run_onnxruntime
 

@@ -7,10 +7,9 @@ from typing import Any, get_type_hints
 import pytest
 from attrs import evolve
 
-from engine.api import PlanOptions
 from engine.cli.measure.processes import BYTES, MeasureTask, read_task
 from engine.cli.options.common import add_model, add_parallel, add_planning, plan_options
-from engine.planning.options import DEFAULTS, FIELDS, Options, about, flag
+from engine.planning.options import DEFAULTS, FIELDS, Options, PlanOptions, about, flag
 from engine.saved.embedded import FILE_KEYS, SHAPING
 
 OTHER_VALUES: dict[str, Any] = {

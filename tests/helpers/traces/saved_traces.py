@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import engine
 from engine import Graph, Trace
-from engine.api import PlanOptions
+from engine.planning.options import PlanOptions
 from tests.helpers.graphs.random_graphs import build
 from tests.helpers.graphs.training_graphs import random_training
 from tests.helpers.traces.exported_files import exported

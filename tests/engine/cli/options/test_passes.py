@@ -8,9 +8,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import engine
-from engine.api import PlanOptions
 from engine.cli import passes
 from engine.cli.main import main
+from engine.planning.options import PlanOptions
 from tests.helpers.cli.cli_checks import Capture, data, error
 from tests.helpers.onnx.saved_models import save_positive
 from tests.helpers.onnx.small_models import model as small_model
