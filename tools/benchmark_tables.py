@@ -169,6 +169,18 @@ def loading_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
         yield [*case, *(f"{size:.0f}" for size in sizes), above, f"{row['whole_bytes'] / 1e6:.0f}", *times]
 
 
+def process_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
+    """Yields a line for each network: MB of whole processes at their peak, and seconds to the first output."""
+    yield [
+        *("network", "arenaplan, MB", "onnxruntime, MB", "ratio"),
+        *("first output after, s", "onnxruntime's, s"),
+    ]
+    for row in rows:
+        ours, other = row["arenaplan_peak_bytes"], row["onnxruntime_peak_bytes"]
+        times = (f"{row[f'{engine}_seconds']:.2f}" for engine in ("arenaplan", "onnxruntime"))
+        yield [row["network"], f"{ours / 1e6:.0f}", f"{other / 1e6:.0f}", f"{ours / other:.2f}", *times]
+
+
 def lengths_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
     """Yields a line for each encoder and engine: milliseconds of runs with new lengths, and kB that a length keeps."""
     yield ["network", "engine", "operators", "first run, ms", "again, ms", "new, ms", "kept, kB"]
@@ -207,6 +219,7 @@ TABLES: Mapping[str, Callable[[Sequence[Row]], Iterable[Sequence[str]]]] = {
     "order": order_table,
     "nest": nest_table,
     "runs": runs_table,
+    "processes": process_table,
     "loading": loading_table,
     "lengths": lengths_table,
     "decoding": decoding_table,

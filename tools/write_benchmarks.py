@@ -154,6 +154,7 @@ MEASURES: Mapping[str, Callable[[Path], Sequence[Row]]] = {
     "running": lambda _: measure_parallel("running"),
     "order": lambda _: measured("tools.bench_order")["rows"],
     "nest": lambda _: measured("tools.bench_nest", *NESTED, "--runs", "0")["rows"],
+    "processes": lambda _: measured("tools.bench_process")["rows"],
     "loading": lambda _: measured("tools.bench_load")["rows"],
     "runs": lambda _: measured("tools.bench_run")["rows"],
     "lengths": lambda _: measure_lengths()["lengths"],

@@ -109,6 +109,14 @@ SAMPLES: dict[str, tuple[list[dict[str, Any]], dict[str, str]]] = {
         | {"onnxruntime, ms": "4.00 (2.00)", "ratio": "1.50", "ratio of the least": "2.50", "arena, MB": "3.00"}
         | {"onnxruntime's, MB": "4.00 + 1.00", "outputs differ by": "3e-07"},
     ),
+    "processes": (
+        [
+            {"network": "net", "arenaplan_peak_bytes": 60_000_000, "onnxruntime_peak_bytes": 80_000_000}
+            | {"arenaplan_seconds": 0.75, "onnxruntime_seconds": 0.5}
+        ],
+        {"network": "net", "arenaplan, MB": "60", "onnxruntime, MB": "80", "ratio": "0.75"}
+        | {"first output after, s": "0.75", "onnxruntime's, s": "0.50"},
+    ),
     "loading": (
         [
             {"network": "net", "weights_in": "the file", "engine": "numba", "weights_bytes": 40_000_000}

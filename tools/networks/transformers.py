@@ -1,4 +1,6 @@
-"""An encoder of MiniLM's size (Devlin et al. 2018, Wang et al. 2020) and ViT-tiny (Touvron et al. 2021, DeiT-Ti)."""
+"""An encoder of MiniLM's size (Devlin et al. 2018, Wang et al. 2020), ViT-tiny (Touvron et al. 2021, DeiT-Ti), and one
+step of a decoder of DistilGPT-2's size (Radford et al. 2019, Sanh et al. 2019).
+"""
 
 import math
 
@@ -26,6 +28,7 @@ class Sizes:
 
 MINILM = Sizes(6, 384, 1536, 12, 128)
 VIT_TINY = Sizes(12, 192, 768, 3, 197)
+DECODER = Sizes(6, 768, 3072, 12, 128)
 IMAGE, PATCH = 224, 16
 
 
@@ -89,3 +92,26 @@ def _mixed(to: Writer, scores: str, v: str, sizes: Sizes) -> str:
 
 def _perceptron(to: Writer, x: str, sizes: Sizes) -> str:
     return to.dense(to.gelu(to.dense(x, sizes.width, sizes.inner)), sizes.inner, sizes.width)
+
+
+def decoder_step() -> ModelProto:
+    """Builds a step of a decoder: x [1, 1, 768] is a token; keys and values of 127 tokens grow by one."""
+    to, x, sizes = Writer(), "x", DECODER
+    heads, depth = sizes.split[2:]
+    caches = [f"{kind}{layer}" for layer in range(sizes.layers) for kind in ("keys", "values")]
+    for layer in range(sizes.layers):
+        whole = to.dense(to.layer_norm(x, sizes.width, 1e-5), sizes.width, 3 * sizes.width)
+        parts = to.split(whole, (sizes.width,) * 3, axis=2)
+        q, k, v = (to.transpose(to.reshape(part, 1, 1, heads, depth), 0, 2, 1, 3) for part in parts)
+        keys, values = (
+            to.node("Concat", [f"past_{kind}{layer}", new], {"axis": 2}, f"{kind}{layer}")
+            for kind, new in (("keys", k), ("values", v))
+        )
+        products = to.node("MatMul", [q, to.transpose(keys, 0, 1, 3, 2)])
+        shares = to.node("Softmax", [to.node("Div", [products, to.number(math.sqrt(depth))])], {"axis": -1})
+        mixed = to.transpose(to.node("MatMul", [shares, values]), 0, 2, 1, 3)
+        x = to.node("Add", [x, to.dense(to.reshape(mixed, 1, 1, sizes.width), sizes.width, sizes.width)])
+        x = to.node("Add", [x, _perceptron(to, to.layer_norm(x, sizes.width, 1e-5), sizes)])
+    past = {f"past_{name}": (1, heads, sizes.sequence - 1, depth) for name in caches}
+    present = {name: (1, heads, sizes.sequence, depth) for name in caches}
+    return to.model("decoder", (1, 1, sizes.width), {x: (1, 1, sizes.width), **present}, past)

@@ -102,11 +102,20 @@ class Writer:
         """Adds a transpose. Returns the name of its output."""
         return self.node("Transpose", [x], {"perm": list(perm)})
 
-    def model(self, name: str, shape: Sequence[int], outputs: Mapping[str, Sequence[int | str]]) -> ModelProto:
-        """Returns the model with the input "x". All are float32; outputs are shapes by name."""
-        x = helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)
-        infos = [helper.make_tensor_value_info(y, TensorProto.FLOAT, sizes) for y, sizes in outputs.items()]
-        graph = helper.make_graph(self.nodes, name, [x], infos, self.tensors)
+    def model(
+        self,
+        name: str,
+        shape: Sequence[int],
+        outputs: Mapping[str, Sequence[int | str]],
+        more_inputs: Mapping[str, Sequence[int]] | None = None,
+    ) -> ModelProto:
+        """Returns the model with the input "x", and with more inputs. All are float32; others than x are by name."""
+        inputs = {"x": shape} | dict(more_inputs or {})
+        read, made = (
+            [helper.make_tensor_value_info(tensor, TensorProto.FLOAT, sizes) for tensor, sizes in each.items()]
+            for each in (inputs, outputs)
+        )
+        graph = helper.make_graph(self.nodes, name, read, made, self.tensors)
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
 
 
