@@ -58,10 +58,12 @@ assert main(["plan", "zoo:squeezenet?image=64", "-q", "--backend", "numpy"]) == 
 
 
 @pytest.mark.parametrize(
-    ("program", "most"), [(RELU, 510), (SOLVE, 240), (PLAN, 600)], ids=["relu", "arenaplan solve", "arenaplan plan"]
+    ("program", "most", "draws"),
+    [(RELU, 510, False), (SOLVE, 240, False), (PLAN, 600, True)],
+    ids=["relu", "arenaplan solve", "arenaplan plan"],
 )
 def test_what_reads_no_model_file_loads_no_onnx_and_few_modules_of_ours(
-    program: str, most: int, tmp_path: Path
+    program: str, most: int, draws: bool, tmp_path: Path
 ) -> None:
     code = f"{program}\nimport sys; print(*sys.modules)"
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
@@ -70,6 +72,7 @@ def test_what_reads_no_model_file_loads_no_onnx_and_few_modules_of_ours(
     )
     loaded = run.stdout.splitlines()[-1].split()
     assert not HEAVY & set(loaded)
+    assert ("numpy.random" in loaded) == draws
     assert sum(name.split(".")[0] in PACKAGES for name in loaded) <= most
 
 

@@ -93,7 +93,7 @@ class _Climb:
     placer: Placer
     goal: int
     budget: Budget
-    chance: np.random.Generator
+    chance: "np.random.Generator"
     order: Column = field(converter=column, factory=tuple)
     offset: Column = field(converter=column, factory=tuple)
     arena: int = NO_CAPACITY

@@ -29,7 +29,7 @@ def random_arrays(specs: Mapping[str, TensorSpec], seed: int) -> dict[str, Array
     return {name: _drawn(spec, np.random.default_rng((seed, i))) for i, (name, spec) in enumerate(specs.items())}
 
 
-def _drawn(spec: TensorSpec, random: np.random.Generator) -> Array:
+def _drawn(spec: TensorSpec, random: "np.random.Generator") -> Array:
     if spec.dtype in FLOATS:
         return np.asarray(random.standard_normal(spec.shape)).astype(spec.dtype)
     return np.asarray(random.integers(0, 2, spec.shape)).astype(spec.dtype)

@@ -63,7 +63,7 @@ class Descent:
     _search: SkylineSearch = field(init=False)
     _keys: dict[str, Column] = field(init=False)
     _spare: Column = field(init=False)
-    _draw: np.random.Generator = field(init=False)
+    _draw: "np.random.Generator" = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self._search = _arrays(self.part)

@@ -50,7 +50,7 @@ class Pairwise:
     """Arenas are multiples of so many bytes."""
     _search: PairSearch
     _hulls: Descent
-    _draw: np.random.Generator
+    _draw: "np.random.Generator"
     _effort: int = field(default=0, init=False)
 
     def __attrs_post_init__(self) -> None:
