@@ -10,6 +10,7 @@ from allocator.errors import PlanError, UnknownStrategyError, UnsupportedProblem
 from allocator.problem import NO_CAPACITY, Bound, Plan, Problem
 from allocator.progress import Activity
 from allocator.solvers.base import NO_NODES, Solver, SolverOptions, arena_bytes, unsupported_reason
+from allocator.solvers.ejection import EJECTION
 from allocator.solvers.exact import EXACT
 from allocator.solvers.greedy import GREEDY_BY_BREADTH, GREEDY_BY_SIZE, GREEDY_IN_ORDER
 from allocator.solvers.hill_climb import HILL_CLIMB
@@ -48,6 +49,7 @@ STRATEGIES: Mapping[str, Solver] = MappingProxyType(
             SHARED_EQUALITY,
             SHARED_MIN_COST_FLOW,
             HILL_CLIMB,
+            EJECTION,
             EXACT,
             NAIVE,
         )

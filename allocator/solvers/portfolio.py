@@ -8,6 +8,7 @@ from attrs import evolve, frozen
 from allocator.problem import Problem
 from allocator.progress import current
 from allocator.solvers.base import NO_NODES, Answer, Solver, SolverOptions, Traits, arena_bytes, unsupported_reason
+from allocator.solvers.ejection import EJECTION, Ejection
 from allocator.solvers.exact import EXACT, MOST_CONFLICTS, Exact
 from allocator.solvers.greedy import GREEDY_BY_BREADTH, GREEDY_BY_SIZE
 from allocator.solvers.hill_climb import HILL_CLIMB, HillClimb
@@ -18,13 +19,12 @@ from allocator.solvers.strip_packing_bestfit import STRIP_PACKING_BESTFIT
 
 _CHEAP: tuple[Solver, ...] = (PUSHDOWN, GREEDY_BY_SIZE, GREEDY_BY_BREADTH, STRIP_PACKING_BESTFIT)
 """The cheapest first: the first that meets the goal is the last."""
-ImprovingStrategy = tuple[Exact | HillClimb, int, int]
+Improving = Exact | HillClimb | Ejection
+ImprovingStrategy = tuple[Improving, int, int]
 """A strategy that improves a plan; the nodes that it has by default; the most chunks that may meet."""
-_FEW_ORDERS = 20
+_ORDERS = 100
 """Orders that hill climbing tries where the task has no limits. More of them may find a smaller arena and take longer;
 tools/bench_solvers.py shows both."""
-_MORE_ORDERS = 100
-"""The same where conflicts take the place of lifetimes: the cheap strategies see less of those."""
 _DENSE = 100
 """Conflicts of a chunk, on average, beyond which such orders are fewer."""
 _MOST_EXPLICIT_CONFLICTS = 200_000
@@ -38,8 +38,9 @@ class Portfolio:
     """Evaluates several strategies and keeps the best plan, as Pisarchyk and Lee 2020 advise (section 6).
 
     Stops as soon as a plan meets the goal. The exact search comes next, where the table of who meets whom is not too
-    large; hill climbing in its place where it is, and before it where there are conflicts. With no limits in the task
-    the exact search has `nodes` nodes, or less: the same problem and seed have the same plan on every machine.
+    large; ejection search in its place where it is, and hill climbing before it where there are conflicts. With no
+    limits in the task the exact search has `nodes` nodes, or less: the same problem and seed have the same plan on
+    every machine.
     """
 
     name: str = "best"
@@ -61,16 +62,16 @@ class Portfolio:
             best = _better(problem, best, evolve(solver.improve(problem, best.offset, rest), maker=solver.name))
         return best
 
-    def _searches(self, problem: Problem) -> list[tuple[Exact | HillClimb, int]]:
+    def _searches(self, problem: Problem) -> list[tuple[Improving, int]]:
         """Returns those that come after the cheap ones, and the nodes of each where the task has no limits."""
         meet = count_conflicts(problem)
         if problem.conflicts is None:
             strategies: tuple[ImprovingStrategy, ...] = ((EXACT, self.nodes, MOST_CONFLICTS),)
             if meet > MOST_CONFLICTS or not _fits(problem, EXACT):
-                strategies = ((HILL_CLIMB, _FEW_ORDERS, meet),)
+                strategies = ((EJECTION, NO_NODES, meet),)
         else:
             nodes = self.nodes * _QUICK_CONFLICTS // max(meet, _QUICK_CONFLICTS)
-            orders = _MORE_ORDERS * _DENSE // max(meet // max(len(problem), 1), _DENSE)
+            orders = _ORDERS * _DENSE // max(meet // max(len(problem), 1), _DENSE)
             strategies = ((HILL_CLIMB, orders, MOST_CONFLICTS), (EXACT, nodes, _MOST_EXPLICIT_CONFLICTS))
         return [(solver, nodes) for solver, nodes, most in strategies if meet <= most and _fits(problem, solver)]
 

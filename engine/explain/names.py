@@ -71,8 +71,8 @@ def _in_body(lowered: Lowered, name: str) -> Fate | None:
     Names in a body begin with the name of its operator and a slash, which a model leaves out.
     """
     for operator in (op for call in lowered.calls for op in call.operators):
-        names = (known for body in bodies(operator.schema, operator.attrs) for known in body.names)
-        if any(known == name or known.endswith(f"/{name}") for known in names):
+        names = (inner for body in bodies(operator.schema, operator.attrs) for inner in body.names)
+        if any(inner == name or inner.endswith(f"/{name}") for inner in names):
             return Fate(INSIDE, operator.name)
     return None
 

@@ -40,7 +40,7 @@ class Notes:
 
 
 @settings(max_examples=60)
-@given(problems(), st.sampled_from((BEST, "exact", "hill_climb", "pushdown")))
+@given(problems(), st.sampled_from((BEST, "exact", "hill_climb", "ejection", "pushdown")))
 def test_progress_shows_the_arena_and_changes_no_plan(problem: Problem, strategy: str) -> None:
     notes, alone = Notes(), solve(problem, strategy, nodes=300)
     with watched_by(notes):

@@ -146,6 +146,7 @@ def test_strategies_plan_the_example_of_the_paper() -> None:
         "shared_equality": 234,
         "shared_min_cost_flow": 128,
         "hill_climb": 124,
+        "ejection": 124,
         "exact": 124,
         "naive": 234,
     }

@@ -1,0 +1,217 @@
+"""Ejection search: units are put back one by one below a goal; what is in the way of one of them is taken out for it.
+
+A unit is a chain of overwrites as a rectangle of bytes and ticks. The one whose turn it is goes to the lowest place
+that is free; where there is none below the goal, to the place where those in the way cost least, which wait then. What
+it costs to take a unit out grows each time that the unit finds no free place, so that hard ones stay (ejection pools
+with counters: Nagata and Bräysy 2009, "A powerful route minimization heuristic", section 3).
+
+Those that a unit meets are listed, or found among all that lives in the same slots of time. A step takes time in
+proportion to these.
+"""
+
+from typing import NamedTuple
+
+from allocator.kernels.climb import MODULUS, MULTIPLIER
+from allocator.kernels.gaps import BELOW, NOWHERE, sort
+from allocator.kernels.numbers import Numbers
+
+WAITING, STUCK, MEETINGS = range(3)
+"""Places of the cursor: how many units wait; 1 where no place is left to one, for pinned units; the last meeting."""
+FIRST_WEIGHT, GROWTH, MOST_WEIGHT = 16, 4, 1 << 24
+"""The weight of a unit that has always found a place, what it grows by, and what it never exceeds."""
+MOST_PRICE = 1 << 14
+"""The price of the unit that costs most to take out, but for its weight. So 2**24 units cost less than ENDLESS."""
+PINNED = 0
+"""Weight of a unit that is never taken out."""
+ENDLESS = 1 << 62
+_NOISE = 100
+"""Thousandths by which a place may seem to cost more than it does."""
+
+
+class EjectionSearch(NamedTuple):
+    """The state of a search, by unit but for the last ones.
+
+    Unit k lives in the ticks [begin, end), in the slots `first` to `last`. `start` and `near` are lists: slot k has the
+    units near[start[k] : start[k + 1]] in it; where there are no slots, unit k meets these. `turn` is the place of a
+    unit among those that wait, `unit_of` the unit of a turn; those that wait are a heap of turns. `seen` has the last
+    meeting in which a unit was listed. Scratch for what bars the way: `ceilings`, `lower`, `floors` and `upper`, twice
+    as long as what a unit meets; `digits`. `chance` holds one number in [1, MODULUS).
+    """
+
+    begin: Numbers
+    end: Numbers
+    first: Numbers
+    last: Numbers
+    start: Numbers
+    near: Numbers
+    size: Numbers
+    alignment: Numbers
+    price: Numbers
+    turn: Numbers
+    unit_of: Numbers
+    offset: Numbers
+    weight: Numbers
+    seen: Numbers
+    heap: Numbers
+    ceilings: Numbers
+    lower: Numbers
+    floors: Numbers
+    upper: Numbers
+    digits: Numbers
+    chance: Numbers
+    cursor: Numbers
+
+
+def put_back(s: EjectionSearch, goal: int, steps: int) -> int:
+    """Places units that wait until none does, one is stuck, or so many steps are done. Returns the number of steps.
+
+    Nothing that is placed ends above the goal, if nothing did before.
+    """
+    for step in range(steps):
+        if s.cursor[WAITING] == 0 or s.cursor[STUCK]:
+            return step
+        unit = next_waiting(s)
+        count = list_ranges(s, unit)
+        first = sort(s.lower, s.ceilings, s.digits, count)
+        place = lowest_gap(s, unit, first, count)
+        if place > goal - s.size[unit]:
+            place = cheapest_place(s, unit, goal, first, count)
+            if place == NOWHERE:
+                s.cursor[STUCK] = 1
+                wait(s, s.turn[unit])
+                return step + 1
+            make_room(s, unit, place, first, count)
+            s.weight[unit] = min(s.weight[unit] + GROWTH, MOST_WEIGHT)
+        s.offset[unit] = place
+    return steps
+
+
+def take_out_above(s: EjectionSearch, goal: int) -> None:
+    """Takes out all that ends above a goal; a search that was stuck goes on."""
+    s.cursor[STUCK] = 0
+    for unit in range(len(s.size)):
+        if s.offset[unit] != NOWHERE and s.offset[unit] + s.size[unit] > goal and s.weight[unit] != PINNED:
+            s.offset[unit] = NOWHERE
+            wait(s, s.turn[unit])
+
+
+def wait(s: EjectionSearch, turn: int) -> None:
+    """Adds one to those that wait; the lowest turn comes next."""
+    at, heap = s.cursor[WAITING], s.heap
+    s.cursor[WAITING] = at + 1
+    while at > 0 and heap[(at - 1) // 2] > turn:
+        heap[at] = heap[(at - 1) // 2]
+        at = (at - 1) // 2
+    heap[at] = turn
+
+
+def next_waiting(s: EjectionSearch) -> int:
+    """Returns the unit whose turn it is, which waits no more."""
+    heap, count = s.heap, s.cursor[WAITING] - 1
+    turn, moved, at = heap[0], heap[count], 0
+    s.cursor[WAITING] = count
+    while 2 * at + 1 < count:
+        child = 2 * at + 1
+        if child + 1 < count and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= moved:
+            break
+        heap[at] = heap[child]
+        at = child
+    heap[at] = moved
+    return s.unit_of[turn]
+
+
+def list_ranges(s: EjectionSearch, unit: int) -> int:
+    """Lists what bars the way of a unit: no offset between `ceilings` and `floors`. Returns the number of ranges.
+
+    `lower` and `upper` are the units that bar it, beside each column.
+    """
+    count, size = 0, s.size[unit]
+    s.cursor[MEETINGS] += 1
+    meeting, by_slot = s.cursor[MEETINGS], len(s.begin) > 0
+    first, last = (s.first[unit], s.last[unit]) if by_slot else (unit, unit)
+    for k in range(s.start[first], s.start[last + 1]):
+        other = s.near[k]
+        at = s.offset[other]
+        if at == NOWHERE or s.seen[other] == meeting or other == unit:
+            continue
+        if by_slot and (s.begin[other] >= s.end[unit] or s.begin[unit] >= s.end[other]):
+            continue
+        s.seen[other] = meeting
+        s.ceilings[count], s.lower[count] = max(at - size, BELOW), other
+        s.floors[count], s.upper[count] = at + s.size[other], other
+        count += 1
+    return count
+
+
+def aligned(offset: int, alignment: int) -> int:
+    """Returns the lowest aligned offset that is not below this one."""
+    return offset if alignment == 1 else -(-offset // alignment) * alignment
+
+
+def lowest_gap(s: EjectionSearch, unit: int, first: int, count: int) -> int:
+    """Returns the lowest offset that nothing bars; ranges are sorted by ceilings."""
+    place = 0
+    for k in range(first, first + count):
+        if s.ceilings[k] >= place:
+            return place
+        other = s.lower[k]
+        place = max(place, aligned(s.offset[other] + s.size[other], s.alignment[unit]))
+    return place
+
+
+def cheapest_place(s: EjectionSearch, unit: int, goal: int, first: int, count: int) -> int:
+    """Returns the place below the goal where those in the way cost least, with a little noise, or NOWHERE.
+
+    That is one at the bottom, at the goal, or beside something. All are visited from below, so that the cost follows
+    from that of the place before. None where a pinned unit is in the way is taken.
+    """
+    top, alignment = goal - s.size[unit], s.alignment[unit]
+    if top < 0:
+        return NOWHERE
+    top -= top % alignment
+    second = sort(s.upper, s.floors, s.digits, count)
+    entered, left, cost, pinned = first, second, 0, 0
+    best, least, place = NOWHERE, ENDLESS, 0
+    while True:
+        while entered < first + count and s.ceilings[entered] < place:
+            other = s.lower[entered]
+            cost, pinned = cost + s.weight[other] * s.price[other], pinned + (s.weight[other] == PINNED)
+            entered += 1
+        while left < second + count and s.floors[left] <= place:
+            other = s.upper[left]
+            cost, pinned = cost - s.weight[other] * s.price[other], pinned - (s.weight[other] == PINNED)
+            left += 1
+        s.chance[0] = s.chance[0] * MULTIPLIER % MODULUS
+        seeming = cost + (cost >> 10) * (s.chance[0] % _NOISE)
+        if pinned == 0 and seeming < least:
+            best, least = place, seeming
+        if place == top:
+            return best
+        place = min(top, next_place(s, place, alignment, first + count, entered, second + count, left))
+
+
+def next_place(
+    s: EjectionSearch, place: int, alignment: int, entered_end: int, entered: int, left_end: int, left: int
+) -> int:
+    """Returns the lowest aligned offset above this one that lies below or above something; ENDLESS if there is none.
+
+    Ranges from `entered` on begin at this offset or above it, those from `left` on end above it.
+    """
+    following = ENDLESS
+    while entered < entered_end and s.ceilings[entered] - s.ceilings[entered] % alignment <= place:
+        entered += 1
+    if entered < entered_end:
+        following = s.ceilings[entered] - s.ceilings[entered] % alignment
+    return min(following, aligned(s.floors[left], alignment)) if left < left_end else following
+
+
+def make_room(s: EjectionSearch, unit: int, place: int, first: int, count: int) -> None:
+    """Takes out what is in the way of a unit there."""
+    end = place + s.size[unit]
+    for k in range(first, first + count):
+        other = s.lower[k]
+        if s.offset[other] < end and place < s.offset[other] + s.size[other]:
+            s.offset[other] = NOWHERE
+            wait(s, s.turn[other])
