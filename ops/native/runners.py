@@ -44,7 +44,7 @@ _RunWords, _SharedRunWords = c_int64 * 3, c_int64 * 4
 
 def _address_of(array: Array) -> int:
     """Returns the address of an array that can be written, faster than numpy does; 0 where it is empty."""
-    return addressof(c_char.from_buffer(array)) if len(array) else 0
+    return addressof(c_char.from_buffer(array.data)) if len(array) else 0
 
 
 def run_alone(table: Array) -> Outcome:
