@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from allocator.kernels.climb import MODULUS, MULTIPLIER
 from allocator.kernels.gaps import BELOW, NOWHERE, sort
-from allocator.kernels.numbers import Numbers
+from allocator.kernels.numbers import Numbers, kernel
 
 WAITING, STUCK, MEETINGS = range(3)
 """Places of the cursor: how many units wait; 1 where no place is left to one, for pinned units; the last meeting."""
@@ -62,6 +62,7 @@ class EjectionSearch(NamedTuple):
     cursor: Numbers
 
 
+@kernel
 def put_back(s: EjectionSearch, goal: int, steps: int) -> int:
     """Places units that wait until none does, one is stuck, or so many steps are done. Returns the number of steps.
 
@@ -86,6 +87,7 @@ def put_back(s: EjectionSearch, goal: int, steps: int) -> int:
     return steps
 
 
+@kernel
 def take_out_above(s: EjectionSearch, goal: int) -> None:
     """Takes out all that ends above a goal; a search that was stuck goes on."""
     s.cursor[STUCK] = 0

@@ -14,10 +14,11 @@ from attrs import asdict
 from engine.api import Executable, compile_graph
 from engine.cli.measure.processes import BYTES, MeasureTask, read_task
 from engine.cli.measure.readings import Run, digest, noise_bytes, time_runs, trace_arrays, watch
-from engine.cli.options.common import plan_options, settle_instructions
+from engine.cli.options.common import plan_options
 from engine.cli.options.models import Subject, load_subject
 from engine.executor.static import StaticExecutor, new_arena
 from engine.system import process_memory
+from engine.system.instructions import limit_instructions
 from engine.system.threads import limit_threads
 
 
@@ -62,5 +63,6 @@ def _rehearsed(task: MeasureTask, subject: Subject) -> Executable:
 
 if __name__ == "__main__":
     _task = read_task(json.load(sys.stdin))
-    settle_instructions(_task.arguments)
+    if _task.arguments.instructions:
+        limit_instructions(_task.arguments.instructions)
     print(json.dumps(measure(_task)))
