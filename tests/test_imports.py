@@ -59,7 +59,7 @@ assert main(["plan", "zoo:squeezenet?image=64", "-q", "--backend", "numpy"]) == 
 
 @pytest.mark.parametrize(
     ("program", "most", "draws"),
-    [(RELU, 530, False), (SOLVE, 240, False), (PLAN, 600, True)],
+    [(RELU, 530, False), (SOLVE, 270, False), (PLAN, 630, True)],
     ids=["relu", "arenaplan solve", "arenaplan plan"],
 )
 def test_what_reads_no_model_file_loads_no_onnx_and_few_modules_of_ours(
