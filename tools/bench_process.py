@@ -82,8 +82,8 @@ def _measured(engine: str, model: Path, feeds: Path) -> Row:
     environment = os.environ | {"PYTHONPATH": str(CHILD.parent.parent)}
     begin = time.time()
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
-    told: Row = json.loads(done.stdout)
-    return {"peak_bytes": told["peak_bytes"], "seconds": told["output"] - begin}
+    report: Row = json.loads(done.stdout)
+    return {"peak_bytes": report["peak_bytes"], "seconds": report["output"] - begin}
 
 
 def _arguments(argv: Sequence[str] | None) -> Namespace:

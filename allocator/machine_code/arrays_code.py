@@ -24,8 +24,8 @@ def of_words(function: Any) -> Callable[[int], int]:
     result = call if get_type_hints(function)["return"] is int else f"{call} or 0"
     source = f"def call(at):\n    words = longs(at, {next(places)})\n    return {result}\n"
     exec(source, names)  # numba compiles source, and knows no call with a list of arguments of different types
-    made: Callable[[int], int] = names["call"]
-    return made
+    wrapper: Callable[[int], int] = names["call"]
+    return wrapper
 
 
 def _argument(kind: Any, places: "count[int]", names: dict[str, Any]) -> str:

@@ -38,8 +38,9 @@ LINGER = record("place seen: int64")
 LOCATE = record("words pointee count spans rows: int64")
 """What `locate` reads: the addresses and numbers of words and of rows."""
 _CODE = "ops.native.program_code"
-_RunWords, _SharedRunWords = c_int64 * 3, c_int64 * 4
-"""RUN and SHARED_RUN, faster than as arrays: each run makes them."""
+_RunWords, _ForkedRunWords, _SharedRunWords, _LingerWords = (c_int64 * count for count in (3, 5, 4, 2))
+_PartWords = c_int64 * (PART.itemsize // 8)
+"""The records, faster than as arrays: each run makes them."""
 
 
 def _address_of(array: Array) -> int:
@@ -55,9 +56,9 @@ def run_alone(table: Array) -> Outcome:
 
 def run_forked(table: Array, openmp: Array) -> Outcome:
     """Does the same, with compiled steps in parts on threads of OpenMP, like those of libraries."""
-    part = np.zeros(PART.itemsize // 8, np.int64)
-    words = np.array((table.ctypes.data, len(table), 0, openmp.ctypes.data, part.ctypes.data), np.int64)
-    return function(_CODE, "run_forked")(words.ctypes.data), int(words[2])
+    part = _PartWords()
+    words = _ForkedRunWords(_address_of(table), len(table), 0, _address_of(openmp), addressof(part))
+    return function(_CODE, "run_forked")(addressof(words)), words[2]
 
 
 def run_part(table: Array, state: Array, threads: int) -> None:
@@ -68,8 +69,8 @@ def run_part(table: Array, state: Array, threads: int) -> None:
 
 def run_linger(place: int, seen: int) -> bool:
     """Returns whether the word at an address changes from `seen` within a millisecond or so."""
-    words = np.array((place, seen), np.int64)
-    return function(_CODE, "run_linger")(words.ctypes.data) != 0
+    words = _LingerWords(place, seen)
+    return function(_CODE, "run_linger")(addressof(words)) != 0
 
 
 def locate(words: Array, spans: Array, pointee: Array) -> None:

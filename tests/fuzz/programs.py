@@ -42,7 +42,7 @@ class Program:
 
     @property
     def unit(self) -> float:
-        """Returns the rounding unit of the program's type; twice that of float64, in which the reference rounds, too."""
+        """Returns the rounding unit of the program's type, twice for float64, in which the reference rounds, too."""
         return float(np.finfo(self.dtype).eps) / (1 if self.dtype == "float64" else 2)
 
     def input(self, shape: Sequence[int]) -> str:

@@ -138,7 +138,7 @@ def test_compare_plans_without_matplotlib_says_what_to_install(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(EngineError, match=r"arenaplan\[charts\]"):
+    with pytest.raises(EngineError, match=r"pip install -e '\.\[charts\]'"):
         bar_chart([made_up("m", 1, *range(6))])
     chart = tmp_path / "chart.png"
     assert compare_plans.main(["zoo:mobilenet_v2", "--batch", "1", *SMALL, "--chart", str(chart)]) == 1

@@ -111,11 +111,11 @@ class Writer:
     ) -> ModelProto:
         """Returns the model with the input "x", and with more inputs. All are float32; others than x are by name."""
         inputs = {"x": shape} | dict(more_inputs or {})
-        read, made = (
+        read, written = (
             [helper.make_tensor_value_info(tensor, TensorProto.FLOAT, sizes) for tensor, sizes in each.items()]
             for each in (inputs, outputs)
         )
-        graph = helper.make_graph(self.nodes, name, read, made, self.tensors)
+        graph = helper.make_graph(self.nodes, name, read, written, self.tensors)
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
 
 

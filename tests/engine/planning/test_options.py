@@ -65,6 +65,6 @@ def test_a_saved_plan_keeps_the_options_that_decide_the_problem_under_the_keys_o
 
 def test_a_measuring_process_gets_every_option_of_planning() -> None:
     arguments = parser().parse_args(["m.onnx", "--no-nest", "--padding", "8", "--order", "memory"])
-    running: dict[str, Any] = {"weights": "file", "input": [], "threads": 0}
+    running: dict[str, Any] = {"weights": "file", "input": [], "threads": 0, "instructions": ""}
     task = MeasureTask(BYTES, "static", 1, Namespace(**vars(arguments), **running))
     assert plan_options(read_task(json.loads(task.to_json())).arguments) == plan_options(arguments)
