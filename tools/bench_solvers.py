@@ -1,11 +1,11 @@
 """Times strategies on instances: files and folders of files, and random ones.
 
-    python tools/bench_solvers.py FOLDER x.csv --random 100000 --strategy pushdown best [-o solvers.json]
+    python -m tools.bench_solvers FOLDER x.csv --random 100000 --strategy pushdown best [-o solvers.json]
 
 Seconds are the least of --repeat runs of the solver alone, compiled before ("best": with judge and bound). Without
---strategy all are run, but for those that would be too slow. Random instances: sizes 1 to 4096 bytes, about 100 buffers
-alive at once. --startup times whole processes instead, from their start to the plan on the screen: with an empty
-folder of compiled kernels (cold) and with a full one (warm, the least of --repeat).
+--strategy all are run, but for those that would be too slow. --kind says what is drawn for --random
+(tools/solver_instances.py). --startup times whole processes instead, from their start to the plan on the screen: with
+an empty folder of compiled kernels (cold) and with a full one (warm, the least of --repeat).
 """
 
 import json
@@ -21,7 +21,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
-import numpy as np
 from attrs import asdict, evolve, frozen
 
 from allocator.bounds import lower_bound
@@ -31,15 +30,15 @@ from allocator.errors import AllocatorError
 from allocator.io import formats
 from allocator.io.files import write_whole
 from allocator.io.instance import Instance
-from allocator.problem import FREE, NO_CAPACITY, Plan, Problem, column
+from allocator.problem import NO_CAPACITY, Plan, Problem, column
 from allocator.progress import each
 from allocator.solvers import BEST, STRATEGIES, solve
 from allocator.solvers.base import SolverOptions, arena_bytes
 from engine.cli.options.common import STRATEGY_CHOICES, count, duration, positive
 from engine.cli.progress import add_quiet, progress_shown, say
+from tools.solver_instances import GENERATORS, RANDOM, draw
 
 T = TypeVar("T")
-ALIVE, LARGEST = 100, 4096
 WARM_UP_BUFFERS, WARM_UP_SECONDS = 2_000, 0.1
 _CAPACITY = re.compile(r"\.(\d+)\.[a-z]+$")
 _COMMAND = "import sys; from engine.cli.main import main; sys.exit(main())"
@@ -72,15 +71,6 @@ class Startup:
     warm_s: float
 
 
-def random_problem(buffers: int, seed: int) -> Problem:
-    """Draws a problem: one buffer begins in each tick and lives for 1 to 2 * ALIVE - 1 ticks."""
-    rng = np.random.default_rng(seed)
-    begin = np.arange(buffers)
-    end = begin + rng.integers(1, 2 * ALIVE, buffers)
-    size = rng.integers(1, LARGEST + 1, buffers)
-    return Problem(begin, end, size, [1] * buffers, [FREE] * buffers)
-
-
 def instances(arguments: Namespace) -> Iterator[tuple[str, Instance, int]]:
     """Yields (name, instance, capacity) for each file and each number of random buffers that is asked for."""
     for path in arguments.paths:
@@ -88,8 +78,8 @@ def instances(arguments: Namespace) -> Iterator[tuple[str, Instance, int]]:
             match = _CAPACITY.search(file.name) if arguments.capacity_from_name else None
             yield file.name, formats.read(file), int(match[1]) if match else NO_CAPACITY
     for buffers in arguments.random:
-        problem = random_problem(buffers, arguments.seed)
-        yield f"random_{buffers}", Instance(problem, map(str, range(buffers))), NO_CAPACITY
+        problem = draw(arguments.kind, buffers, arguments.seed)
+        yield f"{arguments.kind}_{buffers}", Instance(problem, map(str, range(buffers))), NO_CAPACITY
 
 
 def beginning(problem: Problem, most: int) -> Problem:
@@ -202,6 +192,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--random", metavar="N", type=positive, nargs="+", default=[], help="random instances of N buffers"
     )
+    parser.add_argument("--kind", choices=GENERATORS, default=RANDOM, help=f"of random instances (default {RANDOM})")
     parser.add_argument("--strategy", choices=STRATEGY_CHOICES, nargs="+", default=[], help="default: all of them")
     parser.add_argument("--repeat", type=positive, default=1, help="runs of which the least counts (default 1)")
     parser.add_argument("--timeout", dest="seconds", type=duration, default=SUPPRESS, help="of searches, such as 10s")
