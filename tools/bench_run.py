@@ -23,9 +23,11 @@ from allocator.io.files import write_whole
 from allocator.progress import each
 from engine.api import Executable, compile_graph
 from engine.cli.comparison import seconds
+from engine.cli.options.common import add_instructions
 from engine.cli.oracle import largest_difference, onnxruntime_runner
 from engine.cli.progress import add_quiet, progress_shown
 from engine.planning.options import LEVELS, PlanOptions
+from engine.system.instructions import limit_instructions
 from engine.system.threads import limit_threads
 from ops.tensor.spec import Array
 from tools.benchmark_tables import markdown, runs_table
@@ -48,6 +50,8 @@ Row = dict[str, Any]
 def main(argv: Sequence[str] | None = None) -> int:
     """Prints a table; writes rows as JSON where asked."""
     arguments = _arguments(argv)
+    if arguments.instructions:
+        limit_instructions(arguments.instructions)
     rows: list[Row] = []
     with progress_shown(arguments.quiet):
         for network in each("network", _files(arguments)):
@@ -137,6 +141,7 @@ def _arguments(argv: Sequence[str] | None) -> Namespace:
     parser.add_argument("--threads", nargs="+", type=int, default=(1, 2), help="of both (default 1 2)")
     parser.add_argument("--optimise", choices=(DEFAULT, *map(str, LEVELS)), default=DEFAULT, help="of ours")
     parser.add_argument("--runs", type=int, default=24, help="counted runs of each (default 24)")
+    add_instructions(parser)
     parser.add_argument("-o", "--output", type=Path, help="write JSON")
     add_quiet(parser)
     return parser.parse_args(argv)

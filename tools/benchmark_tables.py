@@ -219,6 +219,7 @@ TABLES: Mapping[str, Callable[[Sequence[Row]], Iterable[Sequence[str]]]] = {
     "order": order_table,
     "nest": nest_table,
     "runs": runs_table,
+    "runs_avx2": runs_table,
     "processes": process_table,
     "loading": loading_table,
     "lengths": lengths_table,

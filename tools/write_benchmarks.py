@@ -40,6 +40,11 @@ NESTED = (
 """The networks of bench_nest that are planned in seconds."""
 SHARED = ("squeezenet", "mobilenet_v2", "resnet50", "unet", "encoder")
 """The networks of bench_threads: each takes about ten seconds."""
+WITH_AVX2 = (
+    *("--networks", "resnet50", "mobilenet_v2", "squeezenet", "shufflenet", "efficientnet_b0", "unet"),
+    *("--instructions", "avx2", "--threads", "1", "--backend", "numba", "onednn"),
+)
+"""Compiled code and oneDNN, limited to the same instructions."""
 NODES = 1_000_000
 """For the exact search in the table of all strategies: the same plan on every machine."""
 
@@ -157,6 +162,7 @@ MEASURES: Mapping[str, Callable[[Path], Sequence[Row]]] = {
     "processes": lambda _: measured("tools.bench_process")["rows"],
     "loading": lambda _: measured("tools.bench_load")["rows"],
     "runs": lambda _: measured("tools.bench_run")["rows"],
+    "runs_avx2": lambda _: measured("tools.bench_run", *WITH_AVX2)["rows"],
     "lengths": lambda _: measure_lengths()["lengths"],
     "decoding": lambda _: measure_lengths()["decoding"],
     "threads": lambda _: measured("tools.bench_threads", "--networks", *SHARED)["rows"],

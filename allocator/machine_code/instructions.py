@@ -92,6 +92,11 @@ def instructions() -> Instructions:
     return _CHOICE.used
 
 
+def limited() -> bool:
+    """Returns whether the set that is used was asked for, and is not the largest of all."""
+    return instructions().name == _CHOICE.limit != NAMES[-1]
+
+
 def has(*features: str) -> bool:
     """Returns whether compiled code has all of these features, such as "avx2"."""
     return instructions().features.issuperset(features)

@@ -9,6 +9,8 @@ OPENMP = 2
 """The kind of threads whose number this code can set: DNNL_RUNTIME_OMP."""
 
 CPU, DEFAULT_STREAM = 1, 1
+ISA = {"portable": 0x1, "avx2": 0x7, "avx512": 0x27}
+"""The library's number for an instruction set; its smallest is SSE 4.1."""
 UNIMPLEMENTED = 3
 INFERENCE = 96
 USER_SCRATCHPAD = 1
@@ -80,6 +82,7 @@ int dnnl_primitive_create(dnnl_primitive_t *, dnnl_primitive_desc_t);
 int dnnl_primitive_destroy(dnnl_primitive_t);
 int dnnl_primitive_execute(dnnl_primitive_t, dnnl_stream_t, int, const dnnl_exec_arg_t *);
 int dnnl_set_primitive_cache_capacity(int);
+int dnnl_set_max_cpu_isa(int);
 
 int dnnl_reorder_primitive_desc_create(dnnl_primitive_desc_t *, dnnl_memory_desc_t, dnnl_engine_t, dnnl_memory_desc_t,
     dnnl_engine_t, dnnl_primitive_attr_t);

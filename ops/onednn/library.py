@@ -8,7 +8,8 @@ from typing import Any
 
 from attrs import frozen
 
-from ops.onednn.declarations import CDEF, CPU, DEFAULT_STREAM, MAJOR, OPENMP, UNIMPLEMENTED
+from allocator.machine_code.instructions import instructions, limited
+from ops.onednn.declarations import CDEF, CPU, DEFAULT_STREAM, ISA, MAJOR, OPENMP, UNIMPLEMENTED
 from ops.tensor.errors import OpError
 
 DISTRIBUTION = "onednn-cpu-gomp"
@@ -84,6 +85,8 @@ def open_library(paths: list[Path], ffi_maker: Callable[[], Any]) -> Library:
     except (OSError, AttributeError) as error:
         said = str(error).split(_SENTENCE_OF_CFFI)[0]
         raise LibraryError(f"it cannot be loaded: {said}") from error
+    if limited():
+        check(lib.dnnl_set_max_cpu_isa(ISA[instructions().name]), "set_max_cpu_isa")
     engine = make(ffi, lib, "engine", "engine_create", CPU, 0)
     stream = make(ffi, lib, "stream", "stream_create", engine, DEFAULT_STREAM)
     check(lib.dnnl_set_primitive_cache_capacity(_CACHED_PRIMITIVES), "set_primitive_cache_capacity")

@@ -140,6 +140,11 @@ def add_running(parser: ArgumentParser) -> None:
         default=AS_THEY_ARE,
         help="threads that compute, BLAS through threadpoolctl; with --parallel, operators at once (default: all)",
     )
+    add_instructions(parser)
+
+
+def add_instructions(parser: ArgumentParser) -> None:
+    """Adds the option for the instructions that compiled code may use, which `limit_instructions` takes."""
     parser.add_argument(
         "--instructions",
         choices=NAMES,

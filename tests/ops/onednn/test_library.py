@@ -1,5 +1,7 @@
 """The door to oneDNN: why it refuses a library, and that it destroys all objects that it creates."""
 
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -8,14 +10,17 @@ import numpy as np
 import pytest
 from attrs import evolve
 
+from allocator.machine_code import instructions
 from engine.lower.backends import backends_of
 from ops.convolution.nhwc import NHWC_CONV
 from ops.onednn import library as door
+from ops.onednn.declarations import ISA
 from ops.onednn.library import DISTRIBUTION, LibraryError, RefusedError, check, files, open_library
 from ops.schema.backends import EVERY, ONEDNN
 from ops.schema.schema import Binding
 from ops.tensor.spec import TensorSpec
 from tests.helpers.ops.kernel_checks import garbage_for, pack
+from tests.helpers.paths import ROOT
 
 THERE = pytest.mark.skipif(bool(door.objection()), reason=door.objection() or "oneDNN is there")
 
@@ -126,3 +131,28 @@ def test_onednn_objects_are_destroyed(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(100):
         _bound(37)
     assert counts["alive"] == kept
+
+
+_EFFECTIVE = """
+import sys
+from cffi import FFI
+from engine import limit_instructions
+from ops.onednn.declarations import ISA
+from ops.onednn.library import DISTRIBUTION, files, library
+limit_instructions(sys.argv[1])
+library()
+ffi = FFI()
+ffi.cdef("int dnnl_get_effective_cpu_isa(void);")
+(path,) = [str(f.resolve()) for f in files(DISTRIBUTION) if f.name == "libdnnl.so.3"]
+print(ffi.dlopen(path).dnnl_get_effective_cpu_isa())
+"""
+
+
+@THERE
+@pytest.mark.parametrize("name", ["portable", "avx2"])
+def test_the_library_takes_no_more_instructions_than_compiled_code(name: str) -> None:
+    if not instructions.instruction_set(name).features <= instructions._processor():
+        pytest.skip(f"this processor has no {name}")
+    command = [sys.executable, "-c", _EFFECTIVE, name]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert int(done.stdout) == ISA[name]
