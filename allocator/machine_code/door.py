@@ -20,7 +20,7 @@ from allocator.machine_code.image import read_image, write_image
 from allocator.machine_code.instructions import Instructions, instructions
 from allocator.machine_code.link import Image
 from allocator.machine_code.mutex import Mutex
-from allocator.machine_code.sources import are_current, digests
+from allocator.machine_code.sources import are_current, checksums
 from allocator.machine_code.store import PACKAGED, file_name, kept_folder, open_file, write_file
 from allocator.progress import aside
 
@@ -93,7 +93,7 @@ def _made(module: str, name: str, chosen: Instructions, file: str) -> int:
 def made(module: str, name: str, chosen: Instructions, file: str) -> bytes:
     """Returns the content of the file of a function that is made now. Raises MachineCodeError where it cannot be."""
     image: Image = _maker().make_image(find_entry(module, name), chosen)
-    return write_image(image, digests(module), file)
+    return write_image(image, checksums(module), file)
 
 
 def _kept(content: bytes, file: str) -> int:

@@ -1,11 +1,10 @@
-"""The file of an image: a header with a digest of all that follows, then the parts, as they lie in memory.
+"""The file of an image: a header with a checksum of all that follows, then the parts, as they lie in memory.
 
-magic, digest            the digest is also that of the file's own name, so that no file stands in for another one
-sizes, JSON              sizes of the parts; the words of the table; digests of the sources that the code was made from
+magic, checksum          the checksum is also that of the file's own name, so that no file stands in for another one
+sizes, JSON              sizes of the parts; the words of the table; checksums of the sources of the code
 code, constants, table   from the next page on
 """
 
-import hashlib
 import json
 import struct
 from collections.abc import Mapping
@@ -14,20 +13,20 @@ from typing import Any
 
 from attrs import frozen
 
+from allocator.machine_code.checksum import SIZE, checksum
 from allocator.machine_code.errors import ImageError
 from allocator.machine_code.link import Image, Word
 
 _MAGIC = b"arenaMC1"
-_DIGEST = 32
 _SIZES = struct.Struct("<IIIIII")
-_HEAD = len(_MAGIC) + _DIGEST + _SIZES.size
+_HEAD = len(_MAGIC) + SIZE + _SIZES.size
 MOST_BYTES = 1 << 26
 """A file of more was not written here."""
 
 
 @frozen
 class Stored:
-    """A stored image: where its parts lie in the file, and the digests of the sources that it was made from."""
+    """A stored image: where its parts lie in the file, and the checksums of the sources that it was made from."""
 
     code: range
     constants: range
@@ -45,13 +44,13 @@ def write_image(image: Image, sources: Mapping[str, str], name: str) -> bytes:
     sizes = _SIZES.pack(len(text), image.page, image.entry, *map(len, parts))
     padding = bytes(-(_HEAD + len(text)) % image.page)
     rest = sizes + text + padding + b"".join(parts)
-    return _MAGIC + _digest(rest, name) + rest
+    return _MAGIC + _checksum(rest, name) + rest
 
 
 def read_image(content: bytes, name: str) -> Stored:
     """Returns what a file of that name holds. Raises ImageError where it is not as it was written."""
-    rest = content[len(_MAGIC) + _DIGEST :]
-    if content[: -len(rest) or None] != _MAGIC + _digest(rest, name) or len(rest) < _SIZES.size:
+    rest = content[len(_MAGIC) + SIZE :]
+    if content[: -len(rest) or None] != _MAGIC + _checksum(rest, name) or len(rest) < _SIZES.size:
         raise ImageError(f"{name} is not as it was written")
     text, page, entry, *sizes = _SIZES.unpack_from(rest)
     at = _HEAD + text
@@ -64,5 +63,5 @@ def read_image(content: bytes, name: str) -> Stored:
     return Stored(code, constants, table, entry, words, facts["sources"])
 
 
-def _digest(rest: bytes, name: str) -> bytes:
-    return hashlib.blake2b(name.encode() + b"\n" + rest, digest_size=_DIGEST).digest()
+def _checksum(rest: bytes, name: str) -> bytes:
+    return checksum(name.encode(), b"\n", rest)

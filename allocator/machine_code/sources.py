@@ -1,15 +1,16 @@
-"""The files that a module of compiled code is made from, wherever they lie, and digests of their contents.
+"""The files that a module of compiled code is made from, wherever they lie, and checksums of their contents.
 
 A compiled function contains what it calls and the layouts that it reads, which stand in other files. So an image names
 all files of this project that its module imports, and is made anew when one of them has changed.
 """
 
-import hashlib
 import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+
+from allocator.machine_code.checksum import checksum
 
 ROOT = Path(__file__).parents[2]
 """The folder that the packages lie in. Files there are named relative to it, so that an image serves any checkout."""
@@ -19,15 +20,15 @@ MAKERS = ("allocator.machine_code.make", "allocator.machine_code.arrays_code")
 """The modules that decide how every function is compiled."""
 
 
-def digests(module: str) -> dict[str, str]:
-    """Returns the digests of all files that a module is compiled of."""
-    return {_told(path): _digest_of(path) for path in sorted(set().union(*map(sources, (module, *MAKERS))))}
+def checksums(module: str) -> dict[str, str]:
+    """Returns the checksums of all files that a module is compiled of."""
+    return {_told(path): _checksum_of(path) for path in sorted(set().union(*map(sources, (module, *MAKERS))))}
 
 
 def are_current(made_from: Mapping[str, str]) -> bool:
-    """Returns whether the files have these digests."""
+    """Returns whether the files have these checksums."""
     try:
-        return all(_digest_of(ROOT / name) == digest for name, digest in made_from.items())
+        return all(_checksum_of(ROOT / name) == known for name, known in made_from.items())
     except OSError:
         return False
 
@@ -48,15 +49,15 @@ def _told(path: Path) -> str:
     return path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else str(path)
 
 
-def _digest_of(path: Path) -> str:
+def _checksum_of(path: Path) -> str:
     stat = path.stat()
     return _content(path, stat.st_size, stat.st_mtime_ns)
 
 
 @cache
 def _content(path: Path, _: int, __: int) -> str:
-    """Returns the digest of a file; its size and time are those of the cached value."""
-    return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+    """Returns the checksum of a file; its size and time are those of the cached value."""
+    return checksum(path.read_bytes()).hex()
 
 
 @cache

@@ -2,12 +2,11 @@
 
     FOLDER/machine_code-CHECKOUT/MODULE/NAME-INSTRUCTIONS.code
 
-A file is written whole or not at all, and read only if its digest fits. The folder that came with the package is looked
-at first; what it lacks is kept in NUMBA_CACHE_DIR, or else beside the compiled Python of this package, in the user's
-cache if that is read-only.
+A file is written whole or not at all, and read only if its checksum fits. The folder that came with the package is
+looked at first; what it lacks is kept in NUMBA_CACHE_DIR, or else beside the compiled Python of this package, in the
+user's cache if that is read-only.
 """
 
-import hashlib
 import os
 import shutil
 from contextlib import suppress
@@ -15,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from allocator.machine_code.checksum import checksum
 from allocator.machine_code.image import MOST_BYTES
 from allocator.machine_code.sources import ROOT
 
@@ -37,7 +37,7 @@ def kept_folder() -> Path:
 
 @cache
 def _folder_in(root: Path) -> Path:
-    folder = root / f"{_PREFIX}{hashlib.blake2b(str(ROOT).encode(), digest_size=8).hexdigest()}"
+    folder = root / f"{_PREFIX}{checksum(str(ROOT).encode()).hex()}"
     with suppress(OSError):
         if not folder.exists():
             others = sorted(root.glob(f"{_PREFIX}*"), key=lambda path: path.stat().st_mtime_ns, reverse=True)

@@ -1,8 +1,8 @@
 """Digests of everything that decides the calls of a plan: equal identities have the same calls in one order."""
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any
 
 import attrs
@@ -64,7 +64,12 @@ def digest_of_problem(problem: Problem) -> str:
 
 def digest_of(value: Any) -> str:
     """Returns the SHA-256 sum of data that an operator's attributes may hold, the same in every process."""
-    return hashlib.sha256(json.dumps(value, separators=(",", ":"), default=_plain).encode()).hexdigest()
+    return _sha256(json.dumps(value, separators=(",", ":"), default=_plain).encode())
+
+
+def _sha256(content: bytes) -> str:
+    hashlib: Any = import_module("hashlib")  # it loads OpenSSL, 3.6 MB in a process that saves no plan
+    return str(hashlib.sha256(content).hexdigest())
 
 
 def _specs(vars: Mapping[str, Var]) -> tuple[tuple[str, str], ...]:
@@ -118,7 +123,7 @@ def _plain(value: Any) -> Any:
 
 def _array(value: Any) -> list[Any]:
     array = np.ascontiguousarray(value)
-    return ["array", array.dtype.str, list(np.shape(value)), hashlib.sha256(array.tobytes()).hexdigest()]
+    return ["array", array.dtype.str, list(np.shape(value)), _sha256(array.tobytes())]
 
 
 _CONVERTERS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (

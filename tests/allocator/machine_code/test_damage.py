@@ -88,7 +88,7 @@ def _swapped(path: Path) -> None:
 
 
 def _of_other_sources(path: Path) -> None:
-    """Writes an image of a function that does nothing, with a digest that fits, as if a source was another one."""
+    """Writes an image of a function that does nothing, with a checksum that fits, as if a source was another one."""
     name = f"{path.parent.name}/{path.name}"
     sources = dict(read_image(path.read_bytes(), name).sources)
     sources[next(iter(sources))] = "0" * 32

@@ -79,7 +79,7 @@ def test_a_file_system_whose_files_may_not_be_executed_costs_a_copy(
     assert pages[-1][-1] != str(tmp_path / file)
 
 
-def test_nothing_is_loaded_whose_digest_does_not_fit(tmp_path: Path) -> None:
+def test_nothing_is_loaded_whose_checksum_does_not_fit(tmp_path: Path) -> None:
     _, file = _written(tmp_path, "twice")
     content = (tmp_path / file).read_bytes()
     for name in ("other", file.replace("twice", "thrice")):

@@ -31,38 +31,38 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
 
 @pytest.mark.usefixtures("files")
 def test_sources_are_all_that_is_imported_and_the_maker() -> None:
-    assert set(sources.digests("ops.a_code")) == {f"{name}.py" for name in set(FILES) - {"ops.stranger"}}
+    assert set(sources.checksums("ops.a_code")) == {f"{name}.py" for name in set(FILES) - {"ops.stranger"}}
 
 
 def test_every_file_of_a_module_decides_whether_its_image_is_current(files: dict[str, Path]) -> None:
-    digests = sources.digests("ops.emitter")
-    assert sources.are_current(digests)
+    current = sources.checksums("ops.emitter")
+    assert sources.are_current(current)
     for name in ("ops.stranger", "ops.other", "ops.a_code"):
         files[name].write_text("changed")
-        assert sources.are_current(digests)
+        assert sources.are_current(current)
     for name in ("ops.words", "ops.deep.tiles", "allocator.machine_code.memory", *sources.MAKERS):
         text = files[name].read_text()
         files[name].write_text("changed")
-        assert not sources.are_current(digests)
+        assert not sources.are_current(current)
         files[name].write_text(text)
-        assert sources.are_current(digests)
+        assert sources.are_current(current)
     files["ops.words"].unlink()
-    assert not sources.are_current(digests)
+    assert not sources.are_current(current)
 
 
 def test_images_serve_a_checkout_in_another_folder(
     files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    digests = sources.digests("ops.a_code")
+    current = sources.checksums("ops.a_code")
     (tmp_path / "other").mkdir()
     for path in files.values():
         path.rename(tmp_path / "other" / path.name)
-    assert not sources.are_current(digests)
+    assert not sources.are_current(current)
     monkeypatch.setattr(sources, "ROOT", tmp_path / "other")
-    assert sources.are_current(digests)
+    assert sources.are_current(current)
 
 
 def test_real_modules_are_found() -> None:
-    names = set(sources.digests("ops.norm.lrn_code"))
+    names = set(sources.checksums("ops.norm.lrn_code"))
     assert {"ops/norm/lrn_code.py", "ops/norm/args.py", "ops/native/records.py", "ops/native/memory.py"} <= names
     assert {f"allocator/machine_code/{name}.py" for name in ("make", "link", "entry", "memory")} <= names
