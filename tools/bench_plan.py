@@ -111,7 +111,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-n", type=int, nargs="+", default=[1_000, 10_000, 100_000], help="numbers of chunks")
     parser.add_argument("-o", "--output", type=Path, help="JSON file to write")
-    parser.add_argument("--strategy", choices=tuple(STRATEGIES), default="pushdown")
+    parser.add_argument("--strategy", choices=tuple(STRATEGIES), default="pushdown_sorted")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--alignment", type=int, default=1)
     add_quiet(parser)

@@ -47,10 +47,13 @@ def share(
 
 
 def choose(units: Numbers, objects: Numbers, lives: Numbers, unit: int, slack: int, growth: int) -> int:
-    """Returns the smallest free object that is large enough, or the largest that has to grow; NONE for none."""
+    """Returns the smallest free object that is large enough, or the largest that has to grow; NONE for none.
+
+    Of equal objects it is the oldest, as in TensorFlow Lite.
+    """
     size, above, below = units[unit + SIZE], NONE, NONE
     least, most = size + slack, -1
-    for candidate in range(objects[USED] - OBJECT, 0, -OBJECT):
+    for candidate in range(OBJECT, objects[USED], OBJECT):
         room = objects[candidate + ROOM]
         if room >= size:
             if room <= least and is_free(units, objects, lives, unit, candidate):

@@ -14,7 +14,7 @@ from allocator.solvers.ejection import EJECTION
 from allocator.solvers.exact import EXACT
 from allocator.solvers.greedy import GREEDY_BY_BREADTH, GREEDY_BY_SIZE, GREEDY_IN_ORDER
 from allocator.solvers.hill_climb import HILL_CLIMB
-from allocator.solvers.megengine import BEST_FIT, INTERVAL_MOVE, PUSHDOWN
+from allocator.solvers.megengine import BEST_FIT, BEST_FIT_SORTED, INTERVAL_MOVE, PUSHDOWN, PUSHDOWN_SORTED
 from allocator.solvers.naive import NAIVE
 from allocator.solvers.portfolio import PORTFOLIO
 from allocator.solvers.preconditions import check_chains, check_pinned
@@ -36,7 +36,9 @@ STRATEGIES: Mapping[str, Solver] = MappingProxyType(
         s.name: s
         for s in (
             PUSHDOWN,
+            PUSHDOWN_SORTED,
             BEST_FIT,
+            BEST_FIT_SORTED,
             INTERVAL_MOVE,
             STRIP_PACKING_BESTFIT,
             GREEDY_BY_SIZE,

@@ -1,7 +1,11 @@
 """The strategies of MegEngine's static memory planning: PUSHDOWN, BEST_FIT and INTERVAL_MOVE.
 
-None of them can take pinned offsets: addresses are decided late, or from the past alone.
+MegEngine frees and allocates the chunks of a tick by id. The strategies named `_sorted` differ from it in that alone:
+the longest-lived of a tick come first, then the largest. None of all can take pinned offsets: addresses are decided
+late, or from the past alone.
 """
+
+from collections.abc import Callable
 
 import numpy as np
 from attrs import frozen
@@ -11,7 +15,7 @@ from allocator.kernels.interval_move import insert_units, settle
 from allocator.kernels.mode import KernelMode
 from allocator.problem import Problem
 from allocator.solvers.base import Answer, SolverOptions, Traits
-from allocator.solvers.placing.timeline import timeline
+from allocator.solvers.placing.timeline import Timeline, sorted_timeline, timeline_by_id
 from allocator.solvers.placing.units import units_of
 
 
@@ -19,15 +23,18 @@ from allocator.solvers.placing.units import units_of
 class Pushdown:
     """A free-list simulation orders the blocks, then every chain sinks as low as that order lets it. O(n log n).
 
-    (Steps 5 and 6 of MegEngine's planning.) The order of the blocks is found before any address is.
+    (Steps 5 and 6 of MegEngine's planning.) The order of the blocks is found before any address is. Of free blocks of
+    one size the one comes first that has been free for longest. MegEngine compares the addresses of its own list nodes
+    there, so its C library decides, and its plans may differ from process to process.
     """
 
-    name: str = "pushdown"
+    name: str
+    timeline: Callable[[Problem], Timeline]
     traits: Traits = Traits(pinned=False, conflicts=False)
 
     def solve(self, problem: Problem, _options: SolverOptions) -> Answer:
         """Returns the offsets, and no bound."""
-        line = timeline(problem)
+        line = self.timeline(problem)
         count = len(line.ids)
         mode = KernelMode.of(count)
         begin, end, size, alignment, root, inner, dest, at, freed = mode.numbers(
@@ -48,12 +55,13 @@ class BestFit:
     It places chunks as they begin and knows of no later ones.
     """
 
-    name: str = "best_fit"
+    name: str
+    timeline: Callable[[Problem], Timeline]
     traits: Traits = Traits(pinned=False, conflicts=False)
 
     def solve(self, problem: Problem, _options: SolverOptions) -> Answer:
         """Returns the offsets, and no bound."""
-        line = timeline(problem)
+        line = self.timeline(problem)
         count = len(line.ids)
         mode = KernelMode.of(count)
         begin, end, size, alignment, dest, at, freed = mode.numbers(
@@ -91,6 +99,8 @@ class IntervalMove:
         return Answer(units.offsets(problem, address))
 
 
-PUSHDOWN = Pushdown()
-BEST_FIT = BestFit()
+PUSHDOWN = Pushdown("pushdown", timeline_by_id)
+PUSHDOWN_SORTED = Pushdown("pushdown_sorted", sorted_timeline)
+BEST_FIT = BestFit("best_fit", timeline_by_id)
+BEST_FIT_SORTED = BestFit("best_fit_sorted", sorted_timeline)
 INTERVAL_MOVE = IntervalMove()

@@ -12,12 +12,12 @@ from allocator.solvers.ejection import EJECTION, Ejection
 from allocator.solvers.exact import EXACT, MOST_CONFLICTS, Exact
 from allocator.solvers.greedy import GREEDY_BY_BREADTH, GREEDY_BY_SIZE
 from allocator.solvers.hill_climb import HILL_CLIMB, HillClimb
-from allocator.solvers.megengine import PUSHDOWN
+from allocator.solvers.megengine import PUSHDOWN_SORTED
 from allocator.solvers.naive import NAIVE
 from allocator.solvers.placing.conflicts import count_conflicts
 from allocator.solvers.strip_packing_bestfit import STRIP_PACKING_BESTFIT
 
-_CHEAP: tuple[Solver, ...] = (PUSHDOWN, GREEDY_BY_SIZE, GREEDY_BY_BREADTH, STRIP_PACKING_BESTFIT)
+_CHEAP: tuple[Solver, ...] = (PUSHDOWN_SORTED, GREEDY_BY_SIZE, GREEDY_BY_BREADTH, STRIP_PACKING_BESTFIT)
 """The cheapest first: the first that meets the goal is the last."""
 Improving = Exact | HillClimb | Ejection
 ImprovingStrategy = tuple[Improving, int, int]

@@ -17,10 +17,11 @@ from allocator.solvers.shared import InterferenceGraph, SharedObjectsSolver, obj
 def _by_breadth(graph: InterferenceGraph) -> Column:
     """Gives objects to units by breadth: first those alive where most bytes are; among them the largest.
 
-    Each takes the smallest free object that is large enough, else lets the largest free one grow.
+    Each takes the smallest free object that is large enough, else lets the largest free one grow. Of equally large
+    units the first to begin comes first, then the longest-lived.
     """
     begin, end, size = graph.units.begin, graph.units.end, graph.units.size
-    order = np.lexsort((-size, breadths_of(begin, end, size).ranks(begin, end)))
+    order = np.lexsort((-end, begin, -size, breadths_of(begin, end, size).ranks(begin, end)))
     return share_in_order(graph, order, FAR, AT_NEED)
 
 

@@ -228,6 +228,12 @@ def test_by_breadth_lets_the_largest_free_object_grow() -> None:
     assert shared.size.tolist() == [5, 6, 3]
 
 
+def test_by_breadth_gives_the_longest_lived_of_equally_large_chunks_an_object_first() -> None:
+    """Chunks 3 and 4 begin together, when two objects of 6 bytes are free: chunk 4 takes the older one."""
+    problem = chunks((0, 1, 6), (0, 1, 6), (0, 1, 2), (1, 2, 4), (1, 3, 4))
+    assert held(assign(problem, "shared_by_breadth")) == [[0, 4], [1, 3], [2]]
+
+
 def test_by_size_improved_follows_the_chunk_that_has_just_ended() -> None:
     """8, 9 and 2 bytes conflict in tick 1. In the last stage, of 2 bytes, 9 is just free for chunk 3, 8 for 3 ticks."""
     problem = chunks((0, 2, 8), (1, 5, 9), (1, 2, 2), (5, 6, 2))

@@ -1,4 +1,4 @@
-"""The chunks of a problem by time, in an order that their ids do not decide."""
+"""The chunks of a problem by time: by id within a tick, or in an order that ids do not decide."""
 
 import numpy as np
 from attrs import field, frozen
@@ -13,9 +13,9 @@ from allocator.solvers.placing.canonical import chain_hashes
 class Timeline:
     """Row k stands for chunk ids[k]; chunks of no bytes have no row.
 
-    Rows stand by the tick in which they begin; in a tick overwriters come last, then the longest-lived and the largest
-    come first. `root` is the row of the root of a chain, `inner` where the row lies in the root's bytes; `dest` is what
-    it overwrites (or NO_CHUNK), from byte `at` on. `freed` names the rows that nothing overwrites, first to end first.
+    Rows stand by the tick in which they begin; in a tick overwriters come last. `root` is the row of the root of a
+    chain, `inner` where the row lies in the root's bytes; `dest` is what it overwrites (or NO_CHUNK), from byte `at`
+    on. `freed` names the rows that nothing overwrites, first to end first.
     """
 
     ids: Column = field(converter=column)
@@ -36,33 +36,44 @@ class Timeline:
         return by_chunk
 
 
-def timeline(problem: Problem) -> Timeline:
-    """Sorts the chunks. O(n log n)."""
-    ids = _in_order(problem)
+def timeline_by_id(problem: Problem) -> Timeline:
+    """Sorts the chunks; of those that begin, or end, in one tick the lower id comes first. O(n log n)."""
+    ids = np.flatnonzero(problem.size > 0)
+    overwrites = problem.chains.root[ids] != ids
+    began = ids[np.lexsort((overwrites, problem.begin[ids]))]
+    return _timeline(problem, began, ids[np.argsort(problem.end[ids], kind="stable")])
+
+
+def sorted_timeline(problem: Problem) -> Timeline:
+    """Sorts the chunks; of those that begin in one tick the longest-lived come first, then the largest. O(n log n)."""
+    began = _in_order(problem)
+    return _timeline(problem, began, began[np.argsort(problem.end[began], kind="stable")])
+
+
+def _timeline(problem: Problem, began: Column, ended: Column) -> Timeline:
+    """Returns the rows of chunks that begin in one order and end in another."""
     row = np.full(len(problem) + 1, NO_CHUNK)
-    row[ids] = np.arange(len(ids))
+    row[began] = np.arange(len(began))
     dest, at = np.full(len(problem), NO_CHUNK), np.zeros(len(problem), np.int64)
     dest[problem.src], at[problem.src] = row[problem.dest], problem.overwrite_offset
-    end = problem.end[ids]
-    is_freed = np.ones(len(ids), bool)
-    is_freed[dest[ids[dest[ids] != NO_CHUNK]]] = False
-    by_end = np.argsort(end, kind="stable")
+    is_freed = np.ones(len(problem), bool)
+    is_freed[problem.dest[problem.size[problem.src] > 0]] = False
     return Timeline(
-        ids=ids,
-        begin=problem.begin[ids],
-        end=end,
-        size=problem.size[ids],
-        alignment=problem.alignment[ids],
-        root=row[problem.chains.root[ids]],
-        inner=problem.chains.offset[ids],
-        dest=dest[ids],
-        at=at[ids],
-        freed=by_end[is_freed[by_end]],
+        ids=began,
+        begin=problem.begin[began],
+        end=problem.end[began],
+        size=problem.size[began],
+        alignment=problem.alignment[began],
+        root=row[problem.chains.root[began]],
+        inner=problem.chains.offset[began],
+        dest=dest[began],
+        at=at[began],
+        freed=row[ended[is_freed[ended]]],
     )
 
 
 def _in_order(problem: Problem) -> Column:
-    """Returns the ids of the chunks that have bytes, row by row."""
+    """Returns the ids of the chunks that have bytes, in an order that ids decide only among equal ones."""
     ids = np.flatnonzero(problem.size > 0)
     begin, end, size = problem.begin[ids], problem.end[ids], problem.size[ids]
     if not len(problem.src):

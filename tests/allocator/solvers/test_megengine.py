@@ -1,5 +1,7 @@
 """MegEngine's strategies, and strip packing: cases of its own tests, and properties of all of them."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -10,14 +12,14 @@ from allocator.kernels import mode
 from allocator.problem import FREE, Problem, align_up
 from allocator.solvers import STRATEGIES, solve
 from allocator.solvers.base import SolverOptions, arena_bytes
-from allocator.solvers.placing.timeline import timeline
+from allocator.solvers.placing.timeline import Timeline, sorted_timeline, timeline_by_id
 from allocator.solvers.placing.units import units_of
 from tests.helpers.allocator.megengine_problems import megengine_problem
 from tests.helpers.allocator.random_problems import relabelled
 from tests.helpers.allocator.strategies import problems
 
-MEGENGINE = ("pushdown", "best_fit", "interval_move")
-ALL = (*MEGENGINE, "strip_packing_bestfit")
+ALL = ("pushdown", "pushdown_sorted", "best_fit", "best_fit_sorted", "interval_move", "strip_packing_bestfit")
+BY_ID = ("pushdown", "best_fit")
 paddings_and_alignments = pytest.mark.parametrize(("padding", "alignment"), [(1, 1), (1, 2), (2, 1), (2, 2)])
 
 
@@ -85,7 +87,7 @@ def test_megengine_strategies_compiled_and_plain_give_the_same_plan(
     assert plain.tolist() == compiled.tolist()
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", [name for name in ALL if name not in BY_ID])
 @given(problem=problems(max_chunks=20, max_size=4, horizon=6), data=st.data())
 @settings(max_examples=60)
 def test_megengine_strategies_do_not_depend_on_chunk_ids(name: str, problem: Problem, data: st.DataObject) -> None:
@@ -99,9 +101,9 @@ def test_megengine_strategies_place_no_chunks_in_no_bytes(name: str, empty: Prob
     assert solve(empty, name).arena_bytes == 0
 
 
-def best_fit_offsets(problem: Problem, alignment: int) -> list[int]:
+def best_fit_offsets(problem: Problem, line: Timeline, alignment: int) -> list[int]:
     """Computes best fit with one alignment, on the free ranges in address order. Chunks without bytes stay at 0."""
-    line, offset, top = timeline(problem), [0] * len(problem), 0
+    offset, top = [0] * len(problem), 0
     dest = {
         int(s): (int(d), int(at)) for s, d, at in zip(problem.src, problem.dest, problem.overwrite_offset, strict=True)
     }
@@ -139,15 +141,18 @@ def best_fit_offsets(problem: Problem, alignment: int) -> list[int]:
     return offset
 
 
-@given(problems(max_chunks=20, horizon=12, alignments=(1,)), st.sampled_from((1, 4)))
+@pytest.mark.parametrize(("name", "line"), [("best_fit", timeline_by_id), ("best_fit_sorted", sorted_timeline)])
+@given(problem=problems(max_chunks=20, horizon=12, alignments=(1,)), alignment=st.sampled_from((1, 4)))
 @settings(max_examples=150)
-def test_best_fit_takes_the_smallest_free_range_that_fits(problem: Problem, alignment: int) -> None:
+def test_best_fit_takes_the_smallest_free_range_that_fits(
+    name: str, line: Callable[[Problem], Timeline], problem: Problem, alignment: int
+) -> None:
     rooted = np.where(np.isin(np.arange(len(problem)), problem.src), 1, alignment)
     columns = (problem.pinned, problem.src, problem.dest, problem.overwrite_offset)
     aligned = Problem(problem.begin, problem.end, problem.size, rooted, *columns)
     used = problem.size > 0
-    expected = np.array(best_fit_offsets(aligned, alignment), np.int64)
-    assert solve(aligned, "best_fit").offset[used].tolist() == expected[used].tolist()
+    expected = np.array(best_fit_offsets(aligned, line(aligned), alignment), np.int64)
+    assert solve(aligned, name).offset[used].tolist() == expected[used].tolist()
 
 
 def test_best_fit_splits_the_smallest_hole_that_is_large_enough() -> None:

@@ -1,7 +1,8 @@
-"""Push-down against a plain simulation and plain fixed-point addresses."""
+"""Push-down, by id and sorted, against a plain simulation and plain fixed-point addresses."""
 
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pytest
@@ -13,18 +14,25 @@ from allocator.problem import FREE, Problem, align_up
 from allocator.solvers import solve
 from allocator.solvers.base import SolverOptions
 from allocator.solvers.megengine import PUSHDOWN
-from allocator.solvers.placing import timeline
+from allocator.solvers.placing.timeline import sorted_timeline, timeline_by_id
 from tests.helpers.allocator.megengine_problems import megengine_problem
 from tests.helpers.allocator.plain_free_list import MemoryModel
 from tests.helpers.allocator.strategies import problems
 
+ORDERS: Mapping[str, Callable[[Problem], list[int]]] = {
+    "pushdown": lambda problem: np.flatnonzero(problem.size > 0).tolist(),
+    "pushdown_sorted": lambda problem: sorted_timeline(problem).ids.tolist(),
+}
+"""What comes first in a tick, by the name of the strategy. MegEngine goes by id."""
+both = pytest.mark.parametrize("name", ORDERS)
 
-def recorded(problem: Problem) -> list[tuple[int, int]]:
+
+def recorded(problem: Problem, name: str) -> list[tuple[int, int]]:
     """Returns the pairs (below, above) that push-down must keep.
 
     In each tick the free list first frees, then places chunks, then overwriters.
     """
-    order, memory = timeline.timeline(problem).ids.tolist(), MemoryModel()
+    order, memory = ORDERS[name](problem), MemoryModel()
     dest = {
         int(s): (int(d), int(at)) for s, d, at in zip(problem.src, problem.dest, problem.overwrite_offset, strict=True)
     }
@@ -33,7 +41,7 @@ def recorded(problem: Problem) -> list[tuple[int, int]]:
     for tick in range(int(problem.end.max(initial=0)) + 1):
         for chunk in (c for c in order if problem.end[c] == tick and c not in overwritten):
             memory.free(chunk)
-        for chunk in (c for c in order if problem.begin[c] == tick):
+        for chunk in sorted((c for c in order if problem.begin[c] == tick), key=dest.__contains__):
             if chunk in dest:
                 memory.overwrite(*dest[chunk], chunk, int(problem.size[chunk]))
                 continue
@@ -59,38 +67,49 @@ def fixed_point(problem: Problem, pairs: list[tuple[int, int]]) -> list[int]:
     return address
 
 
-@given(problems(max_chunks=20, horizon=12))
+@both
+@given(problem=problems(max_chunks=20, horizon=12))
 @settings(max_examples=200)
-def test_push_down_is_the_least_plan_that_keeps_what_the_free_list_recorded(problem: Problem) -> None:
-    address, result = fixed_point(problem, recorded(problem)), problem.chains
+def test_push_down_is_the_least_plan_that_keeps_what_the_free_list_recorded(name: str, problem: Problem) -> None:
+    address, result = fixed_point(problem, recorded(problem, name)), problem.chains
     expected = np.array(address, np.int64)[result.root] + result.offset
     used = problem.size > 0
-    assert solve(problem, "pushdown").offset[used].tolist() == expected[used].tolist()
+    assert solve(problem, name).offset[used].tolist() == expected[used].tolist()
 
 
-@given(st.integers(0, 2**32), st.sampled_from((1, 16)))
+@both
+@given(seed=st.integers(0, 2**32), alignment=st.sampled_from((1, 16)))
 @settings(max_examples=10)
-def test_push_down_is_right_where_many_blocks_are_free(seed: int, alignment: int) -> None:
+def test_push_down_is_right_where_many_blocks_are_free(name: str, seed: int, alignment: int) -> None:
     problem = megengine_problem(seed, 120, alignment)
-    address, result = fixed_point(problem, recorded(problem)), problem.chains
+    address, result = fixed_point(problem, recorded(problem, name)), problem.chains
     expected = np.array(address, np.int64)[result.root] + result.offset
-    assert solve(problem, "pushdown").offset.tolist() == expected.tolist()
+    assert solve(problem, name).offset.tolist() == expected.tolist()
 
 
-def test_within_a_tick_the_longest_lived_come_first_then_the_largest_and_overwriters_last() -> None:
+def test_within_a_tick_sorted_chunks_are_the_longest_lived_first_then_the_largest_and_overwriters_last() -> None:
     """Chunk 3 overwrites chunk 0; chunk 5 has no bytes."""
     begin, end, size = [0, 2, 2, 2, 2, 2], [3, 9, 9, 99, 5, 5], [8, 1, 4, 8, 9, 0]
     problem = Problem(begin, end, size, [1] * 6, [FREE] * 6, [3], [0], [0])
-    line = timeline.timeline(problem)
+    line = sorted_timeline(problem)
     assert line.ids.tolist() == [0, 2, 1, 4, 3]
     assert line.dest.tolist() == [NO_CHUNK] * 4 + [0]
     assert line.ids[line.freed].tolist() == [4, 2, 1, 3]
 
 
-def test_the_longer_lived_of_two_that_begin_together_lies_below() -> None:
-    """Chunk 1 leaves nothing between itself and the bottom, so chunk 2 goes where chunk 0 was."""
+def test_within_a_tick_ids_decide_what_begins_and_ends_first_and_overwriters_come_last() -> None:
+    """Chunk 1 overwrites chunk 0; chunk 5 has no bytes."""
+    begin, end, size = [0, 2, 2, 2, 1, 2], [3, 9, 9, 5, 5, 5], [8, 1, 4, 8, 9, 0]
+    line = timeline_by_id(Problem(begin, end, size, [1] * 6, [FREE] * 6, [1], [0], [0]))
+    assert line.ids.tolist() == [0, 4, 2, 3, 1]
+    assert line.ids[line.freed].tolist() == [3, 4, 1, 2]
+
+
+def test_the_longer_lived_of_two_that_begin_together_lies_below_where_they_are_sorted() -> None:
+    """By id, chunk 1 lies above chunk 0; sorted, it lies at the bottom. Chunk 2 goes where chunk 0 was."""
     problem = Problem([0, 0, 1], [1, 3, 3], [4, 2, 4], [1] * 3, [FREE] * 3)
-    assert solve(problem, "pushdown").offset.tolist() == [2, 0, 2]
+    assert solve(problem, "pushdown").offset.tolist() == [0, 4, 0]
+    assert solve(problem, "pushdown_sorted").offset.tolist() == [2, 0, 2]
 
 
 def test_a_block_grows_and_pushes_up_what_lies_above() -> None:

@@ -64,14 +64,14 @@ def units_of(problem: Problem) -> list[Unit]:
 
 
 Choice = Callable[[Unit, Sequence[Holder]], Holder | None]
-"""Which of the free objects, newest first, a unit takes."""
+"""Which of the free objects, oldest first, a unit takes."""
 
 
 def in_turn(units: Sequence[Unit], choice: Choice) -> list[Holder]:
     """Assigns to each unit a free object, or else a new one."""
     holders: list[Holder] = []
     for unit in units:
-        free = [h for h in reversed(holders) if h.gap(unit) >= 0]
+        free = [h for h in holders if h.gap(unit) >= 0]
         holder = choice(unit, free)
         if holder is None:
             holders.append(Holder([unit]))
@@ -105,14 +105,16 @@ def by_size(units: Sequence[Unit]) -> list[Unit]:
 
 
 def by_breadth(units: Sequence[Unit]) -> list[Unit]:
-    """Assigns tick by tick, broadest first; in each the largest units first."""
+    """Assigns tick by tick, broadest first; in each the largest units first, then the first and longest-lived."""
 
     def alive(tick: int) -> list[Unit]:
         return [t for t in units if t.begin <= tick < t.end]
 
     last = max((t.end for t in units), default=0)
     ticks = sorted(range(last), key=lambda tick: -sum(t.size for t in alive(tick)))
-    return list(dict.fromkeys(t for tick in ticks for t in by_size(alive(tick))))
+    return list(
+        dict.fromkeys(t for tick in ticks for t in by_size(sorted(alive(tick), key=lambda t: (t.begin, -t.end))))
+    )
 
 
 def positional_maximums(units: Sequence[Unit]) -> list[int]:
