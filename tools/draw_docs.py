@@ -3,8 +3,8 @@
     python -m tools.draw_docs [--check]
 
 Pages are run as their tests run them, so a picture shows what the code beside it made: an execution plan or an
-executable, which tell their own traces, or a problem beside its plan; where a command of the page writes NAME.svg, that
-file. With --check nothing is written; the exit code is 1 if a picture is out of date.
+executable, which tell their own traces, a problem beside its plan, or a list of memory queues; where a command of the
+page writes NAME.svg, that file. With --check nothing is written; the exit code is 1 if a picture is out of date.
 """
 
 import contextlib
@@ -12,16 +12,21 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from allocator.bounds import peak_tick, profile
+from allocator.kernels.freelist import NO_CHUNK
+from allocator.problem import FREE as ANYWHERE
 from allocator.problem import Plan, Problem
+from allocator.solvers.megengine import PUSHDOWN
 from engine.api import Executable
 from engine.execution_plan import ExecutionPlan
 from engine.exporters.svg import svg
 from engine.pictures.options import PictureOptions
 from engine.trace.rectangles import rectangles_of
+from engine.trace.simulation import Memory
 from engine.trace.trace import ALLOC, FREE, GROW, NOT_RUN, NOTHING, PEAK, Event, RunInfo, Trace
 from tools.docs_pages import ROOT, courses, run_commands, run_page
 
@@ -68,29 +73,51 @@ def trace_of(shown: Any) -> Trace:
         return shown.trace()
     if isinstance(shown, tuple) and isinstance(shown[0], Problem):
         return trace_of_solution(*shown)
-    raise TypeError(f"a picture shows a plan, an executable, or a problem and its plan, not {shown!r}")
+    if isinstance(shown, list):
+        return trace_of_queue(shown)
+    raise TypeError(f"a picture shows a plan, an executable, a problem and its plan, or memory queues, not {shown!r}")
 
 
-def trace_of_solution(problem: Problem, plan: Plan) -> Trace:
-    """Returns the trace of a plan whose buffers belong to no tensor."""
+def trace_of_queue(queue: Sequence[Memory]) -> Trace:
+    """Returns the trace of a memory queue with an event in place of a tick: a block is a buffer while it stays.
+
+    Buffers are called by their chunks, and have a colour a chunk.
+    """
+    since: dict[tuple[int, int, int], int] = {}
+    rows: list[tuple[int, int, int, int, int]] = []
+    for tick, memory in enumerate([*queue, ()]):
+        tops = accumulate((size for _, size in memory), initial=0)
+        places = {(chunk, at, size) for (chunk, size), at in zip(memory, tops, strict=False) if chunk != NO_CHUNK}
+        rows += [(since.pop(place), tick, *place) for place in sorted(since.keys() - places)]
+        since |= dict.fromkeys(places - since.keys(), tick)
+    begin, end, chunk, at, size = zip(*sorted(rows), strict=True)
+    problem = Problem(begin, end, size, [1] * len(rows), [ANYWHERE] * len(rows))
+    top = max(sum(size for _, size in memory) for memory in queue)
+    return trace_of_solution(problem, Plan(at, top, top, PUSHDOWN.name), [f"buffer {number}" for number in chunk])
+
+
+def trace_of_solution(problem: Problem, plan: Plan, names: Sequence[str] = ()) -> Trace:
+    """Returns the trace of a plan whose buffers belong to no tensor. Those of one name have one colour."""
     live, peak = profile(problem), peak_tick(problem)
     facts = RunInfo(
         "buffers", "static", strategy=plan.strategy, status=plan.status, arena_bytes=plan.arena_bytes,
         lower_bound=plan.lower_bound, footprint_bytes=plan.arena_bytes, peak_bytes=int(live[peak]),
         peak_tick=peak, peak_operator=f"operator {peak}", possible_peak_bytes=int(live[peak]), ticks=len(live),
     )  # fmt: skip
-    events = tuple(_events(problem, plan, peak))
+    events = tuple(_events(problem, plan, peak, names))
     return Trace(facts, lambda: iter(events))
 
 
-def _events(problem: Problem, plan: Plan, peak: int) -> Iterator[Event]:
+def _events(problem: Problem, plan: Plan, peak: int, names: Sequence[str]) -> Iterator[Event]:
     live, size = 0, problem.size.tolist()
 
     def event(tick: int, kind: str, chunk: int, amount: int) -> Event:
-        name, at = (f"buffer {chunk}", int(plan.offset[chunk])) if chunk != NOTHING else ("", NOTHING)
+        at = int(plan.offset[chunk]) if chunk != NOTHING else NOTHING
+        name = "" if chunk == NOTHING else names[chunk] if names else f"buffer {chunk}"
         operator = f"operator {tick}"
+        schema = name if names else operator
         return Event(
-            tick, kind, operator, f"operator {tick}", name, "", "", "", chunk, at, amount, 0, NOTHING,
+            tick, kind, operator, schema, name, "", "", "", chunk, at, amount, 0, NOTHING,
             live, plan.arena_bytes, 1, NOT_RUN, NOT_RUN,
         )  # fmt: skip
 

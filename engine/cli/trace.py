@@ -8,6 +8,7 @@ from pathlib import Path
 from allocator.heaps import HEAPS
 from allocator.io.files import open_whole
 from engine.api import MODES, Executable, make_plan
+from engine.cli import free_list
 from engine.cli.options.common import (
     add_list,
     add_model,
@@ -24,8 +25,9 @@ from engine.exporters import FORMATS, named_like
 from engine.readers import is_saved_trace, read_trace
 from engine.system.threads import AS_THEY_ARE, limit_threads
 from engine.text.errors import OptionError
-from engine.text.screen import screen_of
+from engine.text.screen import FILE, screen_of
 from engine.trace.build import IN_TICKS
+from engine.trace.simulation import simulation_of
 from engine.trace.trace import Trace
 
 HELP = (
@@ -47,6 +49,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--format", choices=tuple(FORMATS), default="", metavar="FORMAT", help=text)
     add_list(parser, "formats", {name: f"{form.use} ({form.suffix})" for name, form in FORMATS.items()})
     parser.add_argument("--json", dest="format", action="store_const", const="json", help="short for --format json")
+    parser.add_argument(
+        "--simulate",
+        action="store_true",
+        help="MegEngine's free list instead, event by event: where each chunk begins, what is split, merged and freed, "
+        "as a table or with --json",
+    )
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write to a file, not to stdout")
 
 
@@ -79,6 +87,8 @@ def add_mode(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Prints or writes the events."""
+    if arguments.simulate:
+        return _simulate(arguments)
     name = arguments.format or _guessed(arguments.output)
     chosen = FORMATS[name]
     if arguments.output is None and not chosen.is_text and sys.stdout.isatty():
@@ -89,6 +99,22 @@ def run(arguments: Namespace) -> int:
     else:
         with open_whole(arguments.output) as out:
             chosen.write(events, out)
+    return 0
+
+
+def _simulate(arguments: Namespace) -> int:
+    """Prints or writes the free-list simulation of the chunks."""
+    file, name = arguments.output, arguments.format
+    if name not in ("", _USUAL, "json"):
+        raise OptionError(f"--simulate writes a table or JSON: leave out --format {name}")
+    is_json = name == "json" or (not name and file is not None and file.suffix.lower() == ".json")
+    write = free_list.write_json if is_json else free_list.show
+    simulation = simulation_of(traced(arguments))
+    if file is None:
+        write(simulation, sys.stdout.buffer, screen_of(sys.stdout, os.environ))
+    else:
+        with open_whole(file) as out:
+            write(simulation, out, FILE)
     return 0
 
 

@@ -1,7 +1,9 @@
-"""The free-list simulator, case by case, and against a plain list of blocks."""
+"""The kernel of the free list, case by case, and event by event against the readable simulation."""
 
 from itertools import pairwise
 
+import numpy as np
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -13,13 +15,19 @@ from allocator.kernels.freelist import (
     WIDTH,
     alloc,
     clear,
+    order_blocks,
     overwrite,
     release,
     used_before,
     used_behind,
 )
+from allocator.kernels.numbers import Numbers
 from allocator.kernels.treap import BEFORE, BEHIND, HASH, LEFT, RIGHT, TIE
-from tests.helpers.allocator.plain_free_list import MemoryModel
+from allocator.machine_code.arrays import compiled
+from allocator.solvers.free_list import Alloc, Free, Overwrite, simulate
+from allocator.solvers.free_list import FreeList as Simulated
+from allocator.solvers.placing.timeline import Timeline, timeline_by_id
+from tests.helpers.allocator.megengine_problems import megengine_problem
 
 MIB = 2**20
 
@@ -29,7 +37,7 @@ class FreeList:
 
     def __init__(self, *sizes: int) -> None:
         """Begins with used blocks 0, 1, ... of these sizes."""
-        self.blocks = [0] * (WIDTH * 256)
+        self.blocks: Numbers = [0] * (WIDTH * 256)
         self.held: dict[int, int] = {}
         clear(self.blocks)
         for owner, size in enumerate(sizes):
@@ -156,29 +164,28 @@ def test_bytes_that_an_overwrite_leaves_merge_with_free_neighbours() -> None:
 
 
 class FreeListMachine(RuleBasedStateMachine):
-    """A machine of random operations, after which the simulator and a plain list of blocks agree."""
+    """A machine of random operations, after each of which the kernel and the readable simulation agree."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.blocks, self.model = FreeList(), MemoryModel()
+        self.blocks, self.model = FreeList(), Simulated()
         self.used: dict[int, int] = {}
         self.count = 0
 
-    def _enter(self, size: int, near: tuple[int, int]) -> None:
-        assert near == self.model.neighbours(self.count)
-        self.used[self.count] = size
+    def _enter(self, event: Alloc | Overwrite, near: tuple[int, int]) -> None:
+        assert near == (event.below, event.above)
+        self.used[self.count] = event.size
         self.count += 1
 
     @rule(size=st.integers(1, 9))
     def alloc(self, size: int) -> None:
-        self.model.alloc(self.count, size)
-        self._enter(size, self.blocks.alloc(self.count, size))
+        self._enter(self.model.alloc(0, self.count, size), self.blocks.alloc(self.count, size))
 
     @precondition(lambda self: self.used)
     @rule(data=st.data())
     def free(self, data: st.DataObject) -> None:
         owner = data.draw(st.sampled_from(sorted(self.used)))
-        self.model.free(owner)
+        self.model.free(0, owner)
         self.blocks.free(owner)
         del self.used[owner]
 
@@ -188,13 +195,44 @@ class FreeListMachine(RuleBasedStateMachine):
         dest = data.draw(st.sampled_from(sorted(self.used)))
         size = data.draw(st.integers(1, self.used[dest]))
         offset = data.draw(st.integers(0, self.used.pop(dest) - size))
-        self.model.overwrite(dest, offset, self.count, size)
-        self._enter(size, self.blocks.overwrite(dest, offset, self.count, size))
+        event = self.model.overwrite(0, self.count, size, dest, offset)
+        self._enter(event, self.blocks.overwrite(dest, offset, self.count, size))
 
     @invariant()
     def all_is_well(self) -> None:
         self.blocks.check()
-        assert self.blocks.memory() == [(b.owner, b.size) for b in self.model.blocks]
+        assert self.blocks.memory() == list(self.model.memory())
 
 
 TestFreeListMachine = FreeListMachine.TestCase
+
+
+def after(line: Timeline, rows: int) -> tuple[list[tuple[int, int]], list[int], list[int]]:
+    """Runs the compiled kernel on the first rows. Returns the memory queue (of chunks), and used neighbours by row."""
+    columns = [c[:rows] for c in (line.begin, line.end, line.size, line.root, line.dest, line.at)]
+    memory, lower, upper = FreeList(), np.zeros(rows, np.int64), np.zeros(rows, np.int64)
+    memory.blocks = np.zeros(WIDTH * (2 * rows + 2), np.int64)
+    compiled(order_blocks)(
+        *map(np.ascontiguousarray, columns),
+        np.ascontiguousarray(line.freed[line.freed < rows]),
+        memory.blocks, np.zeros(rows, np.int64), lower, upper, np.zeros(rows + 1, np.int64),
+    )  # fmt: skip
+    chunk = {NO_CHUNK: NO_CHUNK} | dict(enumerate(line.ids.tolist()))
+    return [(chunk[owner], size) for owner, size in memory.memory()], lower.tolist(), upper.tolist()
+
+
+@given(st.integers(0, 2**32), st.sampled_from((0, 7)))
+@settings(max_examples=10)
+def test_the_compiled_kernel_does_what_the_simulation_tells_event_by_event(seed: int, padding: int) -> None:
+    """After each chunk that begins: frees in between show in the memory queue, too."""
+    line = timeline_by_id(megengine_problem(seed, 30, padding=padding))
+    memory, rows = Simulated(), 0
+    for event in simulate(line, memory):
+        if isinstance(event, Free):
+            continue
+        rows += 1
+        blocks, lower, upper = after(line, rows)
+        assert blocks == list(memory.memory())
+        if isinstance(event, Alloc):
+            chunk = {NO_CHUNK: NO_CHUNK} | dict(enumerate(line.ids.tolist()))
+            assert (chunk[lower[-1]], chunk[upper[-1]]) == (event.below, event.above)

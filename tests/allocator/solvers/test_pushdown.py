@@ -13,10 +13,10 @@ from allocator.kernels.freelist import NO_CHUNK
 from allocator.problem import FREE, Problem, align_up
 from allocator.solvers import solve
 from allocator.solvers.base import SolverOptions
+from allocator.solvers.free_list import FreeList
 from allocator.solvers.megengine import PUSHDOWN
 from allocator.solvers.placing.timeline import sorted_timeline, timeline_by_id
 from tests.helpers.allocator.megengine_problems import megengine_problem
-from tests.helpers.allocator.plain_free_list import MemoryModel
 from tests.helpers.allocator.strategies import problems
 
 ORDERS: Mapping[str, Callable[[Problem], list[int]]] = {
@@ -32,7 +32,7 @@ def recorded(problem: Problem, name: str) -> list[tuple[int, int]]:
 
     In each tick the free list first frees, then places chunks, then overwriters.
     """
-    order, memory = ORDERS[name](problem), MemoryModel()
+    order, memory = ORDERS[name](problem), FreeList()
     dest = {
         int(s): (int(d), int(at)) for s, d, at in zip(problem.src, problem.dest, problem.overwrite_offset, strict=True)
     }
@@ -40,14 +40,13 @@ def recorded(problem: Problem, name: str) -> list[tuple[int, int]]:
     pairs: list[tuple[int, int]] = []
     for tick in range(int(problem.end.max(initial=0)) + 1):
         for chunk in (c for c in order if problem.end[c] == tick and c not in overwritten):
-            memory.free(chunk)
+            memory.free(tick, chunk)
         for chunk in sorted((c for c in order if problem.begin[c] == tick), key=dest.__contains__):
             if chunk in dest:
-                memory.overwrite(*dest[chunk], chunk, int(problem.size[chunk]))
+                memory.overwrite(tick, chunk, int(problem.size[chunk]), *dest[chunk])
                 continue
-            memory.alloc(chunk, int(problem.size[chunk]))
-            below, above = memory.neighbours(chunk)
-            pairs += [(b, a) for b, a in ((below, chunk), (chunk, above)) if NO_CHUNK not in (a, b)]
+            event = memory.alloc(tick, chunk, int(problem.size[chunk]))
+            pairs += [p for p in ((event.below, chunk), (chunk, event.above)) if NO_CHUNK not in p]
     return pairs
 
 
