@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 Row = Mapping[str, Any]
+_LAST_DIGIT = 1e-4
 
 
 def seconds(value: float) -> str:
@@ -25,6 +26,21 @@ def strategies_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
     for strategy in dict.fromkeys(row["strategy"] for row in rows):
         cells = {row["instance"]: _cell(row) for row in rows if row["strategy"] == strategy}
         yield [strategy, *(cells.get(name, "-") for name in names)]
+
+
+def originals_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
+    """Yields a line for each strategy: arena over most bytes alive; in brackets the original's, where it differs."""
+    names = list(dict.fromkeys(row["instance"] for row in rows))
+    yield ["strategy", *names]
+    for strategy in dict.fromkeys(row["strategy"] for row in rows):
+        cells = {row["instance"]: _beside_original(row) for row in rows if row["strategy"] == strategy}
+        yield [strategy, *(cells[name] for name in names)]
+
+
+def _beside_original(row: Row) -> str:
+    ratio = row["arena_bytes"] / row["breadth"]
+    is_same = abs(ratio - row["original"]) < _LAST_DIGIT
+    return f"{ratio:.4f}" if is_same else f"{ratio:.4f} ({row['original']:.4f})"
 
 
 def speed_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
@@ -213,6 +229,7 @@ TABLES: Mapping[str, Callable[[Sequence[Row]], Iterable[Sequence[str]]]] = {
     "networks": networks_table,
     "startup": startup_table,
     "strategies": strategies_table,
+    "originals": originals_table,
     "costs": costs_table,
     "planning": planning_table,
     "running": running_table,

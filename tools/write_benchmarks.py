@@ -47,6 +47,14 @@ WITH_AVX2 = (
     *("--instructions", "avx2", "--threads", "1", "--backend", "numba", "onednn"),
 )
 """Compiled code and oneDNN, limited to the same instructions."""
+ORIGINALS: Mapping[str, str] = {
+    "pushdown": "1.6230 1.5127 1.3614 1.5459 1.1377 1.1055 1.5352",
+    "best_fit": "2.3691 2.3525 1.6905 2.1885 1.2490 1.2588 1.7391",
+    "interval_move": "1.5684 1.5869 1.3354 1.3418 1.3369 1.2119 1.5611",
+    "greedy_by_size": "1.3105 1.3467 1.3344 1.4014 1.3320 1.3555 1.3478",
+    "shared_by_breadth": "2.1729 2.2041 1.8172 2.6348 1.3877 1.3789 2.1832",
+}
+"""Arena / most bytes alive on the instances of TIGHT, as MegEngine and TensorFlow Lite themselves give it."""
 NODES = 1_000_000
 """For the exact search in the table of all strategies: the same plan on every machine."""
 
@@ -94,6 +102,17 @@ def measure_strategies(folder: Path) -> Sequence[Row]:
             buffers = max(buffers, row.get("buffers", 0))
             rows.append({**row, "instance": name, "strategy": strategy})
     return rows
+
+
+def measure_originals(folder: Path) -> Sequence[Row]:
+    """Places the tight instances by the strategies whose originals were run on them, too."""
+    of = instances(folder)
+    rows = bench(*(of[name][0] for name in TIGHT), "--strategy", *ORIGINALS, "--repeat", "1")
+    given = {
+        (name, s): float(r) for s, ratios in ORIGINALS.items() for name, r in zip(TIGHT, ratios.split(), strict=True)
+    }
+    named = ({**row, "instance": row["instance"].partition(".")[0]} for row in rows)
+    return [{**row, "original": given[row["instance"], row["strategy"]]} for row in named]
 
 
 def measure_speed(folder: Path) -> Sequence[Row]:
@@ -156,6 +175,7 @@ MEASURES: Mapping[str, Callable[[Path], Sequence[Row]]] = {
     "networks": lambda _: measure_networks(),
     "startup": measure_startup,
     "strategies": measure_strategies,
+    "originals": measure_originals,
     "costs": lambda _: measure_parallel("costs"),
     "planning": lambda _: measure_parallel("planning"),
     "running": lambda _: measure_parallel("running"),

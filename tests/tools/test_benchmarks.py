@@ -57,6 +57,13 @@ SAMPLES: dict[str, tuple[list[dict[str, Any]], dict[str, str]]] = {
         [{"instance": "A", "strategy": "best", "cold_s": 2.5, "warm_s": 0.25}],
         {"instance": "A", "strategy": "best", "first use ever, s": "2.50", "later, s": "0.25"},
     ),
+    "originals": (
+        [
+            {"instance": "A", "strategy": "best_fit", "arena_bytes": 162_296, "breadth": 100_000, "original": 1.6230},
+            {"instance": "B", "strategy": "best_fit", "arena_bytes": 147_560, "breadth": 100_000, "original": 1.5127},
+        ],
+        {"strategy": "best_fit", "A": "1.6230", "B": "1.4756 (1.5127)"},
+    ),
     "costs": (
         [
             {"network": "net", "policy": "sequence", "arena_bytes": 4000, "by_count": 1, "by_cost": 1, "status": ""},
