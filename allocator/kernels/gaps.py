@@ -4,8 +4,10 @@
 overwrites, which moves as one. What a body meets bars a range of offsets to it: those above a `ceiling` (the highest
 offset below) and below a `floor` (the lowest offset above). What bars the way is found by one of three searches:
 `place_near` has lists of neighbours, `place_swept` looks for all that is alive at the same time, and `place_covered`
-looks for the bytes that are in use then.
+(in `allocator.kernels.covers`) looks for the bytes that are in use then.
 """
+
+from typing import NamedTuple
 
 from allocator.kernels.numbers import Numbers, kernel
 
@@ -22,22 +24,58 @@ BLOCK = 16
 """Members of one leaf of the tree of a sweep."""
 
 
+class Bodies(NamedTuple):
+    """Bytes, alignment and pinned offset (or NOWHERE) of each body."""
+
+    size: Numbers
+    alignment: Numbers
+    pinned: Numbers
+
+
+class Barred(NamedTuple):
+    """Scratch for the ranges that are barred to a body: twice as many as there may be, and DIGITS digits."""
+
+    floors: Numbers
+    ceilings: Numbers
+    digits: Numbers
+
+
+class NeighbourLists(NamedTuple):
+    """The neighbours of body i are near[start[i] : start[i + 1]], sorted.
+
+    Where neighbour near[k] lies at x, it bars the offsets above x + low[k] and below x + high[k]; chains may stand
+    there several times.
+    """
+
+    start: Numbers
+    near: Numbers
+    low: Numbers
+    high: Numbers
+
+
+class Line(NamedTuple):
+    """Scratch: a mark, which is 0 at first, for each body; a place in line and a hit for each too.
+
+    Where bodies have few neighbours, there are no places and no hits, and no line.
+    """
+
+    mark: Numbers
+    line: Numbers
+    hits: Numbers
+
+
 @kernel
 def place_near(
-    start: Numbers, near: Numbers, low: Numbers, high: Numbers,
-    size: Numbers, alignment: Numbers, pinned: Numbers, order: Numbers, kept: int, limit: int, offset: Numbers,
-    mark: Numbers, line: Numbers, hits: Numbers, floors: Numbers, ceilings: Numbers, digits: Numbers,
+    bodies: Bodies, lists: NeighbourLists, order: Numbers, kept: int, limit: int, offset: Numbers,
+    scratch: Line, barred: Barred,
 ) -> int:  # fmt: skip
     """Places all bodies, pinned ones first, then in this order. Returns the bytes of the arena.
 
-    The neighbours of body i are near[start[i] : start[i + 1]], sorted. Where neighbour near[k] lies at x, it bars the
-    offsets above x + low[k] and below x + high[k]; chains may stand there several times.
-
     The first `kept` of the order keep the offsets that they have. Ends early, with the rest nowhere, as soon as the
-    arena is above `limit`. Scratch: twice as many floors and ceilings as a list is long, DIGITS digits; a mark, which
-    is 0 at first, for each body; a place in line and a hit for each too, or none where bodies have few neighbours.
+    arena is above `limit`.
     """
-    top, placed = begin_placing(size, pinned, order, kept, offset), 0
+    size, alignment, pinned, line = bodies.size, bodies.alignment, bodies.pinned, scratch.line
+    top, placed = begin_placing(bodies, order, kept, offset), 0
     for body in range(len(line)):
         if offset[body] != NOWHERE:
             line_up(line, offset, placed, body)
@@ -49,10 +87,10 @@ def place_near(
         if pinned[body] != NOWHERE:
             continue
         if len(line):
-            count = from_line(start, near, low, high, offset, mark, line, hits, floors, ceilings, placed, body)
+            count = from_line(lists, offset, scratch, barred, placed, body)
         else:
-            count = from_list(start, near, low, high, offset, floors, ceilings, body)
-        offset[body] = tightest(floors, ceilings, digits, count, alignment[body])
+            count = from_list(lists, offset, barred, body)
+        offset[body] = tightest(barred, count, alignment[body])
         top = max(top, offset[body] + size[body])
         if len(line):
             line_up(line, offset, placed, body)
@@ -60,13 +98,11 @@ def place_near(
     return top
 
 
-def from_list(
-    start: Numbers, near: Numbers, low: Numbers, high: Numbers, offset: Numbers,
-    floors: Numbers, ceilings: Numbers, body: int,
-) -> int:  # fmt: skip
+def from_list(lists: NeighbourLists, offset: Numbers, barred: Barred, body: int) -> int:
     """Lists what is barred to a body, neighbour by neighbour. Returns the number of ranges."""
+    near, low, high, floors, ceilings = lists.near, lists.low, lists.high, barred.floors, barred.ceilings
     count = 0
-    for k in range(start[body], start[body + 1]):
+    for k in range(lists.start[body], lists.start[body + 1]):
         x = offset[near[k]]
         if x != NOWHERE:
             ceilings[count], floors[count] = max(x + low[k], BELOW), x + high[k]
@@ -74,16 +110,15 @@ def from_list(
     return count
 
 
-def from_line(
-    start: Numbers, near: Numbers, low: Numbers, high: Numbers, offset: Numbers, mark: Numbers, line: Numbers,
-    hits: Numbers, floors: Numbers, ceilings: Numbers, placed: int, body: int,
-) -> int:  # fmt: skip
+def from_line(lists: NeighbourLists, offset: Numbers, scratch: Line, barred: Barred, placed: int, body: int) -> int:
     """Lists the ranges of `from_list`, nearly sorted by offset. Returns their number. `placed` bodies stand in line.
 
     A mark is where a body stands in a list, counted from 1; the last place, if it stands there several times. Marks of
     other lists differ by the place, so none is ever erased. What is no hit is written over: no branch.
     """
-    first, last, hit_count = start[body], start[body + 1], 0
+    near, low, high, floors, ceilings = lists.near, lists.low, lists.high, barred.floors, barred.ceilings
+    mark, line, hits = scratch.mark, scratch.line, scratch.hits
+    first, last, hit_count = lists.start[body], lists.start[body + 1], 0
     for k in range(first, last):
         mark[near[k]] = k + 1
     for at in range(placed):
@@ -117,9 +152,9 @@ def line_up(line: Numbers, offset: Numbers, placed: int, body: int) -> None:
     line[to] = body
 
 
-def begin_placing(size: Numbers, pinned: Numbers, order: Numbers, kept: int, offset: Numbers) -> int:
+def begin_placing(bodies: Bodies, order: Numbers, kept: int, offset: Numbers) -> int:
     """Resets the offsets that are to be found. Returns the bytes of the arena of the others."""
-    top = 0
+    size, pinned, top = bodies.size, bodies.pinned, 0
     for at in range(kept, len(order)):
         offset[order[at]] = NOWHERE
     for body in range(len(size)):
@@ -130,9 +165,10 @@ def begin_placing(size: Numbers, pinned: Numbers, order: Numbers, kept: int, off
     return top
 
 
-def tightest(floors: Numbers, ceilings: Numbers, digits: Numbers, count: int, alignment: int) -> int:
+def tightest(barred: Barred, count: int, alignment: int) -> int:
     """Returns the offset to take: the lowest in the tightest gap that fits (the lowest such gap), else behind all."""
-    best, least, floor, first = NOWHERE, 0, 0, sort(floors, ceilings, digits, count)
+    floors, ceilings = barred.floors, barred.ceilings
+    best, least, floor, first = NOWHERE, 0, 0, sort(floors, ceilings, barred.digits, count)
     for k in range(first, first + count):
         if ceilings[k] >= floor:
             offset = floor if alignment == 1 else -(-floor // alignment) * alignment
@@ -193,61 +229,79 @@ def deal(floors: Numbers, ceilings: Numbers, digits: Numbers, count: int, here: 
         ceilings[to], floors[to] = ceilings[k], floors[k]
 
 
+class Members(NamedTuple):
+    """The chunks of bodies, by their begin: each takes the `room` bytes from `inner` on in its body.
+
+    Each lives in [begin, end); those from `stop` on begin when it has ended. Body i has the members
+    member[first[i] : first[i + 1]].
+    """
+
+    begin: Numbers
+    end: Numbers
+    stop: Numbers
+    inner: Numbers
+    room: Numbers
+    first: Numbers
+    member: Numbers
+
+
+class SweepTree(NamedTuple):
+    """Scratch, by member: the end of each that is placed, and where it begins.
+
+    `reach` is a tournament of the largest such end in each block of members.
+    """
+
+    until: Numbers
+    bottom: Numbers
+    reach: Numbers
+
+
 @kernel
 def place_swept(
-    begin: Numbers, end: Numbers, stop: Numbers, inner: Numbers, room: Numbers, first: Numbers, member: Numbers,
-    size: Numbers, alignment: Numbers, pinned: Numbers, order: Numbers, kept: int, limit: int, offset: Numbers,
-    until: Numbers, bottom: Numbers, reach: Numbers, floors: Numbers, ceilings: Numbers, digits: Numbers,
+    bodies: Bodies, members: Members, order: Numbers, kept: int, limit: int, offset: Numbers,
+    tree: SweepTree, barred: Barred,
 ) -> int:  # fmt: skip
-    """Places bodies as `place_near` does, without lists of neighbours.
-
-    The members of bodies stand by their begin: each lives in [begin, end) and takes the `room` bytes from `inner` on in
-    its body; those from `stop` on begin when it has ended. Body i has the members member[first[i] : first[i + 1]].
-    Scratch, by member: the end of each that is placed, and where it begins; `reach` is a tournament of the largest such
-    end in each block of members.
-    """
-    top = begin_placing(size, pinned, order, kept, offset)
-    for leaf in range(len(reach)):
-        reach[leaf] = 0
-    for k in range(len(until)):
-        until[k] = 0
+    """Places bodies as `place_near` does, without lists of neighbours."""
+    size, first = bodies.size, members.first
+    top = begin_placing(bodies, order, kept, offset)
+    for leaf in range(len(tree.reach)):
+        tree.reach[leaf] = 0
+    for k in range(len(tree.until)):
+        tree.until[k] = 0
     for body in range(len(size)):
         if offset[body] != NOWHERE:
-            enter(end, inner, first, member, offset, until, bottom, reach, body)
+            enter(members, offset, tree, body)
     for at in range(kept, len(order)):
         body = order[at]
         if top > limit:
             break
-        if pinned[body] == NOWHERE:
+        if bodies.pinned[body] == NOWHERE:
             count = 0
             for k in range(first[body], first[body + 1]):
-                count = sweep(begin, stop, inner, room, until, bottom, reach, floors, ceilings, member[k], count)
-            offset[body] = tightest(floors, ceilings, digits, count, alignment[body])
-            enter(end, inner, first, member, offset, until, bottom, reach, body)
+                count = sweep(members, tree, barred, members.member[k], count)
+            offset[body] = tightest(barred, count, bodies.alignment[body])
+            enter(members, offset, tree, body)
             top = max(top, offset[body] + size[body])
     return top
 
 
-def enter(
-    end: Numbers, inner: Numbers, first: Numbers, member: Numbers, offset: Numbers,
-    until: Numbers, bottom: Numbers, reach: Numbers, body: int,
-) -> None:  # fmt: skip
+def enter(members: Members, offset: Numbers, tree: SweepTree, body: int) -> None:
     """Enters a placed body into the tree."""
-    for k in range(first[body], first[body + 1]):
-        one = member[k]
-        until[one], bottom[one] = end[one], offset[body] + inner[one]
+    end, reach = members.end, tree.reach
+    for k in range(members.first[body], members.first[body + 1]):
+        one = members.member[k]
+        tree.until[one], tree.bottom[one] = end[one], offset[body] + members.inner[one]
         node = len(reach) // 2 + one // BLOCK
         while node and reach[node] < end[one]:
             reach[node] = end[one]
             node //= 2
 
 
-def sweep(
-    begin: Numbers, stop: Numbers, inner: Numbers, room: Numbers, until: Numbers, bottom: Numbers, reach: Numbers,
-    floors: Numbers, ceilings: Numbers, one: int, count: int,
-) -> int:  # fmt: skip
+def sweep(members: Members, tree: SweepTree, barred: Barred, one: int, count: int) -> int:
     """Adds the ranges that the placed members alive with this one bar to its body. Returns the number of ranges."""
-    since, behind, above, last = begin[one], inner[one] + room[one], inner[one], stop[one]
+    until, bottom, reach, floors, ceilings = tree.until, tree.bottom, tree.reach, barred.floors, barred.ceilings
+    room, since, above, last = members.room, members.begin[one], members.inner[one], members.stop[one]
+    behind = above + room[one]
     node = len(reach) // 2 + (last - 1) // BLOCK
     while node:
         block = (node - len(reach) // 2) * BLOCK
@@ -269,115 +323,3 @@ def block_before(reach: Numbers, node: int, since: int) -> int:
             return node
         node //= 2
     return 0
-
-
-@kernel
-def place_covered(
-    since: Numbers, until: Numbers, inner: Numbers, room: Numbers, first: Numbers, member: Numbers,
-    size: Numbers, alignment: Numbers, pinned: Numbers, order: Numbers, kept: int, limit: int, offset: Numbers,
-    leaves: int, nodes: Numbers, bottom: Numbers, top: Numbers, behind: Numbers,
-    floors: Numbers, ceilings: Numbers, digits: Numbers,
-) -> int:  # fmt: skip
-    """Places bodies as `place_near` does, with a tree over time that knows which bytes are in use.
-
-    Member k lives in the leaves [since[k], until[k]) of the tree. Each node has two lists of ranges that do not touch,
-    lowest first: list 2 k is what is in use in all of node k (but for what the nodes above it have), list 2 k + 1 is
-    what is in use anywhere in it. A list is a link behind[list]; a range is bytes [bottom, top), and a link; 0 ends it.
-    Ranges that came to nothing hang on list 0, and the next new one is bottom[0]. Scratch: `nodes`, four a level.
-    """
-    highest = begin_placing(size, pinned, order, kept, offset)
-    for k in range(4 * leaves):
-        behind[k] = 0
-    bottom[0] = 4 * leaves
-    for body in range(len(size)):
-        if offset[body] != NOWHERE:
-            cover(since, until, inner, room, first, member, offset, leaves, nodes, bottom, top, behind, body)
-    for at in range(kept, len(order)):
-        body = order[at]
-        if highest > limit:
-            break
-        if pinned[body] == NOWHERE:
-            count = 0
-            for k in range(first[body], first[body + 1]):
-                one = member[k]
-                list_count = find_nodes(leaves, since[one], until[one], nodes)
-                count = from_tree(
-                    inner[one], inner[one] + room[one], nodes, list_count, bottom, top, behind, floors, ceilings, count
-                )
-            offset[body] = tightest(floors, ceilings, digits, count, alignment[body])
-            cover(since, until, inner, room, first, member, offset, leaves, nodes, bottom, top, behind, body)
-            highest = max(highest, offset[body] + size[body])
-    return highest
-
-
-def find_nodes(leaves: int, since: int, until: int, nodes: Numbers) -> int:
-    """Lists the lists that describe some leaves: 2 k + 1 for the largest nodes in them, 2 k for those above.
-
-    Gives their number.
-    """
-    low, high, count = leaves + since, leaves + until, 0
-    while low < high:
-        if low % 2:
-            nodes[count], count, low = 2 * low + 1, count + 1, low + 1
-        if high % 2:
-            nodes[count], count, high = 2 * high - 1, count + 1, high - 1
-        low, high = low // 2, high // 2
-    low, high, width = (leaves + since) // 2, (leaves + until - 1) // 2, 2
-    while low:
-        is_cut = low * width < leaves + since
-        if is_cut:
-            nodes[count], count = 2 * low, count + 1
-        if (high + 1) * width > leaves + until and not (is_cut and low == high):
-            nodes[count], count = 2 * high, count + 1
-        low, high, width = low // 2, high // 2, 2 * width
-    return count
-
-
-def from_tree(
-    above: int, behind_it: int, nodes: Numbers, list_count: int, bottom: Numbers, top: Numbers, behind: Numbers,
-    floors: Numbers, ceilings: Numbers, count: int,
-) -> int:  # fmt: skip
-    """Adds what these lists bar to the body in which a member has bytes [above, behind_it). Returns the number."""
-    for k in range(list_count):
-        at = behind[nodes[k]]
-        while at:
-            ceilings[count], floors[count] = max(bottom[at] - behind_it, BELOW), top[at] - above
-            count += 1
-            at = behind[at]
-    return count
-
-
-def cover(
-    since: Numbers, until: Numbers, inner: Numbers, room: Numbers, first: Numbers, member: Numbers, offset: Numbers,
-    leaves: int, nodes: Numbers, bottom: Numbers, top: Numbers, behind: Numbers, body: int,
-) -> None:  # fmt: skip
-    """Enters a placed body into the tree."""
-    for k in range(first[body], first[body + 1]):
-        one = member[k]
-        low = offset[body] + inner[one]
-        for at in range(find_nodes(leaves, since[one], until[one], nodes)):
-            add_range(bottom, top, behind, nodes[at] | 1, low, low + room[one])
-            if nodes[at] % 2:
-                add_range(bottom, top, behind, nodes[at] - 1, low, low + room[one])
-
-
-def add_range(bottom: Numbers, top: Numbers, behind: Numbers, link: int, low: int, high: int) -> None:
-    """Adds bytes [low, high) to a list, and joins what then touches."""
-    while behind[link] and top[behind[link]] < low:
-        link = behind[link]
-    current = behind[link]
-    if not current or bottom[current] > high:
-        new = behind[0]
-        if new:
-            behind[0] = behind[new]
-        else:
-            new = bottom[0]
-            bottom[0] = new + 1
-        bottom[new], top[new], behind[new], behind[link] = low, high, current, new
-        return
-    high, above = max(high, top[current]), behind[current]
-    while above and bottom[above] <= high:
-        high = max(high, top[above])
-        behind[current], behind[above], behind[0] = behind[above], behind[0], above
-        above = behind[current]
-    bottom[current], top[current] = min(bottom[current], low), high

@@ -169,7 +169,7 @@ class _Moves:
         seen, met = mode.zeros(len(placer), len(placer))
         begin, end, start, near = mode.numbers(nothing, nothing, nothing, nothing)
         if isinstance(search, Neighbours) and placer.problem.conflicts is not None:
-            start, near = search.start, search.near
+            start, near = search.lists.start, search.lists.near
         else:
             begin, end = mode.numbers(*(c[placer.ids] for c in chain_lifetimes(placer.problem)))
         (chance,) = mode.numbers(np.array([seed]))

@@ -3,7 +3,8 @@
 import numpy as np
 from attrs import frozen
 
-from allocator.kernels.gaps import DIGITS, place_covered
+from allocator.kernels.covers import Covering, RangeTree, place_covered
+from allocator.kernels.gaps import DIGITS, Barred, Bodies
 from allocator.kernels.mode import KernelMode
 from allocator.kernels.numbers import Numbers
 from allocator.problem import Column, Problem
@@ -14,23 +15,11 @@ from allocator.ragged import row_starts
 class Covers:
     """The arguments of `place_covered`. Takes memory for n log n ranges at worst; mostly much less is touched."""
 
-    since: Numbers
-    until: Numbers
-    inner: Numbers
-    room: Numbers
-    first: Numbers
-    member: Numbers
-    size: Numbers
-    alignment: Numbers
-    pinned: Numbers
+    bodies: Bodies
+    members: Covering
     leaves: int
-    nodes: Numbers
-    bottom: Numbers
-    top: Numbers
-    behind: Numbers
-    floors: Numbers
-    ceilings: Numbers
-    digits: Numbers
+    tree: RangeTree
+    barred: Barred
     mode: KernelMode
 
     @classmethod
@@ -48,23 +37,20 @@ class Covers:
         until = np.searchsorted(ticks, problem.end[rows])
         leaves = 1 << max(len(ticks) - 1, 0).bit_length()
         most = _most_ranges(leaves, until - since)
-        sinces, untils, inner, room = mode.numbers(since, until, problem.chains.offset[rows], problem.size[rows])
-        firsts, member = mode.numbers(first, np.arange(len(rows)))
-        size, alignment, pinned = mode.numbers(problem.size[ids], problem.alignment[ids], problem.pinned[ids])
-        nodes, bottom, top, behind = mode.zeros(4 * leaves.bit_length(), *[4 * leaves + most] * 3)
-        floors, ceilings, digits = mode.zeros(2 * most, 2 * most, DIGITS)
         return cls(
-            sinces, untils, inner, room, firsts, member, size, alignment, pinned,
-            leaves, nodes, bottom, top, behind, floors, ceilings, digits, mode,
-        )  # fmt: skip
+            Bodies(*mode.numbers(problem.size[ids], problem.alignment[ids], problem.pinned[ids])),
+            Covering(*mode.numbers(since, until, problem.chains.offset[rows], problem.size[rows], first)),
+            leaves,
+            RangeTree(*mode.zeros(4 * leaves.bit_length(), *[4 * leaves + most] * 3)),
+            Barred(*mode.zeros(2 * most, 2 * most, DIGITS)),
+            mode,
+        )
 
     def place(self, order: Numbers, kept: int, limit: int, offset: Numbers) -> int:
         """Runs the kernel."""
         return self.mode.kernel(place_covered)(
-            self.since, self.until, self.inner, self.room, self.first, self.member,
-            self.size, self.alignment, self.pinned, order, kept, limit, offset,
-            self.leaves, self.nodes, self.bottom, self.top, self.behind, self.floors, self.ceilings, self.digits,
-        )  # fmt: skip
+            self.bodies, self.members, order, kept, limit, offset, self.leaves, self.tree, self.barred
+        )
 
 
 def _most_ranges(leaves: int, lengths: Column) -> int:

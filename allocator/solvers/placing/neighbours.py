@@ -3,7 +3,7 @@
 import numpy as np
 from attrs import frozen
 
-from allocator.kernels.gaps import DIGITS, place_near
+from allocator.kernels.gaps import DIGITS, Barred, Bodies, Line, NeighbourLists, place_near
 from allocator.kernels.mode import KernelMode
 from allocator.kernels.numbers import Numbers
 from allocator.problem import Column, Problem
@@ -18,19 +18,10 @@ DENSE = 16
 class Neighbours:
     """The arguments of `place_near`."""
 
-    start: Numbers
-    near: Numbers
-    low: Numbers
-    high: Numbers
-    size: Numbers
-    alignment: Numbers
-    pinned: Numbers
-    mark: Numbers
-    line: Numbers
-    hits: Numbers
-    floors: Numbers
-    ceilings: Numbers
-    digits: Numbers
+    bodies: Bodies
+    lists: NeighbourLists
+    line: Line
+    barred: Barred
     mode: KernelMode
 
     @classmethod
@@ -38,21 +29,18 @@ class Neighbours:
         """Takes memory for each pair of chunks that meet."""
         lists = _lists(problem, ids)
         most = int(np.diff(lists[0]).max(initial=0))
-        start, near, low, high = mode.numbers(*lists)
-        size, alignment, pinned = mode.numbers(problem.size[ids], problem.alignment[ids], problem.pinned[ids])
-        places = len(ids) if len(ids) ** 2 <= DENSE * len(near) else 0
-        mark, line, hits = mode.zeros(len(ids), places, places)
-        floors, ceilings, digits = mode.zeros(2 * most, 2 * most, DIGITS)
+        places = len(ids) if len(ids) ** 2 <= DENSE * len(lists[1]) else 0
         return cls(
-            start, near, low, high, size, alignment, pinned, mark, line, hits, floors, ceilings, digits, mode
-        )  # fmt: skip
+            Bodies(*mode.numbers(problem.size[ids], problem.alignment[ids], problem.pinned[ids])),
+            NeighbourLists(*mode.numbers(*lists)),
+            Line(*mode.zeros(len(ids), places, places)),
+            Barred(*mode.zeros(2 * most, 2 * most, DIGITS)),
+            mode,
+        )
 
     def place(self, order: Numbers, kept: int, limit: int, offset: Numbers) -> int:
         """Runs the kernel."""
-        return self.mode.kernel(place_near)(
-            self.start, self.near, self.low, self.high, self.size, self.alignment, self.pinned,
-            order, kept, limit, offset, self.mark, self.line, self.hits, self.floors, self.ceilings, self.digits,
-        )  # fmt: skip
+        return self.mode.kernel(place_near)(self.bodies, self.lists, order, kept, limit, offset, self.line, self.barred)
 
 
 def _lists(problem: Problem, ids: Column) -> tuple[Column, Column, Column, Column]:

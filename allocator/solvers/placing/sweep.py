@@ -3,7 +3,7 @@
 import numpy as np
 from attrs import frozen
 
-from allocator.kernels.gaps import BLOCK, DIGITS, place_swept
+from allocator.kernels.gaps import BLOCK, DIGITS, Barred, Bodies, Members, SweepTree, place_swept
 from allocator.kernels.mode import KernelMode
 from allocator.kernels.numbers import Numbers
 from allocator.problem import Column, Problem
@@ -15,22 +15,10 @@ from allocator.solvers.placing.conflicts import by_begin
 class Sweep:
     """The arguments of `place_swept`."""
 
-    begin: Numbers
-    end: Numbers
-    stop: Numbers
-    inner: Numbers
-    room: Numbers
-    first: Numbers
-    member: Numbers
-    size: Numbers
-    alignment: Numbers
-    pinned: Numbers
-    until: Numbers
-    bottom: Numbers
-    reach: Numbers
-    floors: Numbers
-    ceilings: Numbers
-    digits: Numbers
+    bodies: Bodies
+    members: Members
+    tree: SweepTree
+    barred: Barred
     mode: KernelMode
 
     @classmethod
@@ -45,22 +33,17 @@ class Sweep:
         met = stop - np.searchsorted(np.sort(end), begin, "right")
         most = 2 * int(np.bincount(body, met).max(initial=0))
         leaves = 1 << (len(rows) // BLOCK).bit_length()
-        begins, ends, stops, inner, room = mode.numbers(
-            begin, end, stop, problem.chains.offset[rows], problem.size[rows]
-        )
-        firsts, member = mode.numbers(first, np.argsort(body, kind="stable"))
-        size, alignment, pinned = mode.numbers(problem.size[ids], problem.alignment[ids], problem.pinned[ids])
-        until, bottom, reach = mode.zeros(len(rows), len(rows), 2 * leaves)
-        floors, ceilings, digits = mode.zeros(most, most, DIGITS)
+        inner, room, by_body = problem.chains.offset[rows], problem.size[rows], np.argsort(body, kind="stable")
         return cls(
-            begins, ends, stops, inner, room, firsts, member, size, alignment, pinned,
-            until, bottom, reach, floors, ceilings, digits, mode,
-        )  # fmt: skip
+            Bodies(*mode.numbers(problem.size[ids], problem.alignment[ids], problem.pinned[ids])),
+            Members(*mode.numbers(begin, end, stop, inner, room, first, by_body)),
+            SweepTree(*mode.zeros(len(rows), len(rows), 2 * leaves)),
+            Barred(*mode.zeros(most, most, DIGITS)),
+            mode,
+        )
 
     def place(self, order: Numbers, kept: int, limit: int, offset: Numbers) -> int:
         """Runs the kernel."""
         return self.mode.kernel(place_swept)(
-            self.begin, self.end, self.stop, self.inner, self.room, self.first, self.member,
-            self.size, self.alignment, self.pinned, order, kept, limit, offset,
-            self.until, self.bottom, self.reach, self.floors, self.ceilings, self.digits,
-        )  # fmt: skip
+            self.bodies, self.members, order, kept, limit, offset, self.tree, self.barred
+        )
