@@ -108,11 +108,11 @@ def measure_originals(folder: Path) -> Sequence[Row]:
     """Places the tight instances by the strategies whose originals were run on them, too."""
     of = instances(folder)
     rows = bench(*(of[name][0] for name in TIGHT), "--strategy", *ORIGINALS, "--repeat", "1")
-    given = {
+    originals = {
         (name, s): float(r) for s, ratios in ORIGINALS.items() for name, r in zip(TIGHT, ratios.split(), strict=True)
     }
     named = ({**row, "instance": row["instance"].partition(".")[0]} for row in rows)
-    return [{**row, "original": given[row["instance"], row["strategy"]]} for row in named]
+    return [{**row, "original": originals[row["instance"], row["strategy"]]} for row in named]
 
 
 def measure_speed(folder: Path) -> Sequence[Row]:

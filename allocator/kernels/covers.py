@@ -54,8 +54,8 @@ def place_covered(
         if bodies.pinned[body] == NOWHERE:
             count = 0
             for one in range(first[body], first[body + 1]):
-                found = find_nodes(leaves, members.since[one], members.until[one], tree.nodes)
-                count = from_tree(members.inner[one], members.room[one], tree, found, barred, count)
+                list_count = find_nodes(leaves, members.since[one], members.until[one], tree.nodes)
+                count = from_tree(members.inner[one], members.room[one], tree, list_count, barred, count)
             offset[body] = tightest(barred, count, bodies.alignment[body])
             cover(members, offset, leaves, tree, body)
             highest = max(highest, offset[body] + size[body])
@@ -85,13 +85,13 @@ def find_nodes(leaves: int, since: int, until: int, nodes: Numbers) -> int:
     return count
 
 
-def from_tree(above: int, room: int, tree: RangeTree, found: int, barred: Barred, count: int) -> int:
-    """Adds what the lists that were found bar to the body in which a member has `room` bytes from `above` on.
+def from_tree(above: int, room: int, tree: RangeTree, list_count: int, barred: Barred, count: int) -> int:
+    """Adds what the first lists of `nodes` bar to the body in which a member has `room` bytes from `above` on.
 
     Returns the number of ranges.
     """
     bottom, top, behind = tree.bottom, tree.top, tree.behind
-    for k in range(found):
+    for k in range(list_count):
         at = behind[tree.nodes[k]]
         while at:
             barred.ceilings[count], barred.floors[count] = max(bottom[at] - above - room, BELOW), top[at] - above

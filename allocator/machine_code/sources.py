@@ -28,7 +28,7 @@ def checksums(module: str) -> dict[str, str]:
 def are_current(made_from: Mapping[str, str]) -> bool:
     """Returns whether the files have these checksums."""
     try:
-        return all(_checksum_of(ROOT / name) == known for name, known in made_from.items())
+        return all(_checksum_of(ROOT / name) == checksum for name, checksum in made_from.items())
     except OSError:
         return False
 

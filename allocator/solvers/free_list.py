@@ -31,7 +31,7 @@ class Source(StrEnum):
 
 @frozen
 class Alloc:
-    """A chunk begins in a free block of `found` bytes, of which `rest` stay free.
+    """A chunk begins in a free block of `available` bytes, of which `rest` stay free.
 
     `below` and `above` are the nearest used chunks (or NO_CHUNK): the address of the chunk must lie between theirs.
     """
@@ -40,7 +40,7 @@ class Alloc:
     chunk: int
     size: int
     source: Source
-    found: int
+    available: int
     rest: int
     below: int
     above: int
@@ -118,10 +118,10 @@ class FreeList:
     def alloc(self, tick: int, chunk: int, size: int) -> Alloc:
         """Gives a chunk the smallest free block that is large enough, else the largest, else a new one."""
         source, block = self._find(size)
-        found, rest = block.size, max(block.size - size, 0)
+        available, rest = block.size, max(block.size - size, 0)
         self._use(block, chunk, size)
         self._put_free(rest, block.behind)
-        return Alloc(tick, chunk, size, source, found, rest, *_neighbours(block))
+        return Alloc(tick, chunk, size, source, available, rest, *_neighbours(block))
 
     def overwrite(self, tick: int, chunk: int, size: int, dest: int, at: int) -> Overwrite:
         """Gives a chunk the bytes of `dest` from `at` on, and frees the others."""
@@ -141,11 +141,11 @@ class FreeList:
 
     def memory(self) -> tuple[tuple[int, int], ...]:
         """Returns the chunk (or NO_CHUNK) and the bytes of each block, from low to high."""
-        found, block = [], self.ends.behind
+        blocks, block = [], self.ends.behind
         while block is not self.ends:
-            found.append((block.chunk, block.size))
+            blocks.append((block.chunk, block.size))
             block = block.behind
-        return tuple(found)
+        return tuple(blocks)
 
     def _find(self, size: int) -> tuple[Source, Block]:
         """Takes a block for `size` bytes out of the free queue; where that is empty, makes one of no bytes."""

@@ -75,8 +75,8 @@ def _placed(event: Alloc | Overwrite, names: dict[int, str]) -> str:
     if event.source == Source.END:
         return "new, at the end"
     if event.source == Source.GROW:
-        return f"the largest free one grows: {event.found} to {event.size}"
-    return f"the smallest that fits: {event.found}" + (f", {event.rest} stay free" if event.rest else "")
+        return f"the largest free one grows: {event.available} to {event.size}"
+    return f"the smallest that fits: {event.available}" + (f", {event.rest} stay free" if event.rest else "")
 
 
 def _merged(event: Free) -> str:

@@ -33,7 +33,7 @@ def test_a_chunk_takes_the_smallest_block_that_is_large_enough_and_the_rest_is_s
     memory = filled(9, 1, 6, 1, 7, 1)
     for chunk in (0, 2, 4):
         memory.free(1, chunk)
-    assert memory.alloc(2, 9, 5) == Alloc(2, 9, 5, Source.FIT, found=6, rest=1, below=1, above=3)
+    assert memory.alloc(2, 9, 5) == Alloc(2, 9, 5, Source.FIT, available=6, rest=1, below=1, above=3)
     assert memory.memory() == ((NO_CHUNK, 9), (1, 1), (9, 5), (NO_CHUNK, 1), (3, 1), (NO_CHUNK, 7), (5, 1))
 
 
@@ -41,14 +41,14 @@ def test_of_equal_blocks_the_one_that_has_been_free_for_longest_is_taken() -> No
     memory = filled(4, 1, 4, 1)
     memory.free(1, 2)
     memory.free(1, 0)
-    assert memory.alloc(2, 9, 4) == Alloc(2, 9, 4, Source.FIT, found=4, rest=0, below=1, above=3)
+    assert memory.alloc(2, 9, 4) == Alloc(2, 9, 4, Source.FIT, available=4, rest=0, below=1, above=3)
 
 
 def test_the_largest_block_grows_where_all_are_too_small() -> None:
     memory = filled(2, 1, 6, 1)
     memory.free(1, 0)
     memory.free(1, 2)
-    assert memory.alloc(2, 9, 8) == Alloc(2, 9, 8, Source.GROW, found=6, rest=0, below=1, above=3)
+    assert memory.alloc(2, 9, 8) == Alloc(2, 9, 8, Source.GROW, available=6, rest=0, below=1, above=3)
     assert memory.memory() == ((NO_CHUNK, 2), (1, 1), (9, 8), (3, 1))
 
 

@@ -30,16 +30,16 @@ def test_the_table_tells_each_event_its_block_and_the_memory_after_it(capsys: Ca
 
 def test_the_json_keeps_to_its_schema_and_says_what_the_plan_says(tmp_path: Path, capsys: Capture) -> None:
     assert main([*PLANNED, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    printed = json.loads(capsys.readouterr().out)
     Draft202012Validator.check_schema(SCHEMA)
-    Draft202012Validator(SCHEMA).validate(told)
+    Draft202012Validator(SCHEMA).validate(printed)
     assert main([*NETWORK, "--json"]) == 0
     trace = json.loads(capsys.readouterr().out)
-    assert told["arena_bytes"] == trace["facts"]["arena_bytes"]
+    assert printed["arena_bytes"] == trace["facts"]["arena_bytes"]
     offsets = {e["chunk"]: e["offset"] for e in trace["events"] if e["kind"] in ("alloc", "overwrite")}
-    assert {chunk["chunk"]: chunk["offset"] for chunk in told["chunks"]} == offsets
+    assert {chunk["chunk"]: chunk["offset"] for chunk in printed["chunks"]} == offsets
     assert main([*PLANNED, "-o", str(tmp_path / "list.json")]) == 0
-    assert json.loads((tmp_path / "list.json").read_text()) == told
+    assert json.loads((tmp_path / "list.json").read_text()) == printed
 
 
 @pytest.mark.parametrize("event", [Alloc, Overwrite, Free], ids=lambda event: event.__name__)
@@ -55,9 +55,9 @@ def test_a_saved_trace_is_simulated_as_the_model_is(tmp_path: Path, capsys: Capt
     saved = tmp_path / "t.json"
     assert main([*NETWORK, "--json", "-o", str(saved)]) == 0
     assert main([*PLANNED]) == 0
-    told = capsys.readouterr().out
+    printed = capsys.readouterr().out
     assert main(["trace", str(saved), "--simulate"]) == 0
-    assert capsys.readouterr().out == told
+    assert capsys.readouterr().out == printed
 
 
 def test_other_formats_than_a_table_and_json_are_refused(capsys: Capture) -> None:
