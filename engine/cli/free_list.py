@@ -10,7 +10,7 @@ from allocator.kernels.freelist import NO_CHUNK
 from allocator.solvers.free_list import Alloc, Event, Free, Overwrite, Source
 from engine.exporters.summary import sized
 from engine.text.names import escaped
-from engine.text.screen import BOLD, DIM, Screen, shortened
+from engine.text.screen import BOLD, DIM, Screen, cut
 from engine.text.tables import in_columns
 from engine.trace.simulation import Memory, Simulation
 
@@ -27,7 +27,7 @@ def show(simulation: Simulation, out: BinaryIO, screen: Screen) -> None:
     title, *lines = in_columns([_TITLE, *_rows(simulation)], _RIGHT)
     foot = f"pushed down: {sized(simulation.arena_bytes())}; no plan needs less than {sized(simulation.lower_bound)}"
     for line, style in [(head, BOLD), ("", ""), (title, DIM), *((line, "") for line in lines), ("", ""), (foot, BOLD)]:
-        fitting = shortened(line, screen.width, screen.dots) if screen.is_terminal else line
+        fitting = cut(line, screen.width, screen.dots) if screen.is_terminal else line
         screen.put(screen.styled(fitting, style), out)
 
 

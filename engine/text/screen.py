@@ -81,6 +81,11 @@ def shortened(text: str, width: int, dots: str) -> str:
     return f"{_kept(text, space - visible_width(tail))}{dots[:width]}{tail}"
 
 
+def cut(text: str, width: int, dots: str) -> str:
+    """Returns a text in at most `width` columns: of a longer one the beginning."""
+    return text if visible_width(text) <= width else f"{_kept(text, width - len(dots))}{dots}"
+
+
 def _kept(text: str, width: int) -> str:
     """Returns the beginning of a text that fits into `width` columns."""
     kept = ""

@@ -1,6 +1,7 @@
 """`arenaplan trace --simulate`: the free list as a table and as JSON."""
 
 import json
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,13 @@ import pytest
 from attrs import fields
 from jsonschema import Draft202012Validator
 
+import engine
 from allocator.solvers.free_list import Alloc, Free, Overwrite, Source
+from engine.cli.free_list import show
 from engine.cli.main import USAGE, main
+from engine.text.screen import FILE, Screen
+from engine.trace.simulation import simulation_of
+from engine.zoo import NETWORKS
 from tests.helpers.cli.cli_checks import Capture, error
 from tests.helpers.paths import ROOT
 
@@ -58,6 +64,16 @@ def test_a_saved_trace_is_simulated_as_the_model_is(tmp_path: Path, capsys: Capt
     printed = capsys.readouterr().out
     assert main(["trace", str(saved), "--simulate"]) == 0
     assert capsys.readouterr().out == printed
+
+
+def test_on_a_terminal_lines_are_cut_at_its_width() -> None:
+    simulation = simulation_of(engine.make_plan(NETWORKS["lstm_classifier"](), strategy="pushdown").trace())
+    whole, narrow = BytesIO(), BytesIO()
+    show(simulation, whole, FILE)
+    show(simulation, narrow, Screen(60))
+    lines = [line if len(line) <= 60 else f"{line[:59]}…" for line in whole.getvalue().decode().splitlines()]
+    assert narrow.getvalue().decode().splitlines() == lines
+    assert max(map(len, lines)) == 60
 
 
 def test_other_formats_than_a_table_and_json_are_refused(capsys: Capture) -> None:
