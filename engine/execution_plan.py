@@ -10,6 +10,7 @@ from engine.explain.operator import OperatorExplanation, explain_operator
 from engine.explain.tensor import TensorExplanation, explain_tensor
 from engine.planning.placed import PlacedPlan
 from engine.report.report import Report, report
+from engine.report.resident import ResidentSet, resident_set
 from engine.trace.build import IN_TICKS, trace
 from engine.trace.trace import Trace
 
@@ -26,6 +27,13 @@ class ExecutionPlan(PlacedPlan):
     def report(self) -> Report:
         """Returns the report: the costs of the plan, and the tensors alive at its peak."""
         return report(self)
+
+    def resident_set(self) -> ResidentSet:
+        """Returns the resident set to expect of this process, once it runs the plan.
+
+        Call it before `engine.compile`: code and interpreter are measured, so the arena must not be there yet.
+        """
+        return resident_set(self)
 
     def trace(self, mode: str = "static", *, heap: str = "", threads: int = IN_TICKS) -> Trace:
         """Returns all allocations, overwrites, views and frees of a "static" or "dynamic" run, in ticks; nothing runs.

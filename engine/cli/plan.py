@@ -47,11 +47,12 @@ def run(arguments: Namespace) -> int:
     """Prints the report of the plan; of its first stage alone where data decide the sizes of the rest."""
     plan, data, more = planned(arguments)
     report = plan.report()
+    resident = plan.resident_set()
     if arguments.json:
-        print_json(report.to_json() | data)
+        print_json(report.to_json() | {"resident_set": resident.to_json()} | data)
     else:
         table = kernel_table(plan) if arguments.kernels else ""
-        print(report.text(arguments.top) + table + more, end="")
+        print(report.text(arguments.top) + resident.text() + table + more, end="")
     return 0
 
 

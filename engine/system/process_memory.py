@@ -40,6 +40,11 @@ def resident_bytes() -> int | None:
     return _proc_bytes("status", "VmRSS:")
 
 
+def file_bytes() -> int | None:
+    """Returns those of the resident bytes that are pages of files: code, and files that are mapped."""
+    return _proc_bytes("status", "RssFile:")
+
+
 def peak_bytes() -> int | None:
     """Returns the maximum of the resident bytes since the last `reset_peak`, or since the process began."""
     peak = _proc_bytes("status", "VmHWM:")

@@ -1,7 +1,8 @@
 """`python -m engine.cli.measure.child`: a fresh process that runs a network in one mode and measures itself.
 
 What to do comes as JSON on stdin, what was found goes as JSON to the last line of stdout; `processes.py` is the other
-end. A first run by reference counting loads code, buffers of BLAS and compiled kernels, so that they are not counted.
+end. Where tensors are counted or runs are timed, a first run by reference counting loads code, buffers of BLAS and
+compiled kernels, so that they do not count. Where the whole process is, it loads, plans and runs as any other does.
 """
 
 import json
@@ -11,12 +12,14 @@ from typing import Any
 
 from attrs import asdict
 
-from engine.api import Executable, compile_graph
-from engine.cli.measure.processes import BYTES, MeasureTask, read_task
+from engine.api import Executable, compile_graph, make_plan
+from engine.cli.measure.processes import BYTES, PROCESS, SECONDS, MeasureTask, read_task
 from engine.cli.measure.readings import Run, digest, noise_bytes, time_runs, trace_arrays, watch
 from engine.cli.options.common import plan_options
 from engine.cli.options.models import Subject, load_subject
+from engine.executor.dynamic import DynamicExecutor
 from engine.executor.static import StaticExecutor, new_arena
+from engine.report.resident import resident_set
 from engine.system import process_memory
 from engine.system.instructions import limit_instructions
 from engine.system.threads import limit_threads
@@ -24,14 +27,34 @@ from engine.system.threads import limit_threads
 
 def measure(task: MeasureTask) -> dict[str, Any]:
     """Returns the measurements that one process takes of itself: bytes, or seconds and faults."""
-    if task.what == BYTES:
+    if task.what != SECONDS:
         process_memory.refuse_huge_pages()
     subject = load_subject(task.arguments)
     with limit_threads(task.arguments.threads):
+        if task.what == PROCESS:
+            return _process(task, subject)
         executable = _rehearsed(task, subject)
-        run = partial(executable.run, subject.feeds, copy=task.mode == "static")
+        run = _run(task, executable, subject)
         measured = _bytes if task.what == BYTES else _seconds
         return measured(task, executable, subject, run) | {"digest": digest(run())}
+
+
+def _process(task: MeasureTask, subject: Subject) -> dict[str, Any]:
+    """Returns the resident set that is expected of this process once it has planned, and the peak while it runs."""
+    arguments = task.arguments
+    options, recompute = plan_options(arguments), not arguments.no_recompute
+    plan = make_plan(subject.graph, budget=arguments.budget, recompute=recompute, **options)
+    predicted = resident_set(plan, task.mode).resident_bytes
+    executor = DynamicExecutor(plan) if task.mode == "dynamic" else StaticExecutor(plan, new_arena(plan))
+    run = _run(task, Executable(subject.graph, executor), subject)
+    run()
+    process_memory.reset_peak()
+    outputs, peak = run(), process_memory.peak_bytes()
+    return {"predicted_bytes": predicted, "peak_bytes": peak, "digest": digest(outputs)}
+
+
+def _run(task: MeasureTask, executable: Executable, subject: Subject) -> Run:
+    return partial(executable.run, subject.feeds, copy=task.mode == "static")
 
 
 def _bytes(_: MeasureTask, executable: Executable, subject: Subject, run: Run) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from allocator.progress import each
 from engine.cli.options.common import add_model, add_parallel, add_planning, add_running, defaults
 from engine.text.errors import EngineError
 
-BYTES, SECONDS = "bytes", "seconds"
+BYTES, PROCESS, SECONDS = "bytes", "process", "seconds"
 MODES = ("static", "dynamic")
 _CHILD = "engine.cli.measure.child"
 _ADDERS = (add_model, add_planning, add_parallel, add_running)
@@ -30,7 +30,7 @@ class MeasureError(EngineError, RuntimeError):
 
 @frozen(eq=False)
 class MeasureTask:
-    """A task of one process: BYTES or SECONDS of `runs` runs, in one mode."""
+    """A task of one process, in one mode: BYTES of a run, those of the whole PROCESS, or SECONDS of `runs` runs."""
 
     what: str
     mode: str
@@ -70,20 +70,35 @@ def in_process(task: MeasureTask) -> dict[str, Any]:
     return reading
 
 
-def in_turn(arguments: Namespace, runs: int, pairs: int) -> dict[str, tuple[dict[str, Any], list[dict[str, Any]]]]:
-    """Returns for each mode a process's bytes, and the seconds of `pairs` processes; the modes take turns."""
-    tasks = [MeasureTask(what, mode, runs, arguments) for what in (BYTES, *[SECONDS] * pairs) for mode in MODES]
+@frozen(eq=False)
+class ModeReadings:
+    """What the processes of one mode said: of a run's bytes, of the whole process, and of seconds, one by one."""
+
+    counted: dict[str, Any]
+    whole: dict[str, Any]
+    timed: tuple[dict[str, Any], ...]
+
+    @property
+    def digests(self) -> set[str]:
+        """Returns the digests of the outputs of all processes."""
+        return {part["digest"] for part in (self.counted, self.whole, *self.timed)}
+
+
+def in_turn(arguments: Namespace, runs: int, pairs: int) -> dict[str, ModeReadings]:
+    """Returns the readings of each mode; seconds are those of `pairs` processes. The modes take turns."""
+    kinds = (BYTES, PROCESS, *[SECONDS] * pairs)
+    tasks = [MeasureTask(what, mode, runs, arguments) for what in kinds for mode in MODES]
     readings: dict[str, list[dict[str, Any]]] = {mode: [] for mode in MODES}
     for task in each("process", tasks, lambda task: f"{task.what} of the {task.mode} run"):
         readings[task.mode].append(in_process(task))
-    return {mode: (counted, timed) for mode, (counted, *timed) in readings.items()}
+    return {mode: ModeReadings(counted, whole, tuple(timed)) for mode, (counted, whole, *timed) in readings.items()}
 
 
 def _environment(task: MeasureTask) -> dict[str, str]:
     """Returns this process's environment, with the folder that these packages were imported from."""
     here = str(Path(__file__).parents[3])
     path = os.pathsep.join(filter(None, (here, os.environ.get("PYTHONPATH", ""))))
-    return dict(os.environ) | {"PYTHONPATH": path} | (_SETTLED if task.what == BYTES else {})
+    return dict(os.environ) | {"PYTHONPATH": path} | ({} if task.what == SECONDS else _SETTLED)
 
 
 def _end(code: int, stderr: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from attrs import asdict, frozen
 
 from allocator.bounds import refcount_peak
-from engine.cli.measure.processes import MODES, in_turn
+from engine.cli.measure.processes import MODES, ModeReadings, in_turn
 from engine.planning.placed import PlacedPlan
 from engine.system.process_memory import PAGE, whole_pages
 from engine.text.tables import in_columns, joined
@@ -39,7 +39,7 @@ class Mode:
     """Predicted and measured needs of one mode. Faults and seconds are medians over all processes.
 
     `difference` is measured peak / predicted peak - 1, by the system's peak or else by sampling. `reason` is empty
-    where it is within the tolerance. None: unknown here.
+    where it is within the tolerance. The bytes of the process are its whole resident set. None: unknown here.
     """
 
     predicted_bytes: int
@@ -60,6 +60,9 @@ class Mode:
     first_seconds: float
     seconds: float
     seconds_min: float
+    predicted_process_bytes: int | None
+    process_bytes: int | None
+    process_difference: float | None
 
 
 @frozen(eq=False)
@@ -98,9 +101,9 @@ class Measured:
 def measure_plan(plan: PlacedPlan, arguments: Namespace, runs: int, pairs: int) -> Measured:
     """Runs both modes in processes of their own. Raises MeasureError."""
     readings = in_turn(arguments, runs, pairs)
-    noise = max([SMALL_BYTES, *(counted["noise_bytes"] or 0 for counted, _ in readings.values())])
-    digests = {part["digest"] for counted, timed in readings.values() for part in (counted, *timed)}
-    results = {mode: _mode(predict(plan, mode), *readings[mode], noise) for mode in MODES}
+    noise = max([SMALL_BYTES, *(read.counted["noise_bytes"] or 0 for read in readings.values())])
+    digests = set().union(*(read.digests for read in readings.values()))
+    results = {mode: _mode(predict(plan, mode), readings[mode], noise) for mode in MODES}
     model = plan.lowered.graph.name
     return Measured(model, runs, pairs, PAGE, noise, len(digests) == 1, results["static"], results["dynamic"])
 
@@ -139,13 +142,14 @@ def _peak(counted: Mapping[str, Any]) -> int | None:
     return sampled if exact is None else exact
 
 
-def _mode(predicted: Prediction, counted: Mapping[str, Any], timed: Sequence[Mapping[str, Any]], noise: int) -> Mode:
+def _mode(predicted: Prediction, read: ModeReadings, noise: int) -> Mode:
+    counted, timed, expected = read.counted, read.timed, read.whole["predicted_bytes"]
     firsts, later = [part["first"] for part in timed], [run for part in timed for run in part["later"]]
     peak, seconds = _peak(counted), [run["seconds"] for run in later]
     return Mode(
         predicted_bytes=predicted.peak_bytes,
         peak_bytes=counted["peak_bytes"],
-        difference=None if peak is None or not predicted.peak_bytes else peak / predicted.peak_bytes - 1,
+        difference=_difference(peak, predicted.peak_bytes),
         reason=explain(predicted, counted, noise),
         sampled_bytes=counted["sampled_bytes"],
         samples=counted["samples"],
@@ -161,7 +165,14 @@ def _mode(predicted: Prediction, counted: Mapping[str, Any], timed: Sequence[Map
         first_seconds=statistics.median(run["seconds"] for run in firsts),
         seconds=statistics.median(seconds),
         seconds_min=min(seconds),
+        predicted_process_bytes=expected,
+        process_bytes=read.whole["peak_bytes"],
+        process_difference=_difference(read.whole["peak_bytes"], expected),
     )
+
+
+def _difference(measured: int | None, predicted: int | None) -> float | None:
+    return measured / predicted - 1 if measured is not None and predicted else None
 
 
 def _faults(runs: Sequence[Mapping[str, Any]], kind: str) -> float | None:
@@ -205,6 +216,9 @@ _ROWS: tuple[tuple[str, Callable[[Mode], str]], ...] = (
     ("first run", lambda mode: _milliseconds(mode.first_seconds)),
     ("later run, median", lambda mode: _milliseconds(mode.seconds)),
     ("later run, least", lambda mode: _milliseconds(mode.seconds_min)),
+    ("whole process, predicted", lambda mode: _bytes(mode.predicted_process_bytes)),
+    ("whole process, measured", lambda mode: _bytes(mode.process_bytes)),
+    ("whole process, off by", lambda mode: _percent(mode.process_difference)),
 )
 
 

@@ -259,16 +259,28 @@ def test_the_report_of_stages_has_the_numbers_of_its_stages() -> None:
 
 def test_the_table_of_measurements_has_a_line_for_each_figure_of_both_modes() -> None:
     static = Mode(
-        *(4096, 5120, 0.25, "", 6144, 31, 7168, 0, 8192, 9216, 10_240, 11.0, 12.0, 13.0, 14.0), 0.5, 0.25, 0.2
+        *(4096, 5120, 0.25, "", 6144, 31, 7168, 0, 8192, 9216, 10_240, 11.0, 12.0, 13.0, 14.0),
+        0.5,
+        0.25,
+        0.2,
+        81_920,
+        90_112,
+        0.1,
     )
     dynamic = Mode(
-        *(1024, 1152, 0.125, "x", 1280, 32, 1408, 0, 1536, 1664, 1792, 21.0, 22.0, 23.0, 24.0), 0.4, 0.3, 0.1
+        *(1024, 1152, 0.125, "x", 1280, 32, 1408, 0, 1536, 1664, 1792, 21.0, 22.0, 23.0, 24.0),
+        0.4,
+        0.3,
+        0.1,
+        77_824,
+        None,
+        None,
     )
     text = Measured("net", 5, 3, 4096, 131_072, True, static, dynamic).text()
     lines = [cells(line) for line in text.splitlines()]
     assert text.splitlines()[0].startswith("net: 3 processes of each mode in turn, 5 runs after a first one in each; ")
     assert lines[1] == ["above the baseline", "static", "dynamic"]
-    assert {row[0]: row[1:] for row in lines[2:16]} == {
+    assert {row[0]: row[1:] for row in lines[2:19]} == {
         "peak, predicted": ["4096 B", "4.00 KiB", "1024 B", "1.00 KiB"],
         "peak, measured": ["5120 B", "5.00 KiB", "1152 B", "1.12 KiB"],
         "peak, sampled": ["6144 B", "6.00 KiB", "1280 B", "1.25 KiB"],
@@ -283,6 +295,9 @@ def test_the_table_of_measurements_has_a_line_for_each_figure_of_both_modes() ->
         "first run": ["500.00 ms", "400.00 ms"],
         "later run, median": ["250.00 ms", "300.00 ms"],
         "later run, least": ["200.00 ms", "100.00 ms"],
+        "whole process, predicted": ["81920 B", "80.00 KiB", "77824 B", "76.00 KiB"],
+        "whole process, measured": ["90112 B", "88.00 KiB", "-"],
+        "whole process, off by": ["+10.0%", "-"],
     }
-    assert text.splitlines()[16] == "noise floor 128.00 KiB; pages of 4.00 KiB"
+    assert text.splitlines()[19] == "noise floor 128.00 KiB; pages of 4.00 KiB"
     assert text.splitlines()[-1] == "dynamic: off by 12%: x"

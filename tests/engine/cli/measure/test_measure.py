@@ -17,7 +17,16 @@ from hypothesis import strategies as st
 from engine.api import compile_graph, make_plan
 from engine.cli.main import build_parser, main
 from engine.cli.measure import processes, readings
-from engine.cli.measure.processes import BYTES, MODES, SECONDS, MeasureError, MeasureTask, in_process, read_task
+from engine.cli.measure.processes import (
+    BYTES,
+    MODES,
+    PROCESS,
+    SECONDS,
+    MeasureError,
+    MeasureTask,
+    in_process,
+    read_task,
+)
 from engine.cli.measure.result import SMALL_BYTES, TOLERANCE, Prediction, explain, measure_plan, predict
 from engine.cli.options.models import random_feeds
 from engine.executor.dynamic import DynamicExecutor
@@ -157,22 +166,28 @@ def test_processes_take_turns_and_medians_are_of_all_of_them(perceptron: str, mo
         asked.append((task.what, task.mode))
         if task.what == BYTES:
             return counted(peak_bytes=5 * MIB, noise_bytes=MIB)
+        if task.what == PROCESS:
+            return {"predicted_bytes": 80 * MIB, "peak_bytes": 84 * MIB, "digest": "same"}
         return {"first": RUN, "later": [RUN | {"seconds": next(seconds)}], "digest": "same"}
 
     monkeypatch.setattr(processes, "in_process", play)
     plan = make_plan(load_onnx(perceptron))
     measured = measure_plan(plan, options(perceptron), 1, 2)
-    assert asked == [(what, mode) for what in (BYTES, SECONDS, SECONDS) for mode in MODES]
+    assert asked == [(what, mode) for what in (BYTES, PROCESS, SECONDS, SECONDS) for mode in MODES]
     assert (measured.static.seconds, measured.dynamic.seconds, measured.dynamic.seconds_min) == (3.0, 2.0, 1.0)
     assert (measured.static.minor_faults, measured.static.major_faults) == (7, 1)
     assert measured.noise_bytes == MIB and measured.outputs_equal
+    assert (measured.static.predicted_process_bytes, measured.dynamic.process_bytes) == (80 * MIB, 84 * MIB)
+    assert measured.static.process_difference == pytest.approx(0.05)
     assert "static: off by" in measured.text() and "7 / 1" in measured.text() and "-:" not in measured.text()
 
 
 def test_unknown_measurements_are_null_and_said_so(perceptron: str, monkeypatch: pytest.MonkeyPatch) -> None:
     blind = counted(**dict.fromkeys(("peak_bytes", "sampled_bytes", "held_bytes", "huge_bytes", "noise_bytes")))
     run = {"seconds": 0.5, "faults": None}
-    monkeypatch.setattr(processes, "in_process", lambda _: blind | {"first": run, "later": [run]})
+    monkeypatch.setattr(
+        processes, "in_process", lambda _: blind | {"first": run, "later": [run], "predicted_bytes": None}
+    )
     measured = measure_plan(make_plan(load_onnx(perceptron)), options(perceptron), 1, 1)
     printed = json.loads(json.dumps(measured.to_json(), allow_nan=False))
     assert (
@@ -219,7 +234,7 @@ def test_compare_measure_ends_with_5_where_outputs_differ(
     perceptron: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     def play(task: MeasureTask) -> dict[str, Any]:
-        return counted(first=RUN, later=[RUN], digest=task.mode)
+        return counted(first=RUN, later=[RUN], digest=task.mode, predicted_bytes=None)
 
     monkeypatch.setattr(processes, "in_process", play)
     assert main(["compare", perceptron, "--measure", "--json"]) == 5
@@ -263,6 +278,8 @@ def test_compare_measures_in_fresh_processes(tmp_path: Path, capsys: Capture) ->
     if not LINUX or printed["page_bytes"] > 65536:
         return
     assert abs(static["difference"]) < TOLERANCE and static["reason"] == ""
+    assert abs(static["process_difference"]) < TOLERANCE and static["process_bytes"] > 48 * MIB
+    assert -TOLERANCE < dynamic["process_difference"] < 0.25
     assert static["held_bytes"] > 0.95 * 32 * MIB and static["minor_faults"] is not None
     assert dynamic["peak_bytes"] > 0.95 * dynamic["predicted_bytes"]
     assert static["samples"] > 0
