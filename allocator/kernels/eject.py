@@ -5,8 +5,8 @@ that is free; where there is none below the goal, to the place where those in th
 it costs to take a unit out grows each time that the unit finds no free place, so that hard ones stay (ejection pools
 with counters: Nagata and Bräysy 2009, "A powerful route minimization heuristic", section 3).
 
-Those that a unit meets are listed, or found among all that lives in the same slots of time. A step takes time in
-proportion to these.
+Time is cut into slots. A unit meets units that live on at the beginning of its first slot, which are listed, and units
+that begin from there on until it ends: units are numbered by their begin. A step takes time in proportion to these.
 """
 
 from typing import NamedTuple
@@ -15,8 +15,8 @@ from allocator.kernels.climb import MODULUS, MULTIPLIER
 from allocator.kernels.gaps import BELOW, NOWHERE, sort
 from allocator.kernels.numbers import Numbers, kernel
 
-WAITING, STUCK, MEETINGS = range(3)
-"""Places of the cursor: how many units wait; 1 where no place is left to one, for pinned units; the last meeting."""
+WAITING, STUCK = range(2)
+"""Places of the cursor: how many units wait; 1 where no place is left to one, for pinned units."""
 FIRST_WEIGHT, GROWTH, MOST_WEIGHT = 16, 4, 1 << 24
 """The weight of a unit that has always found a place, what it grows by, and what it never exceeds."""
 MOST_PRICE = 1 << 14
@@ -31,17 +31,18 @@ _NOISE = 100
 class EjectionSearch(NamedTuple):
     """The state of a search, by unit but for the last ones.
 
-    Unit k lives in the ticks [begin, end), in the slots `first` to `last`. `start` and `near` are lists: slot k has the
-    units near[start[k] : start[k + 1]] in it; where there are no slots, unit k meets these. `turn` is the place of a
-    unit among those that wait, `unit_of` the unit of a turn; those that wait are a heap of turns. `seen` has the last
-    meeting in which a unit was listed. Scratch for what bars the way: `ceilings`, `lower`, `floors` and `upper`, twice
-    as long as what a unit meets; `digits`. `chance` holds one number in [1, MODULUS).
+    Unit k meets those that live in its ticks [begin, end): among the units near[start[slot] : start[slot + 1]] of its
+    first slot, and those numbered `since` to `until` (ends are out). `turn` is the place of a unit among those that
+    wait, `unit_of` the unit of a turn; those that wait are a heap of turns. Scratch for what bars the way: `ceilings`,
+    `lower`, `floors` and `upper`, twice as long as what a unit meets; `digits`. `chance` holds one number in
+    [1, MODULUS).
     """
 
     begin: Numbers
     end: Numbers
-    first: Numbers
-    last: Numbers
+    slot: Numbers
+    since: Numbers
+    until: Numbers
     start: Numbers
     near: Numbers
     size: Numbers
@@ -51,7 +52,6 @@ class EjectionSearch(NamedTuple):
     unit_of: Numbers
     offset: Numbers
     weight: Numbers
-    seen: Numbers
     heap: Numbers
     ceilings: Numbers
     lower: Numbers
@@ -125,25 +125,18 @@ def next_waiting(s: EjectionSearch) -> int:
 
 
 def list_ranges(s: EjectionSearch, unit: int) -> int:
-    """Lists what bars the way of a unit: no offset between `ceilings` and `floors`. Returns the number of ranges.
+    """Lists the units that bar the way of a unit in `lower`, with their ceilings. Returns their number.
 
-    `lower` and `upper` are the units that bar it, beside each column.
+    What is not in the way is written over: no branch.
     """
-    count, size = 0, s.size[unit]
-    s.cursor[MEETINGS] += 1
-    meeting, by_slot = s.cursor[MEETINGS], len(s.begin) > 0
-    first, last = (s.first[unit], s.last[unit]) if by_slot else (unit, unit)
-    for k in range(s.start[first], s.start[last + 1]):
+    count, begin, size = 0, s.begin[unit], s.size[unit]
+    for k in range(s.start[s.slot[unit]], s.start[s.slot[unit] + 1]):
         other = s.near[k]
-        at = s.offset[other]
-        if at == NOWHERE or s.seen[other] == meeting or other == unit:
-            continue
-        if by_slot and (s.begin[other] >= s.end[unit] or s.begin[unit] >= s.end[other]):
-            continue
-        s.seen[other] = meeting
-        s.ceilings[count], s.lower[count] = max(at - size, BELOW), other
-        s.floors[count], s.upper[count] = at + s.size[other], other
-        count += 1
+        s.ceilings[count], s.lower[count] = max(s.offset[other] - size, BELOW), other
+        count += (s.offset[other] != NOWHERE) & (begin < s.end[other])
+    for other in range(s.since[unit], s.until[unit]):
+        s.ceilings[count], s.lower[count] = max(s.offset[other] - size, BELOW), other
+        count += (s.offset[other] != NOWHERE) & (begin < s.end[other])
     return count
 
 
@@ -173,6 +166,9 @@ def cheapest_place(s: EjectionSearch, unit: int, goal: int, first: int, count: i
     if top < 0:
         return NOWHERE
     top -= top % alignment
+    for k in range(count):
+        other = s.lower[first + k]
+        s.floors[k], s.upper[k] = s.offset[other] + s.size[other], other
     second = sort(s.upper, s.floors, s.digits, count)
     entered, left, cost, pinned = first, second, 0, 0
     best, least, place = NOWHERE, ENDLESS, 0

@@ -1,6 +1,7 @@
 """All strategies, and the one door to them: `solve`. The judge and the lower bound run on every plan."""
 
 import math
+import time
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -12,6 +13,7 @@ from allocator.progress import Activity
 from allocator.solvers.base import NO_NODES, Solver, SolverOptions, arena_bytes, unsupported_reason
 from allocator.solvers.ejection import EJECTION
 from allocator.solvers.exact import EXACT
+from allocator.solvers.first_fit import FIRST_FIT
 from allocator.solvers.greedy import GREEDY_BY_BREADTH, GREEDY_BY_SIZE, GREEDY_IN_ORDER
 from allocator.solvers.hill_climb import HILL_CLIMB
 from allocator.solvers.megengine import BEST_FIT, BEST_FIT_SORTED, INTERVAL_MOVE, PUSHDOWN, PUSHDOWN_SORTED
@@ -44,6 +46,7 @@ STRATEGIES: Mapping[str, Solver] = MappingProxyType(
             GREEDY_BY_SIZE,
             GREEDY_BY_BREADTH,
             GREEDY_IN_ORDER,
+            FIRST_FIT,
             SHARED_BY_BREADTH,
             SHARED_BY_SIZE,
             SHARED_BY_SIZE_IMPROVED,
@@ -77,12 +80,14 @@ def solve(
     Raises UnknownStrategyError, UnsupportedProblemError where the strategy cannot take the problem, and ProblemError
     where two pinned chunks overlap. Raises PlanError where the judge refuses the plan, which is an error in a solver.
     """
+    until = time.monotonic() + seconds
     check_chains(problem)
     check_pinned(problem)
     bound = proved_bound(problem)
     goal = max(bound.nbytes, capacity) if capacity != NO_CAPACITY else bound.nbytes
     with Activity("placing", f"by {strategy}", bound=bound.nbytes, limit=seconds):
-        return _judged(problem, _named(problem, strategy), SolverOptions(seed, seconds, nodes, goal), bound, capacity)
+        options = SolverOptions(seed, until - time.monotonic(), nodes, goal)
+        return _judged(problem, _named(problem, strategy), options, bound, capacity)
 
 
 def find_strategy(name: str) -> Solver:

@@ -1,5 +1,7 @@
 """Branch and bound: the smallest arena, with its proof as far as the budget goes."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from attrs import define, field, frozen
 
@@ -13,6 +15,7 @@ from allocator.solvers.search.descent import Descent
 from allocator.solvers.search.pairwise import Pairwise
 from allocator.solvers.search.profiles import arranged
 from allocator.solvers.search.reductions import Reduction, reduce
+from allocator.solvers.search.steps import answer_of
 
 _FEW = 64
 """Bodies up to which rectangles, too, are searched pair by pair. That trades time for each node for shorter proofs;
@@ -38,31 +41,64 @@ class Exact:
 
     def solve(self, problem: Problem, options: SolverOptions) -> Answer:
         """Returns the offsets, and the proved bound."""
-        return self.improve(problem, GREEDY_BY_SIZE.solve(problem, options).offset, options)
-
-    def improve(self, problem: Problem, offset: Column, options: SolverOptions) -> Answer:
-        """Returns the same, from a plan that is already there: never a larger arena."""
+        start = GREEDY_BY_SIZE.solve(problem, options).offset
         if count_conflicts(problem) > MOST_CONFLICTS:
-            return Answer(offset)
-        budget, whole = Budget.of(options, self.nodes), bodies(problem)
-        tops = offset[whole.root] + whole.size
-        searches = [
-            _PartSearch.of(problem, p, offset, options) for p in parts(whole, np.flatnonzero(tops > options.goal))
-        ]
-        proved = 0
-        while not budget.is_over:
-            proved = max([proved, *(s.descent.proved for s in searches)])
-            unfinished = [s for s in searches if s.descent.arena > max(options.goal, proved)]
-            if not unfinished:
-                break
-            budget.seen.bound = max(proved, budget.seen.bound)
+            return Answer(start)
+        return answer_of(self.search(problem, start, options, Budget.of(options, self.nodes)))
+
+    def search(self, problem: Problem, offset: Column, options: SolverOptions, budget: Budget) -> "_Search":
+        """Returns a search from a plan: an offset for each chunk."""
+        whole = bodies(problem)
+        above = np.flatnonzero(offset[whole.root] + whole.size > options.goal)
+        searches = [_PartSearch.of(problem, part, offset, options) for part in parts(whole, above)]
+        return _Search(problem, options.goal, budget, searches, offset)
+
+
+@define(eq=False)
+class _Search:
+    """The searches of all parts above the goal; the plan in which the other parts keep their places."""
+
+    problem: Problem
+    goal: int
+    budget: Budget
+    searches: "list[_PartSearch]"
+    start: Column
+
+    @property
+    def arena(self) -> int:
+        """The bytes of the best plan, or the goal where it needs less."""
+        return max([self.goal, *(s.descent.arena for s in self.searches)])
+
+    @property
+    def proved(self) -> int:
+        """The bytes that the searches of the parts proved that no arena goes below."""
+        return max([0, *(s.descent.proved for s in self.searches)])
+
+    def steps(self) -> Iterator[None]:
+        """Searches for all parts in turn, with more and more effort."""
+        self.budget.found(self.arena)
+        while not self.budget.is_over and (unfinished := self._unfinished()):
             for search in unfinished:
-                search.descent.improve(max(options.goal, proved), budget)
-                budget.seen.best = max(options.goal, *(s.descent.arena for s in searches))
-        improved = offset.copy()
-        for search in searches:
+                yield from search.descent.improve(max(self.goal, self.proved), self.budget)
+                self.budget.found(self.arena)
+
+    def _unfinished(self) -> "list[_PartSearch]":
+        """Returns the searches of those parts that may make the arena smaller."""
+        least = max(self.goal, self.proved)
+        self.budget.proved(self.proved)
+        return [s for s in self.searches if s.descent.arena > least]
+
+    def take(self, offset: Column) -> None:
+        """Goes on from another plan, part by part where that is smaller."""
+        for search in self.searches:
+            search.take(offset)
+
+    def offsets(self) -> Column:
+        """Returns the best plan of each part."""
+        improved = self.start.copy()
+        for search in self.searches:
             improved[search.reduction.part.root] = search.offset()
-        return Answer(_with_chains(problem, improved), max([proved, *(s.descent.proved for s in searches)]))
+        return without_empty(self.problem, self.problem.chains.offsets(improved))
 
 
 @define(eq=False)
@@ -91,16 +127,19 @@ class _PartSearch:
         )
         return cls(reduction, descent, start, int((start + part.size).max()))
 
+    def take(self, offset: Column) -> None:
+        """Goes on from another plan if it is smaller: an offset for each chunk."""
+        start = offset[self.reduction.part.root]
+        arena = int((start + self.reduction.part.size).max())
+        if arena < self._arena:
+            self._start, self._arena = start, arena
+        self.descent.take(start[self.reduction.kept])
+
     def offset(self) -> Column:
         """Returns the offset of each body of the part, by the best plan so far."""
         completed = self.reduction.completed(self.descent.offset)
         better = int((completed + self.reduction.part.size).max()) < self._arena
         return completed if better else self._start
-
-
-def _with_chains(problem: Problem, offset: Column) -> Column:
-    """Returns the offsets of all chunks, from a column that is right for the roots."""
-    return without_empty(problem, problem.chains.offsets(offset))
 
 
 EXACT = Exact()

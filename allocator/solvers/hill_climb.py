@@ -15,13 +15,14 @@ from allocator.kernels.climb import MODULUS, NO_PLACE, advance
 from allocator.kernels.mode import KernelMode
 from allocator.kernels.numbers import Numbers
 from allocator.problem import FREE, NO_CAPACITY, Column, Problem, column
-from allocator.solvers.base import Answer, SolverOptions, Traits, arena_bytes
+from allocator.solvers.base import Answer, SolverOptions, Traits
 from allocator.solvers.greedy import by_breadth, by_size
 from allocator.solvers.placing.conflicts import count_conflicts
 from allocator.solvers.placing.neighbours import Neighbours
 from allocator.solvers.placing.placement import Placer
 from allocator.solvers.placing.ranking import chain_lifetimes, ranked
 from allocator.solvers.search.budget import Budget
+from allocator.solvers.search.steps import answer_of
 
 _PLAIN = 80
 """Bodies up to which plain kernels climb, so that small problems never wait for a compiler."""
@@ -49,30 +50,19 @@ class HillClimb:
 
     def solve(self, problem: Problem, options: SolverOptions) -> Answer:
         """Returns the offsets, and no bound."""
-        climb = self._climb(problem, options)
-        for order in _starts(climb.placer):
-            climb.start(order)
-            if climb.is_over:
-                break
-        climb.go_on()
-        return Answer(climb.placer.offsets(climb.offset))
-
-    def improve(self, problem: Problem, offset: Column, options: SolverOptions) -> Answer:
-        """Climbs from a plan that is already there, placed anew from below: never a larger arena."""
-        climb = self._climb(problem, options)
-        ids = climb.placer.ids
-        climb.start(ids[np.lexsort((ids, offset[ids]))])
-        climb.go_on()
-        is_better = climb.arena < arena_bytes(problem, offset)
-        return Answer(climb.placer.offsets(climb.offset) if is_better else offset)
-
-    def _climb(self, problem: Problem, options: SolverOptions) -> "_Climb":
         nodes = min(self.by_chunk * len(problem), self.pairs // (1 + count_conflicts(problem)))
+        return answer_of(self._climb(problem, options, Budget.of(options, max(nodes, _GREEDY))))
+
+    def search(self, problem: Problem, offset: Column, options: SolverOptions, budget: Budget) -> "_Climb":
+        """Returns a climb from the best of the greedy orders and a plan: an offset for each chunk."""
+        climb = self._climb(problem, options, budget)
+        climb.take(offset)
+        return climb
+
+    def _climb(self, problem: Problem, options: SolverOptions, budget: Budget) -> "_Climb":
         pinned_end = (problem.pinned + problem.size)[(problem.pinned != FREE) & (problem.size > 0)].max(initial=0)
-        budget = Budget.of(options, max(nodes, _GREEDY))
-        return _Climb(
-            Placer.of(problem), max(options.goal, int(pinned_end)), budget, np.random.default_rng(options.seed)
-        )
+        chance = np.random.default_rng(options.seed)
+        return _Climb(Placer.of(problem), max(options.goal, int(pinned_end)), budget, chance)
 
 
 def _starts(placer: Placer) -> Iterator[Column]:
@@ -97,36 +87,57 @@ class _Climb:
     order: Column = field(converter=column, factory=tuple)
     offset: Column = field(converter=column, factory=tuple)
     arena: int = NO_CAPACITY
+    proved: int = field(default=0, init=False)
 
     @property
     def is_over(self) -> bool:
         """Returns whether the arena is good enough, or the budget spent."""
         return self.arena <= self.goal or self.budget.is_over
 
-    def start(self, roots: Column) -> None:
+    def take(self, offset: Column) -> None:
+        """Goes on from another plan, placed anew from below, if it is smaller: an offset for each chunk."""
+        ids = self.placer.ids
+        self._start(ids[np.lexsort((ids, offset[ids]))])
+
+    def offsets(self) -> Column:
+        """Returns the offset of each chunk in the best plan."""
+        return self.placer.offsets(self.offset)
+
+    def steps(self) -> Iterator[None]:
+        """Starts from greedy orders, and climbs until the goal is reached, the budget spent, or nothing is in the way.
+
+        The first order is placed whatever the budget is.
+        """
+        for order in _starts(self.placer):
+            self._start(order)
+            yield
+            if self.is_over:
+                return
+        if self.placer.mode.is_plain and len(self.placer) > _PLAIN:
+            self.placer = Placer.of(self.placer.problem, KernelMode(False))
+        yield from self._go_on()
+
+    def _start(self, roots: Column) -> None:
         """Places a greedy order."""
         free = roots[self.placer.problem.pinned[roots] == FREE]
         nowhere = np.zeros(len(self.placer), np.int64)
         self._place(*self._written(self.placer.bodies(free), nowhere), 0)
 
-    def go_on(self) -> None:
-        """Climbs until the goal is reached, the budget spent, or nothing is in the way of what sticks out."""
-        if self.is_over:
-            return
-        if self.placer.mode.is_plain and len(self.placer) > _PLAIN:
-            self.placer = Placer.of(self.placer.problem, KernelMode(False))
+    def _go_on(self) -> Iterator[None]:
         moves = _Moves.of(self.placer, int(self.chance.integers(1, MODULUS)))
+        best, since, draws = self.order, 0, _FEWEST
         order, offset, kept = self._again()
-        since, draws = 0, _FEWEST
         while kept != NO_PLACE and not self.is_over:
-            if self._place(order, offset, kept):
+            self._place(order, offset, kept)
+            if self.order is not best:
+                best, since = self.order, 0
                 order, offset, kept = self._again()
-                since = 0
-                continue
-            kept, since = moves.advance(order, offset, draws), since + 1
+            else:
+                kept, since = moves.advance(order, offset, draws), since + 1
             if since == _PATIENCE:
                 order, offset, kept = self._again()
                 since, draws = 0, int(self.chance.integers(_FEWEST, _MOST + 1))
+            yield
 
     def _again(self) -> tuple[Numbers, Numbers, int]:
         """Returns the best order with its offsets, and the place of the first body that bars a smaller arena."""
@@ -138,15 +149,13 @@ class _Climb:
         order_numbers, offset_numbers = self.placer.mode.numbers(order.copy(), offset.copy())
         return order_numbers, offset_numbers
 
-    def _place(self, order: Numbers, offset: Numbers, kept: int) -> bool:
+    def _place(self, order: Numbers, offset: Numbers, kept: int) -> None:
         """Places an order up to where the arena would be no smaller than the best; keeps it where it is smaller."""
-        self.budget.spend(1)
         arena = self.placer.place_rest(order, kept, self.arena - 1, offset)
-        if arena >= self.arena:
-            return False
-        self.order, self.offset, self.arena = column(order), column(offset), arena
-        self.budget.seen.best = arena
-        return True
+        if arena < self.arena:
+            self.order, self.offset, self.arena = column(order), column(offset), arena
+            self.budget.found(arena)
+        self.budget.spend(1)
 
 
 @frozen(eq=False)

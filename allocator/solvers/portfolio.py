@@ -1,99 +1,179 @@
-"""The best of several strategies: cheap ones, then search from the best of their plans until time or nodes are over."""
+"""The best of several strategies: quick ones, then searches that take turns until nodes or time are over."""
 
 import math
 import time
+from collections.abc import Iterator
+from typing import Protocol
 
-from attrs import evolve, frozen
+from attrs import define, evolve, field, frozen
 
-from allocator.problem import Problem
+from allocator.interrupts import current_stop
+from allocator.problem import Column, Problem
 from allocator.progress import current
-from allocator.solvers.base import NO_NODES, Answer, Solver, SolverOptions, Traits, arena_bytes, unsupported_reason
-from allocator.solvers.ejection import EJECTION, Ejection
-from allocator.solvers.exact import EXACT, MOST_CONFLICTS, Exact
+from allocator.solvers.base import Answer, Solver, SolverOptions, Traits, arena_bytes, unsupported_reason
+from allocator.solvers.ejection import EJECTION
+from allocator.solvers.exact import EXACT, MOST_CONFLICTS
+from allocator.solvers.first_fit import FIRST_FIT
 from allocator.solvers.greedy import GREEDY_BY_BREADTH, GREEDY_BY_SIZE
-from allocator.solvers.hill_climb import HILL_CLIMB, HillClimb
+from allocator.solvers.hill_climb import HILL_CLIMB
 from allocator.solvers.megengine import PUSHDOWN_SORTED
 from allocator.solvers.naive import NAIVE
 from allocator.solvers.placing.conflicts import count_conflicts
+from allocator.solvers.search.budget import Budget
+from allocator.solvers.search.steps import Search, advance
 from allocator.solvers.strip_packing_bestfit import STRIP_PACKING_BESTFIT
 
-_CHEAP: tuple[Solver, ...] = (PUSHDOWN_SORTED, GREEDY_BY_SIZE, GREEDY_BY_BREADTH, STRIP_PACKING_BESTFIT)
+_QUICK: tuple[Solver, ...] = (PUSHDOWN_SORTED, GREEDY_BY_SIZE, GREEDY_BY_BREADTH, STRIP_PACKING_BESTFIT, FIRST_FIT, NAIVE)
 """The cheapest first: the first that meets the goal is the last."""
-Improving = Exact | HillClimb | Ejection
-ImprovingStrategy = tuple[Improving, int, int]
-"""A strategy that improves a plan; the nodes that it has by default; the most chunks that may meet."""
-_ORDERS = 100
-"""Orders that hill climbing tries where the task has no limits. More of them may find a smaller arena and take longer;
-tools/bench_solvers.py shows both."""
-_DENSE = 100
-"""Conflicts of a chunk, on average, beyond which such orders are fewer."""
+_QUICK_AND_LARGE: tuple[Solver, ...] = (PUSHDOWN_SORTED, FIRST_FIT)
+"""The same for large problems."""
+_TURN = 2_000
+"""Nodes of each search in the first round; each round has twice as many as the one before. tools/bench_solvers.py
+shows what these numbers, and the prices below, are worth."""
 _MOST_EXPLICIT_CONFLICTS = 200_000
 """The most pairs of conflicts with which the exact search begins: with more, its start takes too long."""
-_QUICK_CONFLICTS = 1_500
-"""Pairs of conflicts beyond which the exact search has fewer nodes by default, as each takes longer."""
+_MOST_CONFLICTS_OF_ORDERS = 400_000
+"""The most pairs of conflicts with which hill climbing takes part: beyond, an order takes longer than it is worth."""
+_LARGE = 50_000
+"""Chunks from which on one quick strategy is enough: in the time of another one, ejection search gets further."""
+_MOST_WEIGHT = 8
+"""The most turns' nodes that a search which pays has in one round."""
+
+
+class Improver(Solver, Protocol):
+    """A strategy that searches on from a plan."""
+
+    def search(self, problem: Problem, offset: Column, options: SolverOptions, budget: Budget) -> Search:
+        """Returns a search from a plan: an offset for each chunk."""
 
 
 @frozen(eq=False)
 class Portfolio:
     """Evaluates several strategies and keeps the best plan, as Pisarchyk and Lee 2020 advise (section 6).
 
-    Stops as soon as a plan meets the goal. The exact search comes next, where the table of who meets whom is not too
-    large; ejection search in its place where it is, and hill climbing before it where there are conflicts. With no
-    limits in the task the exact search has `nodes` nodes, or less: the same problem and seed have the same plan on
-    every machine.
+    Stops as soon as a plan meets the goal. Where no quick strategy does, searches take turns: each goes on from the
+    best plan of all, in rounds of twice as many nodes, and one that finds a smaller arena or proves a bound gets more
+    of them. A node is one of the exact search; those of the others cost as many as take the same time. A search whose
+    start takes long waits for a round of as many nodes. With no limits in the task there are `nodes` nodes,
+    which takes two seconds at most: the same problem and seed have the same plan on every machine.
     """
 
     name: str = "best"
     traits: Traits = Traits()
-    nodes: int = 200_000
+    nodes: int = 1_000_000
 
     def solve(self, problem: Problem, options: SolverOptions) -> Answer:
         """Returns the best plan, the strategy that made it, and the bound that the search proved."""
         until = time.monotonic() + options.seconds
-        best, seen = _cheapest(problem, options, until), current()
+        best = _quickest(problem, options, until)
         if arena_bytes(problem, best.offset) <= options.goal:
             return best
-        for solver, nodes in self._searches(problem):
-            if arena_bytes(problem, best.offset) <= options.goal:
-                break
-            is_free = options.nodes == NO_NODES and options.seconds == math.inf
-            seen.item, seen.best = f"by {solver.name}", arena_bytes(problem, best.offset)
-            rest = evolve(options, seconds=until - time.monotonic(), nodes=nodes if is_free else options.nodes)
-            best = _better(problem, best, evolve(solver.improve(problem, best.offset, rest), maker=solver.name))
-        return best
-
-    def _searches(self, problem: Problem) -> list[tuple[Improving, int]]:
-        """Returns those that come after the cheap ones, and the nodes of each where the task has no limits."""
-        meet = count_conflicts(problem)
-        if problem.conflicts is None:
-            strategies: tuple[ImprovingStrategy, ...] = ((EXACT, self.nodes, MOST_CONFLICTS),)
-            if meet > MOST_CONFLICTS or not _fits(problem, EXACT):
-                strategies = ((EJECTION, NO_NODES, meet),)
-        else:
-            nodes = self.nodes * _QUICK_CONFLICTS // max(meet, _QUICK_CONFLICTS)
-            orders = _ORDERS * _DENSE // max(meet // max(len(problem), 1), _DENSE)
-            strategies = ((HILL_CLIMB, orders, MOST_CONFLICTS), (EXACT, nodes, _MOST_EXPLICIT_CONFLICTS))
-        return [(solver, nodes) for solver, nodes, most in strategies if meet <= most and _fits(problem, solver)]
+        rest = evolve(options, seconds=until - time.monotonic())
+        race = _Race(problem, rest, Budget.of(rest, self.nodes), best)
+        race.run()
+        return race.best
 
 
-def _better(problem: Problem, one: Answer, other: Answer) -> Answer:
-    """Returns the smaller of two plans, with all that was proved; ties: the first."""
-    best = min(one, other, key=lambda answer: arena_bytes(problem, answer.offset))
-    return evolve(best, lower_bound=max(one.lower_bound, other.lower_bound))
+@define(eq=False)
+class _Race:
+    """The best answer of searches that take turns."""
+
+    problem: Problem
+    options: SolverOptions
+    budget: Budget
+    best: Answer
+    arena: int = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.arena = arena_bytes(self.problem, self.best.offset)
+        self.budget.found(self.arena)
+
+    @property
+    def is_over(self) -> bool:
+        """Returns whether the arena is good enough, or proved to be the smallest, or the budget spent."""
+        return self.arena <= max(self.options.goal, self.best.lower_bound) or self.budget.is_over
+
+    def run(self) -> None:
+        """Gives each search its turn, in rounds of more and more nodes."""
+        entrants, nodes = _entrants(self.problem, self.budget), _TURN
+        while entrants and not self.is_over:
+            entrants = [entrant for entrant in entrants if self._is_going_on(entrant, nodes)]
+            nodes *= 2
+
+    def _is_going_on(self, entrant: "_Entrant", nodes: int) -> bool:
+        """Gives a search its turn. Returns whether it has not ended."""
+        if self.is_over or entrant.start_nodes > nodes:
+            return True
+        current().item = f"by {entrant.solver.name}"
+        search = entrant.begun(self.problem, self.best.offset, self.options)
+        if search.arena > self.arena:
+            search.take(self.best.offset)
+        goes_on = advance(entrant.steps, entrant.budget, -(-nodes * entrant.weight // entrant.budget.price))
+        arena, proved = min(search.arena, self.arena), max(search.proved, self.best.lower_bound)
+        pays = arena < self.arena or proved > self.best.lower_bound
+        entrant.weight = min(2 * entrant.weight, _MOST_WEIGHT) if pays else max(entrant.weight // 2, 1)
+        if arena < self.arena:
+            self.arena, self.best = arena, Answer(search.offsets(), maker=entrant.solver.name)
+        self.best = evolve(self.best, lower_bound=proved)
+        return goes_on
 
 
-def _cheapest(problem: Problem, options: SolverOptions, until: float) -> Answer:
-    """Returns the smallest arena of the cheap strategies; ties: the first of them."""
+@define(eq=False)
+class _Entrant:
+    """A search in the race; its start, which takes as long as `start_nodes` nodes, is put off until its first turn."""
+
+    solver: Improver
+    budget: Budget
+    start_nodes: int
+    weight: int = 1
+    steps: Iterator[None] = field(factory=lambda: iter(()), init=False)
+    _search: list[Search] = field(factory=list, init=False)
+
+    def begun(self, problem: Problem, offset: Column, options: SolverOptions) -> Search:
+        """Returns the search, which starts from a plan at its first turn."""
+        if not self._search:
+            self._search.append(self.solver.search(problem, offset, options, self.budget))
+            self.steps = self._search[0].steps()
+        return self._search[0]
+
+
+def _entrants(problem: Problem, budget: Budget) -> list[_Entrant]:
+    """Returns the searches that are suitable, with the price of their nodes and of their start."""
+    pairs, count = count_conflicts(problem), max(len(problem), 1)
+    mean = 2 * pairs // count
+    most = MOST_CONFLICTS if problem.conflicts is None else _MOST_EXPLICIT_CONFLICTS
+    candidates: tuple[tuple[Improver, int, int, int], ...] = (
+        (EXACT, 1, pairs // 10, most),
+        (EJECTION, 1 + mean // 40, count, pairs),
+        (HILL_CLIMB, 1 + pairs // 200, pairs // 10, _MOST_CONFLICTS_OF_ORDERS),
+    )
+    return [
+        _Entrant(solver, budget.at(price), start_nodes)
+        for solver, price, start_nodes, most in candidates
+        if pairs <= most and _fits(problem, solver)
+    ]
+
+
+def _quickest(problem: Problem, options: SolverOptions, until: float) -> Answer:
+    """Returns the smallest arena of the quick strategies; ties: the first of them."""
     best, arena, seen = Answer(()), math.inf, current()
-    for solver in (s for s in (*_CHEAP, NAIVE) if _fits(problem, s)):
-        if arena < math.inf and (arena <= options.goal or time.monotonic() >= until):
+    for solver in _suitable(problem):
+        if arena < math.inf and (arena <= options.goal or current_stop().is_asked or time.monotonic() >= until):
             break
         seen.item = f"by {solver.name}"
         answer = solver.solve(problem, options)
         if arena_bytes(problem, answer.offset) < arena:
             seen.best = arena = arena_bytes(problem, answer.offset)
+            current_stop().has_plan = True
             best = Answer(answer.offset, answer.lower_bound, solver.name)
     return best
+
+
+def _suitable(problem: Problem) -> list[Solver]:
+    """Returns the quick strategies for a problem."""
+    if len(problem) < _LARGE:
+        return [solver for solver in _QUICK if _fits(problem, solver)]
+    return [solver for solver in _QUICK_AND_LARGE if _fits(problem, solver)][:1]
 
 
 def _fits(problem: Problem, solver: Solver) -> bool:

@@ -4,6 +4,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from engine.api import make_plan
+from engine.cli.interrupts import interrupt_ends_search
 from engine.cli.length_ranges import plan_length_ranges
 from engine.cli.options.common import add_json, add_model, add_parallel, add_planning, count, plan_options, print_json
 from engine.cli.options.dims import named_length_ranges
@@ -45,7 +46,8 @@ def add_options(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Prints the report of the plan; of its first stage alone where data decide the sizes of the rest."""
-    plan, data, more = planned(arguments)
+    with interrupt_ends_search():
+        plan, data, more = planned(arguments)
     report = plan.report()
     resident = plan.resident_set()
     if arguments.json:

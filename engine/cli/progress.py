@@ -206,14 +206,21 @@ def _name(activity: Activity, item: str) -> str:
 def _figures(activity: Activity) -> list[str]:
     figures = []
     if activity.best != NOT_KNOWN:
-        bound = f", bound {format_bytes(activity.bound)}" if activity.bound != NOT_KNOWN else ""
-        figures.append(f"best {format_bytes(activity.best)}{bound}")
+        figures.append(f"best {format_bytes(activity.best)}{_distance(activity)}")
     if activity.unit and activity.done:
         total = f" of {activity.total:,}" if activity.total else ""
         figures.append(f"{activity.done:,}{total} {activity.unit}")
     if activity.limit < math.inf:
         figures.append(f"at most {_duration(activity.limit)}")
     return figures
+
+
+def _distance(activity: Activity) -> str:
+    """Returns the bound, and how far above it the best result is."""
+    if activity.bound == NOT_KNOWN:
+        return ""
+    gap = f", gap {activity.best / activity.bound - 1:.1%}" if activity.bound else ""
+    return f", bound {format_bytes(activity.bound)}{gap}"
 
 
 def _duration(seconds: float) -> str:

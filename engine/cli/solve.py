@@ -15,6 +15,7 @@ from allocator.io.formats import READERS, WRITERS
 from allocator.io.instance import LARGEST, Instance, in_names, pinned
 from allocator.problem import FREE, NO_CAPACITY, Plan, Problem, Status
 from allocator.solvers import BEST
+from engine.cli.interrupts import interrupt_ends_search
 from engine.cli.options.common import STRATEGY_CHOICES, add_json, add_limits, count, positive, print_json, size
 from engine.cli.strategies import Entry, StrategyComparison, compare_strategies, ratio, table, timed_solve, to_json
 from engine.cli.validation import validated
@@ -93,7 +94,8 @@ def run(arguments: Namespace) -> int:
     """Prints the size of the arena, and the offsets where they are asked for."""
     instance = formats.read(arguments.file, arguments.source)
     problem = _asked(instance, arguments)
-    comparison = _solve(instance, problem, arguments)
+    with interrupt_ends_search():
+        comparison = _solve(instance, problem, arguments)
     plan, seconds = comparison.best.plan, comparison.best.seconds
     is_comparison = len(comparison.entries) + len(comparison.skipped) > 1
     if is_comparison and not arguments.json:

@@ -1,4 +1,4 @@
-"""How long a search may still go on: in nodes, in seconds, or both."""
+"""How long a search may still go on: in nodes, in seconds, or until somebody asks it to stop."""
 
 import math
 import time
@@ -6,6 +6,7 @@ from typing import Self
 
 from attrs import define, field
 
+from allocator.interrupts import Stop, current_stop
 from allocator.progress import Activity, current
 from allocator.solvers.base import NO_NODES, SolverOptions
 
@@ -14,15 +15,25 @@ SLICE = 2_000
 
 
 @define(eq=False)
-class Budget:
-    """Nodes that are left, and the moment of `time.monotonic` at which the time is over.
-
-    What is spent is reported to the activity that the search is part of.
-    """
+class _Purse:
+    """Nodes that are left to all, and the moment of `time.monotonic` at which the time is over."""
 
     nodes: int
     until: float
-    seen: Activity = field(factory=lambda: Activity(""))
+    seen: Activity
+    stop: Stop
+
+
+@define(eq=False)
+class Budget:
+    """Nodes and time that are left to one search. What it has `spent` is reported to the activity that it is part of.
+
+    One of its nodes costs `price` nodes of the purse, which several searches may share.
+    """
+
+    _purse: _Purse
+    price: int = 1
+    spent: int = field(default=0, init=False)
 
     @classmethod
     def of(cls, options: SolverOptions, nodes: int) -> Self:
@@ -30,18 +41,32 @@ class Budget:
         is_free = options.nodes == NO_NODES and options.seconds == math.inf
         seen, most = current(), nodes if is_free else options.nodes
         seen.done, seen.total, seen.unit = 0, 0 if most == NO_NODES else most, "steps"
-        return cls(most, time.monotonic() + options.seconds, seen)
+        return cls(_Purse(most, time.monotonic() + options.seconds, seen, current_stop()))
+
+    def at(self, price: int) -> "Budget":
+        """Returns another one that spends from the same purse."""
+        return Budget(self._purse, price)
+
+    def found(self, arena: int) -> None:
+        """Tells that there is a plan of so many bytes: from here on a stop ends the search with that one."""
+        self._purse.seen.best, self._purse.stop.has_plan = arena, True
+
+    def proved(self, bound: int) -> None:
+        """Tells that no arena has less bytes."""
+        self._purse.seen.bound = max(bound, self._purse.seen.bound)
 
     @property
     def is_over(self) -> bool:
-        """Returns whether nothing is left."""
-        return self.nodes <= 0 or (self.until < math.inf and time.monotonic() >= self.until)
+        """Returns whether nothing is left, or a stop was asked for."""
+        purse = self._purse
+        return purse.nodes <= 0 or purse.stop.is_asked or (purse.until < math.inf and time.monotonic() >= purse.until)
 
     def spend(self, nodes: int) -> None:
         """Takes nodes from the budget."""
-        self.nodes -= nodes
-        self.seen.done += nodes
+        self.spent += nodes
+        self._purse.nodes -= nodes * self.price
+        self._purse.seen.done += nodes * self.price
 
     def portion(self, wanted: int) -> int:
         """Returns nodes to go on with before the clock is looked at again; 0 where the budget is over."""
-        return 0 if self.is_over else min(wanted, self.nodes, SLICE)
+        return 0 if self.is_over else min(wanted, -(-min(self._purse.nodes, SLICE) // self.price))

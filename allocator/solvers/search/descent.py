@@ -12,6 +12,7 @@ from allocator.problem import FREE, Column, align_up
 from allocator.ragged import row_starts
 from allocator.solvers.search.bodies import Bodies, grain
 from allocator.solvers.search.budget import Budget
+from allocator.solvers.search.steps import Steps
 
 _PLAIN = 12
 """Bodies up to which the plain kernel is tried first, so that small problems never wait for a compiler."""
@@ -80,19 +81,27 @@ class Descent:
         bound = max(int((bulk - self._spare).max(initial=0)), int(pinned_end))
         self.proved = align_up(bound, self.grain)
 
-    def improve(self, goal: int, budget: Budget) -> None:
+    def improve(self, goal: int, budget: Budget) -> Steps[None]:
         """Probes the goal, then capacities nearer and nearer to the best arena until one is found; then more effort."""
         low, is_even = max(goal, self.proved), self._effort % 2 == 0
-        if self.probe(low, self._effort, budget, is_deep=is_even):
+        if (yield from self.probe(low, self._effort, budget, is_deep=is_even)):
             return
         for halvings in range(1, _HALVINGS + 1):
             is_deep = halvings == 1 and not is_even
             step = (self.arena - low) >> halvings
-            while step and not budget.is_over and self.probe(self.arena - step, self._effort, budget, is_deep=is_deep):
+            while step > 0 and not budget.is_over:
+                if not (yield from self.probe(self.arena - step, self._effort, budget, is_deep=is_deep)):
+                    break
                 step = (self.arena - low) >> halvings
         self._effort += 1
 
-    def probe(self, capacity: int, effort: int, budget: Budget, *, is_deep: bool = False) -> bool:
+    def take(self, offset: Column) -> None:
+        """Goes on from another plan if it is smaller: an offset for each body."""
+        arena = int((offset + self.part.size).max(initial=0))
+        if arena < self.arena:
+            self.offset, self.arena = offset, arena
+
+    def probe(self, capacity: int, effort: int, budget: Budget, *, is_deep: bool = False) -> Steps[bool]:
         """Looks for a plan within a capacity, in each way. True where the part's arena shrank to it.
 
         `effort` counts from 0: the first time orders are the known ones, later they are drawn and stirred, and each way
@@ -110,10 +119,9 @@ class Descent:
         for place, old in enumerate(tuple(self.ways[:most])):
             nodes = least << min(effort, 30) if is_deep and not place else least * (1 + effort)
             way = Way(self._drawn_order(), old.manner) if place and effort else old
-            outcome = self._run(way, noise, capacity, nodes, budget)
+            outcome = yield from self._run(way, noise, capacity, nodes, budget)
             if outcome == skyline.FOUND:
-                self.offset = self._search.state[BASE, : len(self.part)].copy()
-                self.arena = int((self.offset + self.part.size).max())
+                self.take(self._search.state[BASE, : len(self.part)].copy())
                 self.ways.remove(old)
                 self.ways.insert(0, way)
                 return True
@@ -123,7 +131,7 @@ class Descent:
                 return False
         return False
 
-    def _run(self, way: Way, noise: float, capacity: int, nodes: int, budget: Budget) -> int:
+    def _run(self, way: Way, noise: float, capacity: int, nodes: int, budget: Budget) -> Steps[int]:
         s = self._search
         s.bodies[skyline.LATEST, :-1] = capacity - self.part.size
         s.bodies[skyline.RANK, :-1] = self._rank(way.order, noise)
@@ -140,6 +148,7 @@ class Descent:
                 outcome = explore(s, way.manner, portion)
             budget.spend(int(s.cursor[skyline.NODES]) - before)
             self._plain_nodes -= int(s.cursor[skyline.NODES]) - before
+            yield
             if outcome != skyline.OUT_OF_NODES:
                 break
         return outcome

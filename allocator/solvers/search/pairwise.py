@@ -14,6 +14,7 @@ from allocator.solvers.search.bodies import Bodies, grain
 from allocator.solvers.search.budget import Budget
 from allocator.solvers.search.descent import Descent
 from allocator.solvers.search.profiles import PairGaps, Pieces, alike, pair_gaps, pieces, without_mirrors
+from allocator.solvers.search.steps import Steps
 
 _PLAIN = 12
 """Bodies up to which the plain kernel is tried first, so that small problems never wait for a compiler."""
@@ -76,43 +77,51 @@ class Pairwise:
             np.random.default_rng(seed),
         )
 
-    def improve(self, goal: int, budget: Budget) -> None:
+    def improve(self, goal: int, budget: Budget) -> Steps[None]:
         """Probes the goal, then capacities nearer and nearer to the best arena until one is found; then more effort.
 
         Few bodies of real problems interlock, and in large parts good plans are found sooner among
         hulls: they come first, with few nodes. Proofs are mostly found here.
         """
-        self._improve_hulls(goal, budget)
+        yield from self._improve_hulls(goal, budget)
         low = max(goal, self.proved)
-        if self.arena <= low or budget.is_over or self.probe(low, self._effort, budget):
+        if self.arena <= low or budget.is_over or (yield from self.probe(low, self._effort, budget)):
             return
         for halvings in range(1, _HALVINGS + 1):
             step = (self.arena - low) >> halvings
-            while step and not budget.is_over and self.probe(self.arena - step, self._effort, budget):
+            while step > 0 and not budget.is_over:
+                if not (yield from self.probe(self.arena - step, self._effort, budget)):
+                    break
                 step = (self.arena - low) >> halvings
         if not budget.is_over and self.arena > max(low, self.proved):
-            self.probe(self.arena - 1, self._effort, budget)
+            yield from self.probe(self.arena - 1, self._effort, budget)
         self._effort += 1
 
-    def _improve_hulls(self, goal: int, budget: Budget) -> None:
+    def _improve_hulls(self, goal: int, budget: Budget) -> Steps[None]:
         """Improves the plan of the hulls of bodies.
 
         Where all bodies are solid, bounds of hulls are bounds of bodies.
         """
         hulls = self._hulls
-        hulls.arena = min(hulls.arena, self.arena)
+        hulls.take(self.offset)
         if hulls.arena <= max(goal, hulls.proved) or budget.is_over:
             return
-        share = Budget(min(budget.nodes, _ON_HULLS << min(self._effort, 30)), budget.until)
-        allowance = share.nodes
-        hulls.improve(max(goal, self.proved), share)
-        budget.spend(allowance - share.nodes)
-        if hulls.arena < self.arena:
-            self.offset, self.arena = hulls.offset.copy(), hulls.arena
+        until = budget.spent + (_ON_HULLS << min(self._effort, 30))
+        for _ in hulls.improve(max(goal, self.proved), budget):
+            if budget.spent >= until:
+                break
+            yield
+        self.take(hulls.offset)
         if self.part.is_solid.all():
             self.proved = max(self.proved, hulls.proved)
 
-    def probe(self, capacity: int, effort: int, budget: Budget) -> bool:
+    def take(self, offset: Column) -> None:
+        """Goes on from another plan if it is smaller: an offset for each body."""
+        arena = int((offset + self.part.size).max())
+        if arena < self.arena:
+            self.offset, self.arena = offset, arena
+
+    def probe(self, capacity: int, effort: int, budget: Budget) -> Steps[bool]:
         """Looks for a plan within a capacity. True where the arena shrank to it; `proved` rises where there is none.
 
         The manners that hope for luck have few nodes, the first one twice as many with each effort, so that proofs end.
@@ -122,10 +131,9 @@ class Pairwise:
             return False
         for manner in _MANNERS:
             nodes = _FIRST << min(effort, 40) if manner == _MANNERS[0] else _FIRST * (1 + effort)
-            outcome = self._run(manner, _NOISE if effort else 0.0, capacity, nodes, budget)
+            outcome = yield from self._run(manner, _NOISE if effort else 0.0, capacity, nodes, budget)
             if outcome == pairs.FOUND:
-                self.offset = self._search.bodies[pairs.LOWEST, :-1].copy()
-                self.arena = int((self.offset + self.part.size).max())
+                self.take(self._search.bodies[pairs.LOWEST, :-1].copy())
                 return True
             if outcome == pairs.EXHAUSTED:
                 self.proved = max(self.proved, capacity + self.grain)
@@ -133,7 +141,7 @@ class Pairwise:
                 return False
         return False
 
-    def _run(self, manner: int, noise: float, capacity: int, nodes: int, budget: Budget) -> int:
+    def _run(self, manner: int, noise: float, capacity: int, nodes: int, budget: Budget) -> Steps[int]:
         s, count = self._search, len(self.part)
         s.weights[pairs.STIR, :count] = np.exp(noise * self._draw.standard_normal(count))
         is_small = count <= _PLAIN
@@ -147,6 +155,7 @@ class Pairwise:
                 s = self._search = s._replace(trail=np.concatenate((s.trail, np.zeros_like(s.trail))))
                 outcome = explore(s, manner, before + portion - int(s.cursor[pairs.NODES]))
             budget.spend(_PRICE * (int(s.cursor[pairs.NODES]) - before))
+            yield
             if outcome != pairs.OUT_OF_NODES:
                 break
             is_small = False

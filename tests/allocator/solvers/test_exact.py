@@ -20,6 +20,7 @@ from allocator.solvers.search.budget import Budget
 from allocator.solvers.search.descent import Descent
 from allocator.solvers.search.pairwise import Pairwise
 from allocator.solvers.search.profiles import PairGaps, Pieces, arranged, pair_gaps, pieces
+from allocator.solvers.search.steps import finish
 from tests.helpers.allocator.brute_force import is_right, minimal_peak
 from tests.helpers.allocator.constraint_solver import optimum
 from tests.helpers.allocator.random_problems import Kind
@@ -56,8 +57,8 @@ def searches(problem: Problem) -> list[Descent | Pairwise]:
 
 def lowest(search: Descent | Pairwise, effort: int) -> int:
     """Returns the smallest arena: tries capacities from one below the best plan downwards, until there is none."""
-    budget = Budget(NO_LIMIT, math.inf)
-    while search.probe(search.arena - 1, effort, budget):
+    budget = Budget.of(SolverOptions(), NO_LIMIT)
+    while finish(search.probe(search.arena - 1, effort, budget)):
         pass
     assert not budget.is_over
     return search.arena

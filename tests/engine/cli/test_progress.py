@@ -76,10 +76,16 @@ def test_the_progress_line_is_not_drawn_in_the_first_second_and_leaves_nothing_b
     with watched_by(watched.line):
         with Activity("placing", "by exact", best=3 * 2**20, bound=2**20, limit=20.0) as seen:
             assert watched.seen_at(0.99) == ""
-            assert watched.seen_at(1.0) == "1 s | placing by exact | best 3.00 MiB, bound 1.00 MiB |..."
+            assert watched.seen_at(1.0) == "1 s | placing by exact | best 3.00 MiB, bound 1.00 MiB, ..."
             seen.best, seen.bound = 2**20, -1
             assert watched.seen_at(2.5) == "2 s | placing by exact | best 1.00 MiB | at most 20 s"
         assert watched.terminal.screen.text == ""
+
+
+def test_the_progress_line_says_best_bound_and_gap() -> None:
+    watched = Watched()
+    with watched_by(watched.line), Activity("placing", best=3 * 2**20, bound=2**21):
+        assert watched.seen_at(1.0) == "1 s | placing | best 3.00 MiB, bound 2.00 MiB, gap 50.0%"
 
 
 def test_a_sweep_says_which_of_how_many_and_what_goes_on_inside() -> None:

@@ -1,0 +1,141 @@
+"""Units with and without a place below a target: the kernel of ejection search and its arrays behind a few verbs."""
+
+import numpy as np
+from attrs import define, frozen
+
+from allocator.kernels import eject
+from allocator.kernels.climb import MODULUS
+from allocator.kernels.gaps import DIGITS, NOWHERE
+from allocator.kernels.mode import KernelMode
+from allocator.problem import FREE, Column, Problem, distinct
+from allocator.ragged import RaggedArray, row_starts
+from allocator.solvers.placing.conflicts import conflict_pairs
+from allocator.solvers.placing.units import Units, units_of
+
+_SLOTS = 2
+"""Slots of time that a unit lives in, on average."""
+_PLAIN = 40
+"""Units up to which plain kernels search."""
+
+
+@define(eq=False)
+class PartialPlan:
+    """Units that have a place, and units that wait for one. At first all wait, but for those that are pinned."""
+
+    problem: Problem
+    units: Units
+    _state: eject.EjectionSearch
+    _mode: KernelMode
+
+    @classmethod
+    def of(cls, problem: Problem, seed: int = 0) -> "PartialPlan":
+        """Returns the plan in which nothing has a place but what is pinned."""
+        units = units_of(problem)
+        units = units.in_order(np.argsort(units.begin, kind="stable"))
+        mode = KernelMode(len(units.ids) <= _PLAIN)
+        state = _state(units, problem.pinned[units.ids], _Near.of(problem, units), seed, mode)
+        mode.kernel(eject.take_out_above)(state, 0)
+        return cls(problem, units, state, mode)
+
+    def __len__(self) -> int:
+        return len(self.units.ids)
+
+    @property
+    def is_whole(self) -> bool:
+        """Returns whether all units have a place."""
+        return self._state.cursor[eject.WAITING] == 0
+
+    @property
+    def is_stuck(self) -> bool:
+        """Returns whether pinned units leave no place below the target to one that waits."""
+        return self._state.cursor[eject.STUCK] != 0
+
+    def start_from(self, offset: Column) -> None:
+        """Puts all units where a plan has them: an offset for each chunk."""
+        (by_unit,) = self._mode.numbers(offset[self.units.ids])
+        self._state = self._state._replace(offset=by_unit)
+        self._state.cursor[eject.WAITING] = 0
+
+    def take_out_above(self, target: int) -> None:
+        """Takes out all that ends above a target."""
+        self._mode.kernel(eject.take_out_above)(self._state, target)
+
+    def put_back(self, target: int, steps: int) -> int:
+        """Places units that wait, each below the target, in so many steps at most. Returns the number of steps."""
+        return self._mode.kernel(eject.put_back)(self._state, target, steps)
+
+    def offsets(self) -> Column:
+        """Returns the offset of each chunk, where all units have a place."""
+        return self.units.offsets(self.problem, self._state.offset)
+
+    def placed(self) -> Column:
+        """Returns the offset of each root that has a place, FREE for all other chunks."""
+        offset = np.full(len(self.problem), FREE)
+        offset[self.units.ids] = np.array(self._state.offset)
+        return offset
+
+
+@frozen(eq=False)
+class _Near:
+    """What each unit may meet: the first columns of `EjectionSearch`, of units by begin; `most` is how many at most."""
+
+    columns: tuple[Column, ...]
+    most: int
+
+    @classmethod
+    def of(cls, problem: Problem, units: Units) -> "_Near":
+        """Takes memory for each conflict that is given, or else for some numbers for each unit."""
+        if problem.conflicts is not None:
+            return cls.by_conflicts(_met(problem, units))
+        begin, end = units.begin, units.end
+        width = max(1, int((end - begin).sum()) // max(len(begin), 1) // _SLOTS)
+        slot = begin // width
+        since, until = np.searchsorted(begin, slot * width), np.searchsorted(begin, end)
+        lists = _carried(slot + 1, (end - 1) // width)
+        most = lists.start[slot + 1] - lists.start[slot] + until - since
+        return cls((begin, end, slot, since, until, lists.start, lists.item), int(most.max(initial=0)))
+
+    @classmethod
+    def by_conflicts(cls, lists: RaggedArray) -> "_Near":
+        """Returns what is listed; all live in one tick."""
+        none = np.zeros(len(lists), np.int64)
+        columns = (none, none + 1, np.arange(len(lists)), none, none, lists.start, lists.item)
+        return cls(columns, int(np.diff(lists.start).max(initial=0)))
+
+
+def _carried(first: Column, last: Column) -> RaggedArray:
+    """Returns the units that live on at the beginning of each slot of time; unit k does in the slots first to last."""
+    counts = last - first + 1
+    units = np.repeat(np.arange(len(first)), counts)
+    slots = np.arange(len(units)) - np.repeat(np.cumsum(counts) - counts - first, counts)
+    order = np.argsort(slots, kind="stable")
+    return RaggedArray(row_starts(slots, int(last.max(initial=-1)) + 1), units[order])
+
+
+def _met(problem: Problem, units: Units) -> RaggedArray:
+    """Returns the units that each unit may not overlap, by the conflicts that are given."""
+    unit = np.zeros(len(problem), np.int64)
+    unit[units.ids] = np.arange(len(units.ids))
+    met = conflict_pairs(problem)
+    one, other = unit[problem.chains.root[met.one]], unit[problem.chains.root[met.other]]
+    count = len(units.ids)
+    pairs = distinct(np.concatenate((one * count + other, other * count + one)))
+    return RaggedArray.grouped(pairs // max(count, 1), pairs % max(count, 1), count)
+
+
+def _state(units: Units, pinned: Column, near: _Near, seed: int, mode: KernelMode) -> eject.EjectionSearch:
+    """Returns the state of a search with nothing placed but what is pinned."""
+    n, is_free = len(units.ids), pinned == FREE
+    price = units.size * np.sqrt(units.end - units.begin)
+    price = np.maximum(price * (eject.MOST_PRICE / price.max(initial=1.0)), 1.0).astype(np.int64)
+    unit_of = np.lexsort((units.begin, -price, -units.size))
+    turn = np.empty(n, np.int64)
+    turn[unit_of] = np.arange(n)
+    columns = mode.numbers(
+        *(numbers.copy() for numbers in (*near.columns, units.size, units.alignment)),
+        *(price, turn, unit_of, np.where(is_free, NOWHERE, pinned)),
+        np.where(is_free, eject.FIRST_WEIGHT, eject.PINNED),
+    )
+    scratch = mode.zeros(n, *(2 * near.most + 1,) * 4, DIGITS)
+    chance = np.array([int(np.random.default_rng(seed).integers(1, MODULUS))])
+    return eject.EjectionSearch(*columns, *scratch, *mode.numbers(chance, np.zeros(2, np.int64)))

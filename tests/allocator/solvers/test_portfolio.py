@@ -1,0 +1,94 @@
+"""The portfolio: searches that take turns, each from the best plan of all."""
+
+import numpy as np
+from attrs import evolve
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from allocator.interrupts import Stop, stopped_by
+from allocator.problem import FREE, Problem, Status
+from allocator.solvers import solve
+from allocator.solvers.base import SolverOptions, arena_bytes
+from allocator.solvers.ejection import EJECTION
+from allocator.solvers.first_fit import FIRST_FIT
+from allocator.solvers.search.budget import Budget
+from allocator.solvers.search.steps import advance, answer_of
+from tests.helpers.allocator.brute_force import is_right
+from tests.helpers.allocator.strategies import problems
+
+EVERYTHING = problems(max_chunks=20, pins=True, conflicts=True)
+
+
+def crowded(count: int, seed: int = 0) -> Problem:
+    """Returns chunks of 1 to 4096 bytes, of which about 25 are alive at once: no search closes its gap at once."""
+    draw = np.random.default_rng(seed)
+    begin = np.arange(count)
+    return Problem(
+        begin, begin + draw.integers(1, 50, count), draw.integers(1, 4097, count), [1] * count, [FREE] * count
+    )
+
+
+@settings(max_examples=60)
+@given(EVERYTHING, st.integers(1, 5_000), st.integers(1, 40_000), st.integers(0, 5))
+def test_more_nodes_are_never_worse_and_the_same_ones_give_the_same_plan(
+    problem: Problem, few: int, more: int, seed: int
+) -> None:
+    one, same, longer = (solve(problem, seed=seed, nodes=nodes) for nodes in (few, few, few + more))
+    assert one.offset.tolist() == same.offset.tolist()
+    assert longer.arena_bytes <= one.arena_bytes
+    assert longer.lower_bound >= one.lower_bound
+
+
+def test_more_nodes_are_never_worse_where_a_gap_stays() -> None:
+    plans = [solve(crowded(300), nodes=nodes) for nodes in (1, 3_000, 10_000, 50_000)]
+    arenas = [plan.arena_bytes for plan in plans]
+    assert arenas == sorted(arenas, reverse=True) and arenas[-1] < arenas[0]
+    assert plans[0].status is Status.FEASIBLE
+
+
+def test_a_seed_changes_what_is_tried() -> None:
+    problem = crowded(1_000)
+    assert len({solve(problem, seed=seed, nodes=10_000).offset.tobytes() for seed in range(3)}) == 3
+
+
+def test_a_search_that_is_cut_into_turns_finds_what_one_finds_at_once() -> None:
+    problem = crowded(300)
+    start, options = FIRST_FIT.solve(problem, SolverOptions()).offset, SolverOptions(nodes=20_000)
+    whole = answer_of(EJECTION.search(problem, start, options, Budget.of(options, 0)))
+    budget = Budget.of(options, 0)
+    search = EJECTION.search(problem, start, options, budget)
+    steps = search.steps()
+    while advance(steps, budget, 100):
+        pass
+    assert search.offsets().tolist() == whole.offset.tolist()
+
+
+def test_searches_take_a_plan_of_another_one() -> None:
+    problem, options = crowded(200), SolverOptions(nodes=2_000)
+    better = solve(problem, nodes=100_000)
+    search = EJECTION.search(problem, solve(problem, "naive").offset, options, Budget.of(options, 0))
+    search.take(better.offset)
+    assert arena_bytes(problem, answer_of(search).offset) <= better.arena_bytes
+
+
+def test_a_stop_ends_the_search_with_a_plan() -> None:
+    problem = crowded(300)
+    with stopped_by(Stop(is_asked=True)):
+        plan = solve(problem)
+    assert plan.arena_bytes == solve(problem, "pushdown_sorted").arena_bytes
+
+
+@settings(max_examples=60)
+@given(problems(max_chunks=60, pins=True, conflicts=True))
+def test_first_fit_without_time_lays_the_rest_above(problem: Problem) -> None:
+    for seconds in (0, np.inf):
+        offset = FIRST_FIT.solve(problem, SolverOptions(seconds=seconds)).offset
+        assert is_right(problem, offset.tolist(), arena_bytes(problem, offset))
+
+
+def test_many_pinned_and_free_chunks_are_planned_by_first_fit_and_ejection() -> None:
+    problem = crowded(50_000)
+    pinned = np.where(np.arange(50_000) % 1_000 == 0, 8_192, FREE)
+    plan = solve(evolve(problem, pinned=pinned), nodes=20_000)
+    assert plan.strategy in {"first_fit_by_size", "ejection"}
+    assert plan.arena_bytes < 1.2 * plan.lower_bound

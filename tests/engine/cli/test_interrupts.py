@@ -1,0 +1,129 @@
+"""Ctrl-C while a command searches: the best plan so far is written; before there is one, and again, nothing is."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from allocator.errors import AllocatorError
+from allocator.interrupts import Stop, current_stop, stopped_by
+from allocator.io import formats
+from allocator.solvers import solve
+from engine.cli.interrupts import interrupt_ends_search
+from engine.cli.main import INTERRUPTED, OK, UNDECIDED
+from tests.helpers.interrupts import python_handles_interrupts
+from tests.helpers.paths import ROOT
+
+COMMAND = """
+import os, signal, sys
+from importlib import import_module
+from engine.cli.main import main
+
+def interrupted(function, signals):
+    def send(*arguments, **options):
+        while signals:
+            signals.pop()
+            os.kill(os.getpid(), signal.SIGINT)
+        return function(*arguments, **options)
+    return send
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+module, path, signals, *arguments = sys.argv[1:]
+*owner, name = path.split(".")
+place = import_module(module)
+for part in owner:
+    place = getattr(place, part)
+setattr(place, name, interrupted(getattr(place, name), [1] * int(signals)))
+sys.exit(main(arguments))
+"""
+"""The command, which sends itself signals when a function is called for the first time."""
+SEARCHING = ("allocator.solvers.search.budget", "Budget.spend")
+BOUNDING = ("allocator.solvers", "proved_bound")
+ENDLESS = "999999999"
+"""Nodes of a search that ends when it is interrupted, and not before."""
+
+
+def run(at: tuple[str, str], signals: int, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", COMMAND, *at, str(signals), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False, timeout=300)
+
+
+@pytest.fixture(name="hard")
+def hard_file(tmp_path: Path) -> str:
+    """Returns a file of buffers for which nobody finds and proves the smallest arena."""
+    path, draw = tmp_path / "hard.csv", np.random.default_rng(0)
+    lives, sizes = draw.integers(1, 200, 1_000).tolist(), draw.integers(1, 4097, 1_000).tolist()
+    rows = [f"{k},{k},{k + life},{size}" for k, (life, size) in enumerate(zip(lives, sizes, strict=True))]
+    path.write_text("\n".join(("id,lower,upper,size", *rows, "")))
+    return str(path)
+
+
+@pytest.mark.parametrize("strategy", ["best", "ejection", "exact", "hill_climb"])
+def test_the_first_interrupt_ends_the_search_and_its_plan_is_written(hard: str, tmp_path: Path, strategy: str) -> None:
+    out = tmp_path / "out.csv"
+    options = ("--strategy", strategy, "--nodes", ENDLESS, "-o", str(out))
+    done = run(SEARCHING, 1, "solve", hard, *options)
+    assert (done.returncode, done.stderr) == (
+        OK,
+        "arenaplan: the search was interrupted; this is its best plan so far\n",
+    )
+    assert "feasible" in done.stdout
+    assert main_validates(hard, out)
+
+
+def main_validates(file: str, out: Path) -> bool:
+    """Returns whether a file has a place for each buffer."""
+    instance = formats.read(Path(file))
+    return len(formats.read_offsets(out, instance)) == len(instance.problem)
+
+
+def test_an_interrupted_plan_above_the_capacity_is_undecided(hard: str, tmp_path: Path) -> None:
+    out, bound = tmp_path / "out.csv", solve(formats.read(Path(hard)).problem, nodes=1).lower_bound
+    done = run(SEARCHING, 1, "solve", hard, "--nodes", ENDLESS, "--capacity", str(bound), "-o", str(out))
+    assert done.returncode == UNDECIDED
+    assert "interrupted" in done.stderr and "another plan may fit" in done.stderr
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(("at", "signals"), [(BOUNDING, 1), (SEARCHING, 2)])
+def test_an_interrupt_before_a_plan_and_a_second_one_end_the_command(
+    hard: str, tmp_path: Path, at: tuple[str, str], signals: int
+) -> None:
+    out = tmp_path / "out.csv"
+    done = run(at, signals, "solve", hard, "--nodes", ENDLESS, "-o", str(out))
+    assert (done.returncode, done.stdout, done.stderr) == (INTERRUPTED, "", "arenaplan: error: interrupted\n")
+    assert not out.exists()
+
+
+def test_an_interrupt_ends_the_search_in_the_block_and_nowhere_else() -> None:
+    with python_handles_interrupts():
+        with interrupt_ends_search():
+            current_stop().has_plan = True
+            signal.raise_signal(signal.SIGINT)
+            assert current_stop().is_asked
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+        assert not current_stop().is_asked
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        with pytest.raises(AllocatorError), interrupt_ends_search():
+            raise AllocatorError("x")
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_interrupt_that_the_process_ignores_stays_ignored() -> None:
+    with python_handles_interrupts():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        with interrupt_ends_search():
+            signal.raise_signal(signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+
+def test_in_python_a_stop_is_for_the_block_alone() -> None:
+    stop = Stop()
+    with stopped_by(stop):
+        assert current_stop() is stop
+    assert current_stop() is not stop
