@@ -60,7 +60,7 @@ class Portfolio:
 
     name: str = "best"
     traits: Traits = Traits()
-    nodes: int = 1_000_000
+    nodes: int = 700_000
 
     def solve(self, problem: Problem, options: SolverOptions) -> Answer:
         """Returns the best plan, the strategy that made it, and the bound that the search proved."""
