@@ -23,7 +23,14 @@ from allocator.solvers.search.budget import Budget
 from allocator.solvers.search.steps import Search, advance
 from allocator.solvers.strip_packing_bestfit import STRIP_PACKING_BESTFIT
 
-_QUICK: tuple[Solver, ...] = (PUSHDOWN_SORTED, GREEDY_BY_SIZE, GREEDY_BY_BREADTH, STRIP_PACKING_BESTFIT, FIRST_FIT, NAIVE)
+_QUICK: tuple[Solver, ...] = (
+    PUSHDOWN_SORTED,
+    GREEDY_BY_SIZE,
+    GREEDY_BY_BREADTH,
+    STRIP_PACKING_BESTFIT,
+    FIRST_FIT,
+    NAIVE,
+)
 """The cheapest first: the first that meets the goal is the last."""
 _QUICK_AND_LARGE: tuple[Solver, ...] = (PUSHDOWN_SORTED, FIRST_FIT)
 """The same for large problems."""
