@@ -4,7 +4,7 @@ BIN := .venv/bin
 TORCH_TESTS = $(shell find tests -name 'test_*_torch.py')
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 8
 
-.PHONY: help install demo test test-torch slow fuzz check docs bench benchmarks lint-js
+.PHONY: help install wheel demo test test-torch slow fuzz check docs bench benchmarks lint-js
 SECONDS ?= 120
 INSTANCES ?= ../shared/instances
 .DEFAULT_GOAL := help
@@ -16,6 +16,9 @@ help: ## say what there is
 
 install: .venv/.base ## install the command and all it needs into .venv: .venv/bin/arenaplan
 	@echo "installed: .venv/bin/arenaplan; or 'source .venv/bin/activate', and then arenaplan"
+
+wheel: .venv/.base ## build a wheel into dist/ that carries machine code, and compiles nothing at its first use (minutes)
+	$(BIN)/python -m tools.build_wheel
 
 demo: .venv/.base ## plan and run ResNet-50, show what that saves, write it to out/ as a page and a trace
 	$(BIN)/python tools/demo.py

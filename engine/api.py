@@ -3,12 +3,16 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, partial
 from inspect import Parameter, signature
-from typing import Any, Unpack
+from typing import Any, TypeAlias, Unpack
 
 from attrs import evolve, frozen
 
 from allocator.progress import Activity
 from allocator.solvers.base import NO_NODES
+from engine import explain as explaining
+from engine import remat
+from engine import saved as saving
+from engine import stages as staging
 from engine.execution_plan import ExecutionPlan, execution_plan
 from engine.executor.dynamic import DynamicExecutor
 from engine.executor.feeds import as_arrays, check_array, check_names
@@ -16,24 +20,14 @@ from engine.executor.parallel import ParallelExecutor
 from engine.executor.poison import GUARD, PoisonExecutor
 from engine.executor.static import StaticExecutor, new_arena
 from engine.executor.team import team
-from engine.explain.alternatives import AlternativeSearch
 from engine.graph.deferred import sources
 from engine.graph.graph import Graph
 from engine.graph.mapped import check_files
 from engine.passes.automatic import optimised, plan_optimised
-from engine.planning.options import Options, PlanOptions
+from engine.planning.options import Options, PlanOptions, parse_budget
 from engine.planning.placed import PlacedPlan
-from engine.remat.planning import plan_recomputed
+from engine.planning.planner import check_outputs
 from engine.report.report import Report, check_budget
-from engine.saved.embedded import EmbeddedPlan
-from engine.saved.replay import followed_or
-from engine.stages.compiling import check_outputs, parse_budget, staged
-from engine.stages.cost_report import StageReport, stage_report
-from engine.stages.length_ranges import LengthRangeCosts, LengthRangePlanner, length_range_costs
-from engine.stages.pass_values import judge_passes
-from engine.stages.run import StagedExecutor
-from engine.stages.stage import Stage
-from engine.stages.trace import trace_stages
 from engine.system.threads import check_threads, cpus
 from engine.system.timing import Stopwatch, Timing
 from engine.text.deprecated import accepts_old_keywords, warn_of_old_name
@@ -51,7 +45,9 @@ WATCHED_NODES = 1_000
 MODES = ("static", "dynamic")
 PLANS_KEPT = 256
 """Plans that are kept of a graph whose sizes are not known beforehand; each stage has one."""
-Executor = StaticExecutor | DynamicExecutor | StagedExecutor
+KnownExecutor = StaticExecutor | DynamicExecutor
+"""The executors of graphs whose sizes are all known."""
+Executor: TypeAlias = "KnownExecutor | staging.StagedExecutor"
 
 
 @frozen(eq=False)
@@ -68,7 +64,7 @@ class Executable:
         Raises EngineError where nothing has run yet, the last run did not end, or had several stages: `stages` has
         their plans.
         """
-        if not isinstance(self.executor, StagedExecutor):
+        if isinstance(self.executor, KnownExecutor):
             return execution_plan(self.executor.plan)
         stages = self._whole_run("plan")
         if len(stages) != 1:
@@ -78,48 +74,48 @@ class Executable:
         return execution_plan(stages[0].plan)
 
     @property
-    def stages(self) -> tuple[Stage, ...]:
+    def stages(self) -> "tuple[staging.Stage, ...]":
         """Returns the stages of the last run of a graph whose sizes were not known beforehand; () for other graphs.
 
         Where that run ended with an error, these are the stages that had run before.
         """
-        return self.executor.stages if isinstance(self.executor, StagedExecutor) else ()
+        return () if isinstance(self.executor, KnownExecutor) else self.executor.stages
 
-    def _whole_run(self, wanted: str) -> tuple[Stage, ...]:
+    def _whole_run(self, wanted: str) -> "tuple[staging.Stage, ...]":
         """Returns the stages of the last run, which has ended; () where all sizes are known. Raises EngineError."""
-        if not isinstance(self.executor, StagedExecutor):
+        if isinstance(self.executor, KnownExecutor):
             return ()
         if self.executor.lack:
             raise EngineError(f"there is no {wanted} of {self.graph.name!r}: {self.executor.lack}")
         return self.executor.stages
 
-    def length_range_costs(self) -> LengthRangeCosts:
+    def length_range_costs(self) -> "staging.LengthRangeCosts":
         """Returns the bytes of one plan for all lengths and of exact plans, for some choices of lengths.
 
         `left_out` of the costs is the number of choices of lengths that the graph does not allow. Raises EngineError
         for a graph that was compiled without `length_ranges`.
         """
         executor = self.executor
-        if not isinstance(executor, StagedExecutor) or not isinstance(executor.plan_first, LengthRangePlanner):
+        if isinstance(executor, KnownExecutor) or not isinstance(executor.plan_first, staging.LengthRangePlanner):
             raise EngineError(f"{self.graph.name!r} was compiled without length_ranges")
-        return length_range_costs(executor.template.graph, executor.plan_first)
+        return staging.length_range_costs(executor.template.graph, executor.plan_first)
 
-    def stage_report(self) -> StageReport:
+    def stage_report(self) -> "staging.StageReport":
         """Returns what the stages of the last run cost beside one plan that knows all sizes, and the plan cache's use.
 
         Raises EngineError for a graph of known sizes, where nothing has run yet, or the last run did not end.
         """
-        if not isinstance(self.executor, StagedExecutor):
+        if isinstance(self.executor, KnownExecutor):
             raise EngineError(f"there is no stage report of {self.graph.name!r}: all its sizes are known")
         self._whole_run("stage report")
-        return stage_report(self.executor)
+        return staging.stage_report(self.executor)
 
-    def bound_costs(self) -> LengthRangeCosts:
+    def bound_costs(self) -> "staging.LengthRangeCosts":
         """Returns `length_range_costs()`, of which this is the old name; warns."""
         warn_of_old_name("Executable.bound_costs()", "Executable.length_range_costs()")
         return self.length_range_costs()
 
-    def story(self) -> StageReport:
+    def story(self) -> "staging.StageReport":
         """Returns `stage_report()`, of which this is the old name; warns."""
         warn_of_old_name("Executable.story()", "Executable.stage_report()")
         return self.stage_report()
@@ -157,11 +153,11 @@ class Executable:
         arrays = as_arrays("parameter", values, specs)
         for name, array in arrays.items():
             check_array(f"parameter {name!r}", array, specs[name])
-        if not isinstance(self.executor, StagedExecutor):
+        if isinstance(self.executor, KnownExecutor):
             self.executor.load(arrays)
 
     def _held(self) -> Mapping[str, Array]:
-        return {} if isinstance(self.executor, StagedExecutor) else self.executor.parameters
+        return self.executor.parameters if isinstance(self.executor, KnownExecutor) else {}
 
     @property
     def prepacked_bytes(self) -> int:
@@ -181,9 +177,9 @@ class Executable:
     @property
     def arena_bytes(self) -> int:
         """Returns the size of the arena; of an arena that grows, its present size."""
-        if isinstance(self.executor, StagedExecutor):
-            return self.executor.memory.nbytes
-        return self.plan.arena_bytes
+        if isinstance(self.executor, KnownExecutor):
+            return self.plan.arena_bytes
+        return self.executor.memory.nbytes
 
     def report(self) -> Report:
         """Returns the costs of the plan and the tensors alive at its peak. Raises EngineError where `plan` does."""
@@ -199,7 +195,7 @@ class Executable:
         not end.
         """
         if stages := self._whole_run("trace"):
-            return trace_stages(stages, mode, heap=heap, timings=timings)
+            return staging.trace_stages(stages, mode, heap=heap, timings=timings)
         return trace(self.plan, mode, heap=heap, threads=threads, timings=timings)
 
 
@@ -215,7 +211,7 @@ def compile_graph(
     length_ranges: Mapping[str, tuple[int, int]] | None = None,
     plan_cache_size: int = PLANS_KEPT,
     recompute: bool = True,
-    embedded: EmbeddedPlan | None = None,
+    embedded: "saving.EmbeddedPlan | None" = None,
     **options: Unpack[PlanOptions],
 ) -> Executable:
     """Plans a graph and makes it runnable.
@@ -250,8 +246,8 @@ def compile_graph(
         if embedded is not None:
             raise OptionError(f"an embedded plan is one of known lengths; engine.bind gives {graph.name!r} some")
         if debug:
-            judge_passes(graph, plan_options)
-        executor = staged(
+            staging.judge_passes(graph, plan_options)
+        executor = staging.staged(
             graph,
             plan_options,
             mode=debug or mode,
@@ -268,7 +264,7 @@ def compile_graph(
     nodes = WATCHED_NODES if debug else NO_NODES
     plan = _planned(graph, plan_options, budget, recompute=recompute, embedded=embedded, nodes=nodes)
     if debug:
-        judge_passes(graph, plan.options, *(done.left_out for done in plan.optimisation))
+        staging.judge_passes(graph, plan.options, *(done.left_out for done in plan.optimisation))
     return Executable(graph, _executor(plan, mode, debug, threads))
 
 
@@ -279,7 +275,7 @@ def make_plan(
     *,
     budget: int | str = "",
     recompute: bool = True,
-    embedded: EmbeddedPlan | None = None,
+    embedded: "saving.EmbeddedPlan | None" = None,
     threads: int = ALL_CPUS,
     **options: Unpack[PlanOptions],
 ) -> ExecutionPlan:
@@ -304,7 +300,7 @@ def _planned(
     budget: int | str,
     *,
     recompute: bool,
-    embedded: EmbeddedPlan | None,
+    embedded: "saving.EmbeddedPlan | None",
     nodes: int = NO_NODES,
 ) -> ExecutionPlan:
     """Plans a graph as `make_plan`; `nodes` is that of `plan_optimised`."""
@@ -318,14 +314,22 @@ def _planned(
         return _within(plan_optimised(passes(()), options, most, nodes=nodes), options, recompute)
 
     with Activity("planning", graph.name):
-        plan = make() if embedded is None else followed_or(passes, embedded, options, most, make, recompute=recompute)
-    return execution_plan(plan, AlternativeSearch(graph, plan.graph, options))
+        plan = (
+            make()
+            if embedded is None
+            else saving.followed_or(passes, embedded, options, most, make, recompute=recompute)
+        )
+    return execution_plan(plan, partial(_alternatives, graph, options))
+
+
+def _alternatives(graph: Graph, options: Options, plan: PlacedPlan) -> "explaining.Alternatives":
+    return explaining.AlternativeSearch(graph, plan.graph, options)(plan)
 
 
 def _within(plan: PlacedPlan, options: Options, recompute: bool) -> PlacedPlan:
     """Returns the plan, or where it is larger than its budget one in which operators run again. Raises BudgetError."""
     if recompute and plan.arena_bytes > plan.plan.capacity:
-        least = plan_recomputed(plan.graph, options, plan.plan.capacity, plan)
+        least = remat.plan_recomputed(plan.graph, options, plan.plan.capacity, plan)
         if least.arena_bytes <= least.plan.capacity:
             return evolve(least, options=options, optimisation=plan.optimisation)
         check_budget(plan, least=[least] if least is not plan else [])

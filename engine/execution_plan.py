@@ -4,15 +4,16 @@ from typing import overload
 
 from attrs import fields, frozen
 
-from engine.explain.alternatives import FindAlternatives, no_alternatives
-from engine.explain.explanation import Explanation, explain
-from engine.explain.operator import OperatorExplanation, explain_operator
-from engine.explain.tensor import TensorExplanation, explain_tensor
+from engine import explain as explaining
 from engine.planning.placed import PlacedPlan
 from engine.report.report import Report, report
 from engine.report.resident import ResidentSet, resident_set
 from engine.trace.build import IN_TICKS, trace
 from engine.trace.trace import Trace
+
+
+def _no_alternatives(plan: PlacedPlan) -> "explaining.Alternatives":
+    return explaining.no_alternatives(plan)
 
 
 @frozen(eq=False)
@@ -22,7 +23,7 @@ class ExecutionPlan(PlacedPlan):
     `find_alternatives` plans the same network in other ways.
     """
 
-    find_alternatives: FindAlternatives = no_alternatives
+    find_alternatives: "explaining.FindAlternatives" = _no_alternatives
 
     def report(self) -> Report:
         """Returns the report: the costs of the plan, and the tensors alive at its peak."""
@@ -44,22 +45,26 @@ class ExecutionPlan(PlacedPlan):
         return trace(self, mode, heap=heap, threads=threads)
 
     @overload
-    def explain(self) -> Explanation: ...
+    def explain(self) -> "explaining.Explanation": ...
 
     @overload
-    def explain(self, *, tensor: str) -> TensorExplanation: ...
+    def explain(self, *, tensor: str) -> "explaining.TensorExplanation": ...
 
     @overload
-    def explain(self, *, operator: str) -> OperatorExplanation: ...
+    def explain(self, *, operator: str) -> "explaining.OperatorExplanation": ...
 
-    def explain(self, *, tensor: str = "", operator: str = "") -> Explanation | TensorExplanation | OperatorExplanation:
+    def explain(
+        self, *, tensor: str = "", operator: str = ""
+    ) -> "explaining.Explanation | explaining.TensorExplanation | explaining.OperatorExplanation":
         """Explains why the arena is as large as it is, or one tensor or operator, by its name in a trace.
 
         Raises UnknownNameError. Other ways to plan are tried as well, which takes seconds for a large network.
         """
         if tensor:
-            return explain_tensor(self, tensor)
-        return explain_operator(self, operator) if operator else explain(self, self.find_alternatives)
+            return explaining.explain_tensor(self, tensor)
+        if operator:
+            return explaining.explain_operator(self, operator)
+        return explaining.explain(self, self.find_alternatives)
 
     def __repr__(self) -> str:
         """Returns one line: all that is in a plan is more than a screen, or a notebook, should hold."""
@@ -67,7 +72,9 @@ class ExecutionPlan(PlacedPlan):
         return f"<plan of {self.lowered.graph.name!r}: {operators} operators, arena {arena} B, {self.plan.status}>"
 
 
-def execution_plan(placed: PlacedPlan, find_alternatives: FindAlternatives = no_alternatives) -> ExecutionPlan:
+def execution_plan(
+    placed: PlacedPlan, find_alternatives: "explaining.FindAlternatives" = _no_alternatives
+) -> ExecutionPlan:
     """Returns the placed plan with its report, its trace and its explanation; the same object where it has them."""
     if isinstance(placed, ExecutionPlan):
         return placed

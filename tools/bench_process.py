@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -67,7 +67,11 @@ def _row(name: str, pairs: int, folder: Path) -> Row:
         write_whole(model, seed_weights(OWN[name]()).SerializeToString())
     _, feeds = loaded(model)
     np.savez(folder / "feeds.npz", **feeds)  # type: ignore[arg-type]
-    runs = [{engine: _measured(engine, model, folder / "feeds.npz") for engine in ENGINES} for _ in range(pairs + 1)]
+    environment = os.environ | {"PYTHONPATH": str(CHILD.parent.parent)}
+    runs = [
+        {engine: measured(engine, model, folder / "feeds.npz", environment) for engine in ENGINES}
+        for _ in range(pairs + 1)
+    ]
     least = {
         f"{engine}_{what}": min(run[engine][what] for run in runs[1:])
         for engine in ENGINES
@@ -76,10 +80,9 @@ def _row(name: str, pairs: int, folder: Path) -> Row:
     return {"network": name, **least}
 
 
-def _measured(engine: str, model: Path, feeds: Path) -> Row:
+def measured(engine: str, model: Path, feeds: Path, environment: Mapping[str, str]) -> Row:
     """Runs a process, and returns its peak and the seconds from its start to its first output."""
     command = [sys.executable, str(CHILD), engine, str(model.absolute()), str(feeds)]
-    environment = os.environ | {"PYTHONPATH": str(CHILD.parent.parent)}
     begin = time.time()
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
     report: Row = json.loads(done.stdout)

@@ -197,6 +197,14 @@ def process_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
         yield [row["network"], f"{ours / 1e6:.0f}", f"{other / 1e6:.0f}", f"{ours / other:.2f}", *times]
 
 
+def first_use_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
+    """Yields a line for each network and wheel: seconds of the first use ever, and of the tenth."""
+    yield ["network", "machine code", "wheel, MB", "first use ever, s", "tenth, s"]
+    for row in rows:
+        times = (f"{row[f'{use}_seconds']:.2f}" for use in ("first", "tenth"))
+        yield [row["network"], row["code"], f"{row['wheel_bytes'] / 1e6:.1f}", *times]
+
+
 def lengths_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
     """Yields a line for each encoder and engine: milliseconds of runs with new lengths, and kB that a length keeps."""
     yield ["network", "engine", "operators", "first run, ms", "again, ms", "new, ms", "kept, kB"]
@@ -239,6 +247,7 @@ TABLES: Mapping[str, Callable[[Sequence[Row]], Iterable[Sequence[str]]]] = {
     "runs_avx2": runs_table,
     "processes": process_table,
     "loading": loading_table,
+    "first_use": first_use_table,
     "lengths": lengths_table,
     "decoding": decoding_table,
     "threads": threads_table,

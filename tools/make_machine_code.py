@@ -1,9 +1,10 @@
 """Makes the machine code of all functions for an instruction set, as a wheel carries it.
 
-    python -m tools.make_machine_code FOLDER --instructions avx2
+    python -m tools.make_machine_code FOLDER --instructions avx2 [--processor x86_64]
 
-Writes one file for each function into FOLDER, which a package has as `allocator/machine_code/made`. The processor need
-not have these instructions. Ends with exit code 1 where a function cannot be made.
+Writes one file for each function into FOLDER, which a wheel has as `allocator/machine_code/made`
+(`tools/build_wheel.py`). This processor need not be of that kind, nor have these instructions. Ends with exit code 1
+where a function cannot be made.
 """
 
 import argparse
@@ -15,7 +16,7 @@ from pathlib import Path
 from allocator.machine_code.door import made
 from allocator.machine_code.entry import entries_of, find_entry
 from allocator.machine_code.errors import MachineCodeError
-from allocator.machine_code.instructions import NAMES, make_for
+from allocator.machine_code.instructions import NAMES, PROCESSORS, make_for, this_kind
 from allocator.machine_code.sources import ROOT
 from allocator.machine_code.store import file_name, write_file
 
@@ -32,9 +33,9 @@ def modules() -> Iterator[str]:
             yield ".".join(path.relative_to(ROOT).with_suffix("").parts)
 
 
-def make_all(folder: Path, instructions: str) -> list[str]:
-    """Makes all functions for an instruction set; returns what is wrong with those that cannot be made."""
-    chosen, faults = make_for(instructions), []
+def make_all(folder: Path, instructions: str, kind: str) -> list[str]:
+    """Makes all functions for a set of a kind of processor; returns what is wrong with those that cannot be made."""
+    chosen, faults = make_for(instructions, kind), []
     for module in modules():
         for name in entries_of(module):
             if not chosen.features.issuperset(find_entry(module, name).needs):
@@ -52,8 +53,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="folder to write into")
     parser.add_argument("--instructions", choices=NAMES, required=True, help="instruction set")
+    parser.add_argument("--processor", choices=PROCESSORS, default=this_kind(), help="its kind (default: this one's)")
     chosen = parser.parse_args()
-    faults = make_all(chosen.folder, chosen.instructions)
+    faults = make_all(chosen.folder, chosen.instructions, chosen.processor)
     print(f"{sum(1 for _ in chosen.folder.rglob('*.code'))} functions in {chosen.folder}", *faults, sep="\n")
     return 1 if faults else 0
 

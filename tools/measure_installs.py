@@ -2,8 +2,8 @@
 
     python -m tools.measure_installs
 
-The clone has what is committed. pip's cache and settings are those of the caller; a first run fills the cache, so the
-seconds of a second run count.
+The clone has what is committed. pip's cache and settings are those of the caller. The seconds depend on where its
+packages come from: its cache, a mirror nearby, or the package index.
 """
 
 import os

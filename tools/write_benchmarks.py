@@ -183,6 +183,7 @@ MEASURES: Mapping[str, Callable[[Path], Sequence[Row]]] = {
     "nest": lambda _: measured("tools.bench_nest", *NESTED, "--runs", "0")["rows"],
     "processes": lambda _: measured("tools.bench_process")["rows"],
     "loading": lambda _: measured("tools.bench_load")["rows"],
+    "first_use": lambda _: measured("tools.bench_wheel")["rows"],
     "runs": lambda _: measured("tools.bench_run")["rows"],
     "runs_avx2": lambda _: measured("tools.bench_run", *WITH_AVX2)["rows"],
     "lengths": lambda _: measure_lengths()["lengths"],

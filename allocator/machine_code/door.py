@@ -16,9 +16,8 @@ from typing import Any
 from allocator.machine_code import load
 from allocator.machine_code.entry import find_entry
 from allocator.machine_code.errors import ImageError, MachineCodeError
-from allocator.machine_code.image import read_image, write_image
+from allocator.machine_code.image import Image, read_image, write_image
 from allocator.machine_code.instructions import Instructions, instructions
-from allocator.machine_code.link import Image
 from allocator.machine_code.mutex import Mutex
 from allocator.machine_code.sources import are_current, checksums
 from allocator.machine_code.store import PACKAGED, file_name, kept_folder, open_file, write_file
@@ -40,11 +39,9 @@ def address(module: str, name: str) -> int:
     with _MUTEX.lock:
         chosen = instructions()
         file = file_name(module, name, chosen.name)
-        for folder in (PACKAGED, kept_folder()):
-            place = stored_address(folder, file)
-            if place:
-                return place
-        return _made(module, name, chosen, file)
+        return (
+            stored_address(PACKAGED, file) or stored_address(kept_folder(), file) or _made(module, name, chosen, file)
+        )
 
 
 @cache

@@ -21,6 +21,10 @@ class SymbolError(MachineCodeError, LookupError):
     """Code that wants a function that the C library lacks."""
 
 
+class ProcessorError(MachineCodeError, ValueError):
+    """Code with an operation that only another kind of processor has."""
+
+
 class ImageError(MachineCodeError, ValueError):
     """A stored image that is not as it was written, or that was made from other sources."""
 

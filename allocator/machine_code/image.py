@@ -1,8 +1,8 @@
-"""The file of an image: a header with a checksum of all that follows, then the parts, as they lie in memory.
+"""Linked code, and the file that keeps it: a header with a checksum of all that follows, then the parts, as in memory.
 
 magic, checksum          the checksum is also that of the file's own name, so that no file stands in for another one
 sizes, JSON              sizes of the parts; the words of the table; checksums of the sources of the code
-code, constants, table   from the next page on
+code, constants, table   from the next page on; the loader fills the words of the table, and nothing else
 """
 
 import json
@@ -15,13 +15,35 @@ from attrs import frozen
 
 from allocator.machine_code.checksum import SIZE, checksum
 from allocator.machine_code.errors import ImageError
-from allocator.machine_code.link import Image, Word
 
 _MAGIC = b"arenaMC1"
 _SIZES = struct.Struct("<IIIIII")
 _HEAD = len(_MAGIC) + SIZE + _SIZES.size
 MOST_BYTES = 1 << 26
 """A file of more was not written here."""
+
+
+@frozen
+class Word:
+    """A word of the table at an offset in it: a number more than the address of a function of the C library, or than
+    that of the image if the name is empty.
+    """
+
+    offset: int
+    name: str
+    addend: int
+
+
+@frozen
+class Image:
+    """Linked code; `entry` is the offset of its function; sizes of parts are multiples of `page`."""
+
+    code: bytes
+    constants: bytes
+    table: bytes
+    entry: int
+    words: tuple[Word, ...]
+    page: int
 
 
 @frozen

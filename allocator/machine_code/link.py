@@ -4,12 +4,12 @@
     constants   sections that are only read
     table       data that has addresses in it, then a slot for each symbol whose address code reads
 
-Each part starts at a page. The loader fills the words of the table that `Word` names, and nothing else.
+Each part starts at a page.
 """
 
 from collections.abc import Iterable, Sequence
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from allocator.machine_code.elf import (
     ABSOLUTE,
@@ -23,6 +23,7 @@ from allocator.machine_code.elf import (
     Symbol,
 )
 from allocator.machine_code.errors import ObjectFormatError, RelocationError, SectionError, SymbolError
+from allocator.machine_code.image import Image, Word
 from allocator.machine_code.library import FUNCTIONS
 from allocator.machine_code.relocations import PROCESSORS, Processor, Rule, Target
 
@@ -31,29 +32,6 @@ _UNWINDING = ".eh_frame"
 """A section for exceptions of C++, which compiled code does not throw."""
 _CONSTANT = ".data.rel.ro"
 """Data that is only written by the loader."""
-
-
-@frozen
-class Word:
-    """A word of the table at an offset in it: a number more than the address of a function of the C library, or than
-    that of the image if the name is empty.
-    """
-
-    offset: int
-    name: str
-    addend: int
-
-
-@frozen
-class Image:
-    """Linked code; `entry` is the offset of its function; sizes of parts are multiples of `page`."""
-
-    code: bytes
-    constants: bytes
-    table: bytes
-    entry: int
-    words: tuple[Word, ...]
-    page: int
 
 
 def link(linked: ElfObject, entry: str) -> Image:

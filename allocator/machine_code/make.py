@@ -11,8 +11,10 @@ from typing import Any
 
 from allocator.machine_code.elf import read_object
 from allocator.machine_code.entry import ARRAYS, CALL, Entry
+from allocator.machine_code.errors import ProcessorError
+from allocator.machine_code.image import Image
 from allocator.machine_code.instructions import Instructions
-from allocator.machine_code.link import Image, link
+from allocator.machine_code.link import link
 
 _NO_ERRORS = """
 declare void @abort() noreturn
@@ -40,11 +42,15 @@ def numba_address(entry: Entry, chosen: Instructions) -> int:
     return int(compiled.address)
 
 
-def emit_object(code: str, entry: str, chosen: Instructions, triple: str = "") -> bytes:
-    """Returns an object of LLVM code with one visible function, for this machine or another one."""
-    binding, machine = import_module("llvmlite.binding"), _target_machine(chosen, triple)
+def emit_object(code: str, entry: str, chosen: Instructions) -> bytes:
+    """Returns an object of LLVM code with one visible function, for the set's kind of processor.
+
+    Raises ProcessorError for code that only another kind has.
+    """
+    binding, machine = import_module("llvmlite.binding"), _target_machine(chosen)
     module = binding.parse_assembly(code)
     module.link_in(binding.parse_assembly(_NO_ERRORS))
+    module.triple, module.data_layout = machine.triple, str(machine.target_data)
     for value in (*module.functions, *module.global_variables):
         if not value.is_declaration and value.name != entry:
             value.linkage = "internal"
@@ -54,8 +60,16 @@ def emit_object(code: str, entry: str, chosen: Instructions, triple: str = "") -
     passes.add_simplify_cfg_pass()
     passes.add_global_dead_code_eliminate_pass()
     passes.run(module, binding.create_pass_builder(machine, binding.create_pipeline_tuning_options()))
+    _check_processor(module, machine.triple)
     native: bytes = machine.emit_object(module)
     return native
+
+
+def _check_processor(module: Any, triple: str) -> None:
+    """Raises ProcessorError for operations of x86 elsewhere, for which LLVM would end the process."""
+    foreign = sorted(f.name for f in module.functions if f.name.startswith("llvm.x86."))
+    if foreign and not triple.startswith("x86_64"):
+        raise ProcessorError(f"code for {triple} has operations that only x86 has: {', '.join(foreign)}")
 
 
 def host_features() -> list[str]:
@@ -82,9 +96,9 @@ def _compiled(entry: Entry, chosen: Instructions) -> Any:
 
 
 @cache
-def _target_machine(chosen: Instructions, triple: str) -> Any:
+def _target_machine(chosen: Instructions) -> Any:
     binding = import_module("llvmlite.binding")
     binding.initialize_all_targets()
     binding.initialize_all_asmprinters()
-    target = binding.Target.from_triple(triple or binding.get_process_triple())
+    target = binding.Target.from_triple(chosen.triple or binding.get_process_triple())
     return target.create_target_machine(cpu=chosen.cpu, features=chosen.settings, opt=3, reloc="pic", codemodel="small")

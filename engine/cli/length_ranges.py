@@ -6,12 +6,11 @@ from typing import Any
 
 from attrs import frozen
 
+from engine import stages
 from engine.api import compile_graph
 from engine.cli.options.common import plan_options
 from engine.execution_plan import ExecutionPlan, execution_plan
 from engine.graph.graph import Graph
-from engine.stages.length_ranges import LengthRangeCosts, LengthRangePlanner
-from engine.stages.run import StagedExecutor
 from engine.text.tables import in_columns, joined
 
 
@@ -21,7 +20,7 @@ class LengthRangePlan:
 
     plan: ExecutionPlan
     ranges: Mapping[str, tuple[int, int]]
-    costs: LengthRangeCosts
+    costs: "stages.LengthRangeCosts"
 
     def to_json(self) -> dict[str, Any]:
         """Returns what JSON has beside the report: plain data with stable keys, sizes in bytes."""
@@ -49,6 +48,8 @@ def plan_length_ranges(graph: Graph, arguments: Namespace) -> LengthRangePlan:
     ranges = {name: (length, length) for name, length in arguments.dim} | dict(arguments.length_ranges)
     executable = compile_graph(graph, length_ranges=ranges, budget=arguments.budget, **plan_options(arguments))
     executor = executable.executor
-    if not isinstance(executor, StagedExecutor) or not isinstance(executor.plan_first, LengthRangePlanner):
+    if not isinstance(executor, stages.StagedExecutor) or not isinstance(
+        executor.plan_first, stages.LengthRangePlanner
+    ):
         raise TypeError("a graph that was compiled with ranges of lengths has a planner for them")
     return LengthRangePlan(execution_plan(executor.plan_first.plan), ranges, executable.length_range_costs())

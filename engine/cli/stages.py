@@ -6,6 +6,7 @@ from typing import Any
 
 from attrs import frozen
 
+from engine import stages
 from engine.api import compile_graph
 from engine.cli.comparison import RunTimes, equal_outputs, interleaved
 from engine.cli.options.common import plan_options
@@ -13,21 +14,18 @@ from engine.graph.bindings import Bindings
 from engine.graph.graph import Graph
 from engine.planning.options import PlanOptions
 from engine.stages.bind import input_shapes
-from engine.stages.cost_report import StageReport
-from engine.stages.run import StagedExecutor
-from engine.stages.stage import Stage, first_stage
 from ops.tensor.spec import Array
 
 
-def plan_first(graph: Graph, lengths: Mapping[str, int], arguments: Namespace) -> Stage:
+def plan_first(graph: Graph, lengths: Mapping[str, int], arguments: Namespace) -> "stages.Stage":
     """Plans what is known before anything runs. Raises BudgetError."""
     executor = compile_graph(graph, budget=arguments.budget, **plan_options(arguments)).executor
-    if not isinstance(executor, StagedExecutor):
+    if not isinstance(executor, stages.StagedExecutor):
         raise TypeError("a graph of known sizes has no stages")
-    return first_stage(executor.template, Bindings(lengths, input_shapes(graph, lengths)), executor.terms)
+    return stages.first_stage(executor.template, Bindings(lengths, input_shapes(graph, lengths)), executor.terms)
 
 
-def stage_data(stage: Stage) -> dict[str, Any]:
+def stage_data(stage: "stages.Stage") -> dict[str, Any]:
     """Returns what JSON has beside the report of a first stage: plain data with stable keys.
 
     Control flow whose shapes the run decides counts as one of the operators that are left.
@@ -52,7 +50,7 @@ class StagedComparison:
     `dynamic_peak_bytes` is what reference counting would have needed over all stages, without fragmentation.
     """
 
-    story: StageReport
+    story: "stages.StageReport"
     runs: RunTimes
     dynamic_peak_bytes: int
 

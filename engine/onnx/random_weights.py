@@ -8,6 +8,7 @@ are those of its actual input. So nothing explodes, vanishes or saturates, resid
 import math
 from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
+from typing import TypeAlias
 
 import numpy as np
 from attrs import frozen
@@ -18,8 +19,8 @@ from engine.graph.var import Var
 from ops.schema.schema import evaluate
 from ops.tensor.spec import BOOL, FLOATS, Array, Shape, TensorSpec
 
-Rng = np.random.Generator
-Draw = Callable[[Rng, Shape, Operator], Array]
+Rng: TypeAlias = "np.random.Generator"  # numpy loads it when it is asked for
+Draw: TypeAlias = "Callable[[Rng, Shape, Operator], Array]"
 """Draws an array of a shape for one input of an operator."""
 
 

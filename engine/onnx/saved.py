@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from allocator.io.files import write_whole
+from engine import saved as saving
 from engine.onnx.annotations import annotate, clear
 from engine.onnx.embedded import PREFIX, plan_of, texts_of
 from engine.onnx.file import read_model
 from engine.onnx.library import ModelProto, encode_error, one_line
 from engine.planning.placed import PlacedPlan
 from engine.saved.embedded import EmbeddedPlan
-from engine.saved.replay import embed
 from engine.text.errors import ModelError, OptionError, OtherPlanError, PlanRefusedError
 
 _WITH_NOTES = 10
@@ -51,7 +51,7 @@ def save_plan(plan: PlacedPlan, source: str | Path, target: str | Path) -> None:
     model = read_model(source).proto
     _check_same(plan, model, source)
     _check_reachable(model, Path(source), Path(target))
-    embedded = embed(plan)
+    embedded = saving.embed(plan)
     clear(model)
     for key, text in texts_of(embedded).items():
         model.metadata_props.add(key=key, value=text)

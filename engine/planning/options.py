@@ -15,7 +15,7 @@ from attrs import Attribute, field, fields, frozen
 from allocator import policies
 from allocator.errors import UnknownPolicyError
 from allocator.policies import POLICIES
-from allocator.problem import DEFAULT_ALIGNMENT
+from allocator.problem import DEFAULT_ALIGNMENT, NO_CAPACITY
 from allocator.solvers import BEST, STRATEGIES
 from allocator.solvers.base import NO_NODES
 from engine.lower.backends import CHOICES, DEFAULT, check_backend
@@ -23,7 +23,7 @@ from engine.lower.order import GIVEN, ORDERS, check_order
 from engine.system.threads import check_threads
 from engine.text.errors import OptionError
 from engine.text.options import check_flag
-from engine.text.units import parse_seconds
+from engine.text.units import parse_bytes, parse_seconds
 from ops.tensor.spec import HALVES
 
 MOST_BYTES = 2**40
@@ -315,3 +315,8 @@ class PlanOptions(TypedDict, total=False):
     nest: bool
     order: str
     backend: str
+
+
+def parse_budget(budget: int | str) -> int:
+    """Returns a budget in bytes; NO_CAPACITY where there is no limit. Raises OptionError."""
+    return parse_bytes(budget) if budget != "" else NO_CAPACITY

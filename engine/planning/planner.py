@@ -37,7 +37,7 @@ from engine.planning.options import Options
 from engine.planning.placed import PlacedPlan, place_values
 from engine.planning.reserved import BOUNDARY_BYTES, NOTHING_RESERVED, Reserved, solve_with_boundaries, with_pins
 from engine.planning.solving import problem_of, solve_problem
-from engine.text.errors import OptionError
+from engine.text.errors import GraphError, OptionError
 
 Search = Callable[[Problem, Concurrency], Plan]
 """Finds the offsets of a problem."""
@@ -196,6 +196,12 @@ def _uncounted(lowered: Lowered, options: Options) -> str:
         "operators run at once": bool(options.parallel),
     }
     return " or ".join(effect for effect, happens in effects.items() if happens)
+
+
+def check_outputs(graph: Graph) -> None:
+    """Raises GraphError for a graph without outputs."""
+    if not graph.outputs:
+        raise GraphError(f"graph {graph.name!r} has no outputs; call graph.output(var)")
 
 
 def _check_caller_buffers(graph: Graph, names: Collection[str]) -> None:

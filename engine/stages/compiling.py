@@ -10,7 +10,8 @@ from allocator.problem import NO_CAPACITY
 from allocator.solvers.base import NO_NODES
 from engine.graph.graph import Graph
 from engine.passes.automatic import optimised
-from engine.planning.options import Options
+from engine.planning.options import Options, parse_budget
+from engine.planning.planner import check_outputs
 from engine.stages.cache import PlanCache
 from engine.stages.length_ranges import plan_length_ranges
 from engine.stages.reuse import Planner
@@ -18,8 +19,7 @@ from engine.stages.run import StagedExecutor
 from engine.stages.segments import ReservedMemory, new_memory
 from engine.stages.stage import Terms, first_stage
 from engine.stages.template import template
-from engine.text.errors import GraphError, OptionError
-from engine.text.units import parse_bytes
+from engine.text.errors import OptionError
 
 MOST_PLANS = 2**20
 REPLAN_NODES = 1000
@@ -27,17 +27,6 @@ REPLAN_NODES = 1000
 
 `tools/bench_stages.py` times a run with new lengths.
 """
-
-
-def check_outputs(graph: Graph) -> None:
-    """Raises GraphError for a graph without outputs."""
-    if not graph.outputs:
-        raise GraphError(f"graph {graph.name!r} has no outputs; call graph.output(var)")
-
-
-def parse_budget(budget: int | str) -> int:
-    """Returns a budget in bytes; NO_CAPACITY where there is no limit. Raises OptionError."""
-    return parse_bytes(budget) if budget != "" else NO_CAPACITY
 
 
 def staged(

@@ -5,6 +5,7 @@ from functools import partial
 
 from attrs import evolve
 
+from engine import trace as tracing
 from engine.planning.placed import PlacedPlan
 from engine.report.parallelism import estimated_timings
 from engine.report.peak import peak_of
@@ -12,7 +13,6 @@ from engine.system.threads import check_threads
 from engine.system.timing import Timing
 from engine.text.errors import OptionError
 from engine.trace.event_table import NO_PEAK, EventTable
-from engine.trace.heaped import events_on_heap
 from engine.trace.planned import planned_events
 from engine.trace.timed import timed_events
 from engine.trace.trace import ESTIMATED, MEASURED, UNTIMED, RunInfo, Trace
@@ -87,7 +87,7 @@ def run_info(plan: PlacedPlan, mode: str) -> RunInfo:
 def build_trace(table: EventTable, facts: RunInfo) -> Trace:
     """Returns the trace of a table of events; its peak and its footprint are added to `facts`."""
     if facts.heap:
-        table = events_on_heap(table, facts.heap)
+        table = tracing.events_on_heap(table, facts.heap)
     live = table.live()
     peak, footprint = int(live.max(initial=0)), int(table.footprint(live).max(initial=0))
     info = evolve(facts, footprint_bytes=footprint, possible_peak_bytes=max(facts.possible_peak_bytes, peak))

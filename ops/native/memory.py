@@ -4,7 +4,6 @@ Imports numba: only modules of compiled code import this one. An address is an i
 """
 
 import os
-import platform
 import time
 from typing import Any
 
@@ -13,13 +12,13 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import carray, types  # type: ignore[attr-defined, unused-ignore]
 from numba.extending import intrinsic
 
+from allocator.machine_code.instructions import has
 from allocator.machine_code.memory import Decorator, jitable, pointer
 from ops.native.emit import builder as llvm
 from ops.native.emit.builder import WORD
 
 _intrinsic: Decorator = intrinsic
 _CLOCK = getattr(time, "CLOCK_MONOTONIC", None)
-_PAUSES = {"x86_64": "llvm.x86.sse2.pause", "AMD64": "llvm.x86.sse2.pause"}
 
 
 @_intrinsic
@@ -181,11 +180,10 @@ def store_atomic(_: Any, address: Any, number: Any) -> Any:
 @_intrinsic
 def pause(_: Any) -> Any:
     """Waits a moment in a spin loop, in which the processor may do something else."""
-    name = _PAUSES.get(platform.machine())
 
     def generate(__: Any, builder: Any, ___: Any, ____: Any) -> Any:
-        if name:
-            builder.call(llvm.function(builder, name, ir.FunctionType(llvm.VOID, [])), [])
+        if has("sse2"):
+            builder.call(llvm.function(builder, "llvm.x86.sse2.pause", ir.FunctionType(llvm.VOID, [])), [])
         return llvm.word(0)
 
     return types.int64(), generate

@@ -21,6 +21,8 @@ from ops.onednn.args import ADD_ROW, CALL, COPY
 from ops.onednn.declarations import CLIP
 
 _intrinsic: Decorator = intrinsic
+FLAGS = ("sse2",)
+"""The feature with which threads have MXCSR, the register of flags."""
 _INVALID = 1
 """Bit of MXCSR: an operation was invalid."""
 _SEEN = offset(CALL, "seen")
@@ -44,7 +46,7 @@ def _take_flag(_: Any) -> Any:
     return types.int64(), generate
 
 
-@entry(REGION)
+@entry(REGION, needs=FLAGS)
 def gather(place: int) -> None:
     """Sets the word at an address if this thread's flag is set, and clears the flag; each thread calls it."""
     if _take_flag():
@@ -94,7 +96,7 @@ def execute(address: int, _: int, __: int, ___: int) -> int:
     return int(run(args, args.primitive, args.arguments))
 
 
-@entry(FOREIGN)
+@entry(FOREIGN, needs=FLAGS)
 def execute_watched(address: int, _: int, __: int, ___: int) -> int:
     """Runs a primitive; if an operation was invalid, runs it again without its activation, which is then applied here.
 

@@ -14,7 +14,7 @@ from ops.native.emit.builder import INT, INTS, WORD, Value, advance, call, const
 from ops.native.memory import call_compiled, call_foreign, load_atomic, record_at, share, store_atomic
 from ops.native.records import offset
 from ops.onednn.args import CALL, FALLBACK, SEARCH
-from ops.onednn.execute_code import run, take_invalid
+from ops.onednn.execute_code import FLAGS, run, take_invalid
 from ops.vector.lanes import Carried, Lanes, each_vector, load
 
 _intrinsic: Decorator = intrinsic
@@ -49,7 +49,7 @@ def seek(address: int, part: int, parts: int) -> None:
         store_atomic(args.mark, 1)
 
 
-@entry(FOREIGN)
+@entry(FOREIGN, needs=FLAGS)
 def execute_flagged(address: int, _: int, __: int, ___: int) -> int:
     """Runs a primitive, and marks it to be computed otherwise if an operation was invalid; returns its status."""
     args = record_at(address, CALL)

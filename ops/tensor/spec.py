@@ -1,6 +1,7 @@
 """What is known of a tensor before anything runs: its shape, its element type, hence its size."""
 
 import math
+import sys
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from typing import Any
@@ -132,7 +133,7 @@ LOST_MASK = "a masked array, whose mask would be lost: give its `filled()` or it
 
 def is_masked(value: object) -> bool:
     """Returns whether a value is an array with a mask, which everything here would lose."""
-    return isinstance(value, np.ma.MaskedArray)
+    return "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray)  # numpy loads it when it is asked for
 
 
 def as_data(value: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> Array:

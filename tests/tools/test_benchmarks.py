@@ -134,6 +134,14 @@ SAMPLES: dict[str, tuple[list[dict[str, Any]], dict[str, str]]] = {
         | {"peak while loading, MB": "150", "above before / weights": "1.25", "peak of the whole run, MB": "170"}
         | {"loaded, s": "1.50", "first output after, s": "2.50"},
     ),
+    "first_use": (
+        [
+            {"network": "net", "code": "carried", "wheel_bytes": 12_340_000}
+            | {"first_seconds": 1.5, "tenth_seconds": 0.5}
+        ],
+        {"network": "net", "machine code": "carried", "wheel, MB": "12.3", "first use ever, s": "1.50"}
+        | {"tenth, s": "0.50"},
+    ),
     "lengths": (
         [
             {"network": "net", "engine": "arenaplan", "operators": 9, "first": 3.5, "again": 1.25, "new": 2.25}

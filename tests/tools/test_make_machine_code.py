@@ -8,13 +8,13 @@ import pytest
 
 from allocator.machine_code import instructions
 from allocator.machine_code.image import read_image
-from allocator.machine_code.instructions import NAMES
+from allocator.machine_code.instructions import PROCESSORS, sets_of, this_kind
 from tests.helpers.paths import ROOT
 from tools import make_machine_code
 from tools.make_machine_code import make_all, modules
 
 SMALL = "tests.helpers.machine_code.small_code"
-pytestmark = pytest.mark.skipif(NAMES[0] not in {s.name for s in instructions._sets()}, reason="unknown processor")
+pytestmark = pytest.mark.skipif(this_kind() not in PROCESSORS, reason="unknown processor")
 
 
 def test_all_modules_of_compiled_code_are_found() -> None:
@@ -24,13 +24,14 @@ def test_all_modules_of_compiled_code_are_found() -> None:
     assert len(declaring) <= len(names)
 
 
+@pytest.mark.parametrize("kind", PROCESSORS)
 def test_functions_are_written_and_what_cannot_be_made_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(instructions, "_CHOICE", instructions._Choice())
     monkeypatch.setattr(make_machine_code, "modules", lambda: iter([SMALL]))
-    (fault,) = make_all(tmp_path, "portable")
-    assert "small_code.allocate" in fault and "no function of the C library" in fault
+    (fault,) = make_all(tmp_path, "portable", kind)
+    assert "small_code.allocate" in fault and {"x86_64": "no function of the C", "aarch64": "only x86"}[kind] in fault
     files = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.code"))
     assert files == [f"{SMALL}/{name}-portable.code" for name in ("pick", "power", "thrice", "twice")]
     assert all(read_image((tmp_path / file).read_bytes(), file).sources for file in files)
@@ -38,7 +39,9 @@ def test_functions_are_written_and_what_cannot_be_made_is_named(
 
 @pytest.mark.slow
 def test_all_functions_can_be_made_for_every_set(tmp_path: Path) -> None:
-    for name in (s.name for s in instructions._sets()):
-        command = [sys.executable, "-m", "tools.make_machine_code", str(tmp_path), "--instructions", name]
+    wanted = [(kind, chosen.name) for kind in PROCESSORS for chosen in sets_of(kind)]
+    for kind, name in wanted:
+        more = ["--instructions", name, "--processor", kind]
+        command = [sys.executable, "-m", "tools.make_machine_code", str(tmp_path / kind), *more]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr

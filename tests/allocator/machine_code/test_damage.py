@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from allocator.machine_code import door, load, store
-from allocator.machine_code.image import read_image, write_image
-from allocator.machine_code.link import Image
+from allocator.machine_code.image import Image, read_image, write_image
 
 Damage = Callable[[Path], object]
 SMALL = "tests.helpers.machine_code.small_code"

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import platform
 import subprocess
 import sys
 from itertools import pairwise
@@ -11,12 +12,12 @@ import pytest
 
 from allocator.machine_code import instructions
 from allocator.machine_code.errors import InstructionsError
-from allocator.machine_code.instructions import NAMES, has, instruction_set, limit_instructions
+from allocator.machine_code.instructions import NAMES, has, instruction_set, limit_instructions, make_for
 from tests.helpers.paths import ROOT
 
 IS_X86 = os.name == "posix" and os.uname().machine == "x86_64"
 pytestmark = pytest.mark.skipif(not IS_X86, reason="features of x86")
-AVX2 = frozenset("avx avx2 bmi1 bmi2 f16c fma lzcnt movbe popcnt sse3 ssse3 sse4_1 sse4_2".split())  # noqa: SIM905
+AVX2 = frozenset("sse2 avx avx2 bmi1 bmi2 f16c fma lzcnt movbe popcnt sse3 ssse3 sse4_1 sse4_2".split())  # noqa: SIM905
 _SHOW = """
 import sys
 from allocator.machine_code.instructions import limit_instructions
@@ -55,7 +56,7 @@ def test_kernels_are_chosen_for_the_instruction_set(name: str, wanted: str) -> N
 
 def test_the_largest_set_that_the_processor_has_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     for features, name in [
-        ((), "portable"),
+        (("sse2",), "portable"),
         (AVX2 - {"fma"}, "portable"),
         (AVX2, "avx2"),
         (AVX2 | {"avx512f"}, "avx2"),
@@ -83,6 +84,21 @@ def test_an_unknown_set_and_one_that_is_not_there_are_refused(monkeypatch: pytes
         limit_instructions("sse2")
     with pytest.raises(InstructionsError, match=r"no avx512bw .* 'avx512'"):
         limit_instructions("avx512")
+
+
+def test_code_is_made_for_other_kinds_of_processors() -> None:
+    assert make_for("portable", "aarch64").triple.startswith("aarch64-") and has("f16c") and not has("sse2")
+    assert make_for("avx512vnni", "x86_64").triple.startswith("x86_64-") and has("f16c", "sse2", "avx512vnni")
+    with pytest.raises(InstructionsError, match="portable are"):
+        make_for("avx2", "aarch64")
+
+
+def test_a_processor_of_another_kind_has_what_all_of_its_kind_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    for machine, has_half in (("arm64", True), ("aarch64", True), ("riscv64", False)):
+        monkeypatch.setattr(platform, "machine", lambda name=machine: name)
+        monkeypatch.setattr(instructions, "_CHOICE", instructions._Choice())
+        assert instructions._processor.__wrapped__() == instructions.instructions().features
+        assert has("f16c") == has_half and not has("sse2")
 
 
 def test_sets_contain_each_other() -> None:

@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from allocator.machine_code.elf import read_object
 from allocator.machine_code.entry import find_entry
-from allocator.machine_code.errors import ObjectFormatError, SymbolError
+from allocator.machine_code.errors import ObjectFormatError, ProcessorError, SymbolError
 from allocator.machine_code.instructions import Instructions, instructions
 from allocator.machine_code.link import link
 from allocator.machine_code.make import emit_object, make_image
 
 SMALL = "tests.helpers.machine_code.small_code"
-ARM = Instructions("portable", frozenset(), "generic", "+neon")
+X86 = Instructions("portable", frozenset(), "x86-64", triple="x86_64-unknown-linux-gnu")
+ARM = Instructions("portable", frozenset(), "generic", "+neon", "aarch64-unknown-linux-gnu")
 CODE = """
 @numbers = private unnamed_addr constant [5 x double] [double 1.5, double 2.5, double 3.5, double 4.5, double 5.5]
 @table = internal constant [2 x ptr] [ptr @cos, ptr @used]
@@ -45,19 +46,26 @@ define double @start(i64 %i, double %x) {
 """
 
 
-@pytest.mark.parametrize("triple", ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"])
-def test_llvm_code_is_linked_for_both_processors(triple: str) -> None:
-    chosen = ARM if triple.startswith("aarch64") else Instructions("portable", frozenset(), "x86-64")
-    native = read_object(emit_object(CODE, "start", chosen, triple))
+@pytest.mark.parametrize(("chosen", "machine", "page"), [(X86, 62, 1 << 12), (ARM, 183, 1 << 16)])
+def test_llvm_code_is_linked_for_both_processors(chosen: Instructions, machine: int, page: int) -> None:
+    native = read_object(emit_object(CODE, "start", chosen))
     image = link(native, "start")
-    assert native.machine == (183 if triple.startswith("aarch64") else 62)
+    assert (native.machine, image.page) == (machine, page)
     assert {word.name for word in image.words} == {"exp", "cos", ""}
-    assert image.page == (1 << 16 if triple.startswith("aarch64") else 1 << 12)
     assert image.entry < len(image.code)
 
 
+def test_operations_of_another_processor_are_refused() -> None:
+    code = (
+        "declare void @llvm.x86.sse2.pause()\ndefine void @start() {\n call void @llvm.x86.sse2.pause()\n ret void\n}"
+    )
+    assert read_object(emit_object(code, "start", X86)).symbols
+    with pytest.raises(ProcessorError, match=r"aarch64-unknown-linux-gnu .*llvm\.x86\.sse2\.pause"):
+        emit_object(code, "start", ARM)
+
+
 def test_what_is_not_called_is_dropped() -> None:
-    native = read_object(emit_object(CODE, "start", Instructions("portable", frozenset(), "x86-64")))
+    native = read_object(emit_object(CODE, "start", X86))
     assert "PyFloat_AsDouble" not in {symbol.name for symbol in native.symbols}
 
 
@@ -88,7 +96,7 @@ def test_an_object_that_is_cut_or_changed_raises_no_other_error(data: st.DataObj
         assert str(error)
 
 
-_OBJECT = emit_object(CODE, "start", Instructions("portable", frozenset(), "x86-64"))
+_OBJECT = emit_object(CODE, "start", X86)
 
 
 def test_the_maker_alone_loads_numba() -> None:

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from allocator.machine_code.elf import ALLOCATED, EXECUTABLE, WRITABLE, ElfObject, Relocation, Section, Symbol
 from allocator.machine_code.errors import ObjectFormatError, RelocationError, SectionError, SymbolError
-from allocator.machine_code.link import Image, Word, link
+from allocator.machine_code.image import Image, Word
+from allocator.machine_code.link import link
 from allocator.machine_code.relocations import PROCESSORS
 
 X86, ARM = 62, 183

@@ -206,7 +206,7 @@ def test_no_command_recomputes_where_recomputing_is_switched_off(
     """With the least budget below the arena, which a few more operators would meet."""
     network = "zoo:squeezenet?image=32&optimiser=sgd"
     budget = str(data(["plan", network], capsys)["arena_bytes"] - 1)
-    monkeypatch.setattr("engine.api.plan_recomputed", pytest.fail)
+    monkeypatch.setattr("engine.remat.planning.plan_recomputed", pytest.fail)
     assert main([*words, network, "--budget", budget, "--no-recompute"]) == 3
 
 
