@@ -60,7 +60,7 @@ assert main(["plan", "zoo:squeezenet?image=64", "-q", "--backend", "numpy"]) == 
 
 @pytest.mark.parametrize(
     ("program", "most", "draws"),
-    [(RELU, 530, False), (SOLVE, 270, False), (PLAN, 630, True)],
+    [(RELU, 450, False), (SOLVE, 250, False), (PLAN, 560, True)],
     ids=["relu", "arenaplan solve", "arenaplan plan"],
 )
 def test_what_reads_no_model_file_loads_no_onnx_and_few_modules_of_ours(
@@ -75,6 +75,24 @@ def test_what_reads_no_model_file_loads_no_onnx_and_few_modules_of_ours(
     assert not {*HEAVY, "importlib.metadata", "asyncio"} & set(loaded)
     assert ("numpy.random" in loaded) == draws
     assert sum(name.split(".")[0] in PACKAGES for name in loaded) <= most
+
+
+COLLECTED = """
+import gc, sys
+from engine.cli.main import main
+for words in (["solve", "none.csv", "-q"], None):
+    sys.argv = ["arenaplan", "solve", "none.csv", "-q"]
+    assert main(words) == 1
+    print(gc.isenabled(), gc.get_freeze_count() > 10_000)
+"""
+
+
+def test_the_garbage_collector_passes_over_what_the_process_of_a_command_imports(tmp_path: Path) -> None:
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    run = subprocess.run(
+        [sys.executable, "-c", COLLECTED], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    assert run.stdout.splitlines() == ["True False", "True True"]
 
 
 @pytest.mark.parametrize("name", ["engine", "ops", *(f"engine.{room}" for room in LAZY)])
