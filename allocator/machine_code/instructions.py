@@ -44,10 +44,8 @@ _SETS_X86 = (
     Instructions("avx512", _AVX512, "x86-64-v4", _WIDE),
     Instructions("avx512vnni", _AVX512 | {"avx512vnni"}, "x86-64-v4", f"{_WIDE},+avx512vnni"),
 )
-_SETS_ARM = (Instructions("portable", frozenset(["f16c"]), "generic"),)
-"""Every aarch64 converts float16, which is called as it is on x86-64."""
 _SETS_OTHER = (Instructions("portable", frozenset(), "generic"),)
-_SETS: Mapping[str, tuple[Instructions, ...]] = {"x86_64": _SETS_X86, "aarch64": _SETS_ARM}
+_SETS: Mapping[str, tuple[Instructions, ...]] = {"x86_64": _SETS_X86, "aarch64": _SETS_OTHER}
 PROCESSORS = tuple(_SETS)
 """The kinds of processors that machine code can be made for on any of them."""
 NAMES = tuple(s.name for s in _SETS_X86)
