@@ -5,7 +5,7 @@ import numpy as np
 from allocator.breadths import breadths, breadths_of
 from allocator.cliques.search import bound_of_cliques, heaviest_clique
 from allocator.derive.chunks import derive
-from allocator.problem import FREE, Bound, Column, Problem
+from allocator.problem import FREE, Bound, Column, Problem, Witness
 from allocator.steps import Program
 
 
@@ -23,14 +23,16 @@ def proved_bound(problem: Problem) -> Bound:
     """
     if not (problem.size > 0).any():
         return Bound(0, "no chunk has bytes")
-    is_pinned = (problem.pinned != FREE) & (problem.size > 0)
-    highest = int((problem.pinned + problem.size)[is_pinned].max(initial=0))
-    bound = Bound(0, "")
+    bound = Bound(0)
     if problem.conflicts is None:
         live = breadths(problem)
         row = int(np.argmax(live.value))
-        bound = Bound(int(live.value[row]), f"bytes alive in tick {live.tick[row]}")
-    return bound_of_cliques(problem, bound.raised(highest, "end of the highest pinned chunk"))
+        tick = int(live.tick[row])
+        bound = Bound(int(live.value[row]), f"bytes alive in tick {tick}", Witness(tick))
+    end = np.where((problem.pinned != FREE) & (problem.size > 0), problem.pinned + problem.size, 0)
+    highest = int(end.argmax())
+    pinned = Bound(int(end[highest]), "end of the highest pinned chunk", Witness(chunks=(highest,)))
+    return bound_of_cliques(problem, bound.raised(pinned))
 
 
 def naive_bytes(problem: Problem) -> int:

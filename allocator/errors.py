@@ -25,6 +25,10 @@ class PlanError(AllocatorError):
     """A plan that the judge refused: an error in this program, never of the caller."""
 
 
+class BoundError(PlanError):
+    """A lower bound whose witness does not add up to it: an error in this program, never of the caller."""
+
+
 class TooManyError(AllocatorError, ValueError):
     """More than a method can take whose memory grows with the square of it."""
 

@@ -20,6 +20,8 @@ FREE = -1
 """Pinned offset of a chunk that may lie anywhere."""
 NO_CAPACITY = 2**63 - 1
 """A capacity that every plan keeps."""
+NO_TICK = -1
+"""The tick of a witness that names chunks, or nothing."""
 _TOO_MANY_BYTES = 2.0**62
 
 
@@ -153,30 +155,58 @@ class Status(StrEnum):
 
 
 @frozen
+class Witness:
+    """What adds up to a lower bound: the chunks alive in `tick`, or `chunks`, of which no two may share a byte.
+
+    Bytes count in cells of `cell` bytes: a chunk that begins at the edge of a cell has all cells that it touches, but
+    for the unused bytes of the topmost; any other has as many as its bytes fill. A pinned chunk proves its own end. A
+    witness that names nothing is false.
+    """
+
+    tick: int = NO_TICK
+    chunks: tuple[int, ...] = ()
+    cell: int = 1
+
+    def __bool__(self) -> bool:
+        return self.tick != NO_TICK or bool(self.chunks)
+
+
+NO_WITNESS = Witness()
+"""The witness of a bound that was not found by adding up."""
+
+
+@frozen
 class Bound:
-    """A proved lower bound: no arena has fewer bytes than `nbytes`, and `reason` says what proves it."""
+    """A proved lower bound: no arena has fewer bytes than `nbytes`.
+
+    `reason` says what proves it, such as "bytes alive in tick 12"; it is empty for a bound that was read from a file
+    without one. `witness` is what `allocator.check.bound` adds up; where it names nothing, a search proved the bound,
+    and the reason says which.
+    """
 
     nbytes: int
-    reason: str
+    reason: str = ""
+    witness: Witness = NO_WITNESS
 
-    def raised(self, nbytes: int, reason: str) -> "Bound":
-        """Returns the larger of this bound and another; this one where they are equal."""
-        return Bound(nbytes, reason) if nbytes > self.nbytes else self
+    def raised(self, other: "Bound") -> "Bound":
+        """Returns the larger of both bounds; this one where they are equal."""
+        return other if other.nbytes > self.nbytes else self
 
 
 @frozen(eq=False)
 class Plan:
-    """The offset of each chunk. `lower_bound` is proved: no plan of this problem has a smaller arena.
-
-    `bound_reason` says what proves it, such as "bytes alive in tick 12"; it is empty for a plan that was read.
-    """
+    """The offset of each chunk. No plan of this problem has an arena below the `bound`."""
 
     offset: Column = field(converter=column)
     arena_bytes: int
-    lower_bound: int
+    bound: Bound
     strategy: str
     capacity: int = NO_CAPACITY
-    bound_reason: str = ""
+
+    @property
+    def lower_bound(self) -> int:
+        """The bytes of the bound."""
+        return self.bound.nbytes
 
     @property
     def status(self) -> Status:

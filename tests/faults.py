@@ -4,6 +4,7 @@
 """
 
 from tests.helpers.faults.base import Fault
+from tests.helpers.faults.bounds import IN_BOUNDS
 from tests.helpers.faults.memory import MEMORY
 from tests.helpers.faults.order import ORDER
 from tests.helpers.faults.passes import PASSES
@@ -11,4 +12,4 @@ from tests.helpers.faults.places import PLACES
 from tests.helpers.faults.runs import RUNS
 from tests.helpers.faults.stages import STAGES
 
-FAULTS: tuple[Fault, ...] = (*MEMORY, *PLACES, *ORDER, *STAGES, *PASSES, *RUNS)
+FAULTS: tuple[Fault, ...] = (*MEMORY, *IN_BOUNDS, *PLACES, *ORDER, *STAGES, *PASSES, *RUNS)

@@ -23,14 +23,14 @@ from typing import Any, TypeVar
 
 from attrs import asdict, evolve, frozen
 
-from allocator.bounds import lower_bound
+from allocator.bounds import proved_bound
 from allocator.breadths import breadths
 from allocator.check.offsets import check
 from allocator.errors import AllocatorError
 from allocator.io import formats
 from allocator.io.files import write_whole
 from allocator.io.instance import Instance
-from allocator.problem import NO_CAPACITY, Plan, Problem, column
+from allocator.problem import NO_CAPACITY, Bound, Plan, Problem, column
 from allocator.progress import each
 from allocator.solvers import BEST, STRATEGIES, solve
 from allocator.solvers.base import SolverOptions, arena_bytes
@@ -115,15 +115,15 @@ def measure(name: str, problem: Problem, strategy: str, capacity: int, arguments
 def _run(problem: Problem, strategy: str, capacity: int, seed: int, limits: dict[str, Any]) -> tuple[Plan, float]:
     if strategy not in STRATEGIES:
         return _timed(lambda: solve(problem, strategy, seed, capacity=capacity, **limits))
-    bound = lower_bound(problem)
-    task = SolverOptions(seed, goal=max(bound, capacity) if capacity != NO_CAPACITY else bound, **limits)
+    bound = proved_bound(problem)
+    task = SolverOptions(seed, goal=max(bound.nbytes, capacity) if capacity != NO_CAPACITY else bound.nbytes, **limits)
     answer, seconds = _timed(lambda: STRATEGIES[strategy].solve(problem, task))
     offset = column(answer.offset)
     arena = arena_bytes(problem, offset)
     fault = check(problem, offset, arena)
     if fault is not None:
         raise SystemExit(f"{strategy}: {fault.message}")
-    return Plan(offset, arena, max(bound, answer.lower_bound), strategy, capacity), seconds
+    return Plan(offset, arena, bound.raised(Bound(answer.lower_bound)), strategy, capacity), seconds
 
 
 def startup(name: str, instance: Instance, strategy: str, arguments: Namespace) -> Startup:

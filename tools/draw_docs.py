@@ -19,7 +19,7 @@ from typing import Any
 from allocator.bounds import peak_tick, profile
 from allocator.kernels.freelist import NO_CHUNK
 from allocator.problem import FREE as ANYWHERE
-from allocator.problem import Plan, Problem
+from allocator.problem import Bound, Plan, Problem
 from allocator.solvers.megengine import PUSHDOWN
 from engine.api import Executable
 from engine.execution_plan import ExecutionPlan
@@ -93,7 +93,9 @@ def trace_of_queue(queue: Sequence[Memory]) -> Trace:
     begin, end, chunk, at, size = zip(*sorted(rows), strict=True)
     problem = Problem(begin, end, size, [1] * len(rows), [ANYWHERE] * len(rows))
     top = max(sum(size for _, size in memory) for memory in queue)
-    return trace_of_solution(problem, Plan(at, top, top, PUSHDOWN.name), [f"buffer {number}" for number in chunk])
+    return trace_of_solution(
+        problem, Plan(at, top, Bound(top), PUSHDOWN.name), [f"buffer {number}" for number in chunk]
+    )
 
 
 def trace_of_solution(problem: Problem, plan: Plan, names: Sequence[str] = ()) -> Trace:
@@ -101,8 +103,9 @@ def trace_of_solution(problem: Problem, plan: Plan, names: Sequence[str] = ()) -
     live, peak = profile(problem), peak_tick(problem)
     facts = RunInfo(
         "buffers", "static", strategy=plan.strategy, status=plan.status, arena_bytes=plan.arena_bytes,
-        lower_bound=plan.lower_bound, footprint_bytes=plan.arena_bytes, peak_bytes=int(live[peak]),
-        peak_tick=peak, peak_operator=f"operator {peak}", possible_peak_bytes=int(live[peak]), ticks=len(live),
+        lower_bound=plan.lower_bound, bound_reason=plan.bound.reason, footprint_bytes=plan.arena_bytes,
+        peak_bytes=int(live[peak]), peak_tick=peak, peak_operator=f"operator {peak}",
+        possible_peak_bytes=int(live[peak]), ticks=len(live),
     )  # fmt: skip
     events = tuple(_events(problem, plan, peak, names))
     return Trace(facts, lambda: iter(events))

@@ -33,6 +33,23 @@ def bytes_in_cells(clique: Clique, proved: int = 0) -> int:
     return proved
 
 
+def counted(clique: Clique, cell: int) -> tuple[Column, int, bool]:
+    """Returns how many cells each chunk has, the most bytes that one leaves of its last cell, and if some are loose.
+
+    A chunk that begins at the edge of a cell has all cells that it touches; any other is loose and has as many as its
+    bytes would fill.
+    """
+    is_at_edge = (clique.alignment % cell == 0) & (clique.shift % cell == 0)
+    count = np.where(is_at_edge, -(-clique.size // cell), clique.size // cell)
+    return count, int((count * cell - clique.size)[is_at_edge].max(initial=0)), not is_at_edge.all()
+
+
+def whole_cells(clique: Clique, cell: int) -> int:
+    """Returns the bytes of the clique counted in cells, without the unused bytes of the topmost chunk."""
+    count, unused, _ = counted(clique, cell)
+    return int(count.sum()) * cell - unused
+
+
 def cells(clique: Clique) -> tuple[int, ...]:
     """Returns the cell sizes to try: alignments, and their common divisors with sizes of less aligned chunks."""
     kinds: list[int] = np.unique(clique.alignment[clique.pinned == FREE]).tolist()

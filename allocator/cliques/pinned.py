@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from allocator.cliques.aligned import cells
+from allocator.cliques.aligned import cells, counted
 from allocator.cliques.clique import Clique
 from allocator.cliques.feasible import FeasibleOffsets
 from allocator.cliques.subset_sum import largest_sum, smallest_sum
@@ -46,17 +46,11 @@ def _slots(pinned: Clique) -> Iterator[Slot]:
 def _bytes_needed(free: Clique, slots: tuple[Slot, ...], may_lie: Mask, cell: int, work: int) -> int:
     """Returns the bytes that the free chunks need, counted in cells.
 
-    A chunk that begins at the edge of a cell has all cells that it touches; any other has as many as its bytes would
-    fill.
-
     What lies in a slot has no more cells than there are behind its first edge, but for the unused bytes of the topmost
     chunk; chunks that are all of the other kind have no more than fill the slot. Each slot is filled as well as some of
     the chunks that may lie there can; the rest, which is some of the chunks again, lies above the topmost pinned chunk.
     """
-    is_at_edge = (free.alignment % cell == 0) & (free.shift % cell == 0)
-    count = np.where(is_at_edge, -(-free.size // cell), free.size // cell)
-    unused = int((count * cell - free.size)[is_at_edge].max(initial=0))
-    is_loose = not is_at_edge.all()
+    count, unused, is_loose = counted(free, cell)
     filled = 0
     for (low, high), here in zip(slots[:-1], may_lie[:-1], strict=True):
         room = max(high - align_up(low, cell) + unused, high - low if is_loose else 0, 0)

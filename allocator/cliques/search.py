@@ -1,17 +1,18 @@
 """Which cliques of a problem are worth a look, and the most that one of them needs."""
 
 from collections.abc import Iterator
+from operator import itemgetter
 
 import numpy as np
 
 from allocator.breadths import Breadths, breadths_of, first_tick
-from allocator.cliques.aligned import bytes_in_cells
+from allocator.cliques.aligned import bytes_in_cells, cells, whole_cells
 from allocator.cliques.clique import Clique, all_chunks
 from allocator.cliques.feasible import FeasibleOffsets
 from allocator.cliques.max_weight import heavy_cliques
 from allocator.cliques.pinned import bytes_in_slots
 from allocator.cliques.stacks import bytes_in_stacks
-from allocator.problem import FREE, Bound, Column, Conflicts, Problem, distinct
+from allocator.problem import FREE, Bound, Column, Conflicts, Problem, Witness, distinct
 
 _MOST_TICKS = 16
 """Ticks that are looked at for what is alive in them, and pinned chunks for what lives with them."""
@@ -29,16 +30,27 @@ def bound_of_cliques(problem: Problem, bound: Bound) -> Bound:
     else:
         cliques = _alive(problem, whole, room, bound.nbytes) if has_pins or (room != whole.size).any() else iter(())
     kind = "that are alive at once" if problem.conflicts is None else "of which each two conflict"
-    feasible = FeasibleOffsets(problem, whole)
-    narrowed = [feasible.narrowed(clique) for clique in cliques]
+    feasible, narrowed = FeasibleOffsets(problem, whole), list[Clique]()
+    for clique in cliques:
+        bound = _added(clique, bound, kind)
+        narrowed.append(feasible.narrowed(clique))
     for clique in narrowed:
         chunks = f"{len(clique)} chunks {kind}"
-        aligned, packed = bytes_in_cells(clique, bound.nbytes), bytes_in_slots(clique, feasible)
-        bound = bound.raised(aligned, f"sizes and alignment of {chunks}").raised(packed, f"pinned among {chunks}")
+        bound = bound.raised(Bound(bytes_in_cells(clique, bound.nbytes), f"places of {chunks} in cells"))
+        bound = bound.raised(Bound(bytes_in_slots(clique, feasible), f"pinned among {chunks}"))
     for clique in narrowed:  # the slowest bound comes last: the more is proved before, the sooner it ends
         stacked = bytes_in_stacks(clique, feasible, bound.nbytes)
-        bound = bound.raised(stacked, f"all orders of {len(clique)} chunks {kind}")
+        bound = bound.raised(Bound(stacked, f"all orders of {len(clique)} chunks {kind}"))
     return bound
+
+
+def _added(clique: Clique, bound: Bound, kind: str) -> Bound:
+    """Returns the larger of the bound and what the sizes of a clique add up to, with the clique as its witness."""
+    cell, nbytes = max(((cell, whole_cells(clique, cell)) for cell in (1, *cells(clique))), key=itemgetter(1))
+    if nbytes <= bound.nbytes:
+        return bound
+    witness = Witness(chunks=tuple(clique.ids.tolist()), cell=cell)
+    return Bound(nbytes, f"sizes and alignment of {len(clique)} chunks {kind}", witness)
 
 
 def heaviest_clique(problem: Problem) -> Column:

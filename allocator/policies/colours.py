@@ -18,7 +18,7 @@ from allocator.derive.users import Users
 from allocator.parts import part_of
 from allocator.policies.base import Solve, Waits
 from allocator.policies.clocks import lifetimes_by, spans
-from allocator.problem import Bound, Column, Plan, Problem, align_up, column
+from allocator.problem import NO_WITNESS, Bound, Column, Plan, Problem, align_up, column
 
 
 @frozen(eq=False)
@@ -102,4 +102,4 @@ def _stacked(pools: _Pools, bound: Bound, solve: Solve) -> Plan:
         top = base + plan.arena_bytes
         makers[plan.strategy] = None
     strategy = ", ".join(makers) or solve(pools.parts[0]).strategy
-    return Plan(offset, top, bound.nbytes, strategy, bound_reason=bound.reason)
+    return Plan(offset, top, evolve(bound, witness=NO_WITNESS), strategy)

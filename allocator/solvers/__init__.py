@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from allocator.bounds import proved_bound
+from allocator.check.bound import check_bound
 from allocator.check.offsets import check
-from allocator.errors import PlanError, UnknownStrategyError, UnsupportedProblemError
+from allocator.errors import BoundError, PlanError, UnknownStrategyError, UnsupportedProblemError
 from allocator.problem import NO_CAPACITY, Bound, Plan, Problem
 from allocator.progress import Activity
 from allocator.solvers.base import NO_NODES, Solver, SolverOptions, arena_bytes, unsupported_reason
@@ -118,5 +119,8 @@ def _judged(problem: Problem, solver: Solver, options: SolverOptions, bound: Bou
         raise PlanError(f"{solver.name} made a wrong plan ({fault.kind}): {fault.message}")
     if answer.lower_bound > arena:
         raise PlanError(f"{solver.name} claims to have proved {answer.lower_bound} bytes, but its arena has {arena}")
-    bound = bound.raised(answer.lower_bound, EXHAUSTED)
-    return Plan(answer.offset, arena, bound.nbytes, answer.maker or solver.name, capacity, bound.reason)
+    bound = bound.raised(Bound(answer.lower_bound, EXHAUSTED))
+    fault = check_bound(problem, bound)
+    if fault is not None:
+        raise BoundError(f"the lower bound of {bound.nbytes} bytes is wrong ({fault.kind}): {fault.message}")
+    return Plan(answer.offset, arena, bound, answer.maker or solver.name, capacity)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from attrs import evolve
+from attrs import asdict, evolve
 
 from allocator.errors import FormatError, ProblemError
 from allocator.io import formats
@@ -104,7 +104,7 @@ def run(arguments: Namespace) -> int:
     if arguments.output is not None:
         aligned = evolve(instance.problem, alignment=problem.alignment)
         formats.write(arguments.output, evolve(instance, problem=aligned, offset=plan.offset), arguments.to)
-    data = _told(str(arguments.file), plan, seconds)
+    data = _told(instance, str(arguments.file), plan, seconds)
     if arguments.json:
         more = {"strategies": to_json(comparison)} if is_comparison else {}
         print_json(data | more | {"offsets": dict(zip(instance.ids, plan.offset.tolist(), strict=True))})
@@ -162,12 +162,15 @@ def _check_fit(plan: Plan) -> None:
         raise UndecidedError(f"{needs}; the lower bound is {bound} bytes, so another plan may fit: none was found")
 
 
-def _told(file: str, plan: Plan, seconds: float) -> dict[str, Any]:
+def _told(instance: Instance, file: str, plan: Plan, seconds: float) -> dict[str, Any]:
+    witness = asdict(plan.bound.witness) | {"chunks": [instance.ids[chunk] for chunk in plan.bound.witness.chunks]}
     data = {
         "file": file,
         "buffers": len(plan.offset),
         "arena_bytes": plan.arena_bytes,
         "lower_bound": plan.lower_bound,
+        "bound_reason": plan.bound.reason,
+        "witness": witness,
         "gap": ratio(plan) - 1,
         "strategy": plan.strategy,
         "status": plan.status,

@@ -61,9 +61,9 @@ def compare_strategies(problem: Problem, seed: int, limits: Mapping[str, Any]) -
             entries.append(timed_solve(problem, solver.name, seed, limits))
         except UnsupportedProblemError as error:
             skipped.append(Skipped(solver.name, str(error).partition(";")[0]))
-    bound = max((entry.plan.lower_bound for entry in entries), default=0)
+    bound = max((entry.plan.bound for entry in entries), key=lambda bound: bound.nbytes)
     return StrategyComparison(
-        tuple(evolve(entry, plan=evolve(entry.plan, lower_bound=bound)) for entry in entries), tuple(skipped)
+        tuple(evolve(entry, plan=evolve(entry.plan, bound=bound)) for entry in entries), tuple(skipped)
     )
 
 

@@ -29,8 +29,7 @@ def validated(instance: Instance, problem: Problem, offset: Column, source: Path
     fault = check(problem, offset, capacity if capacity != NO_CAPACITY else arena)
     if fault is not None:
         raise PlanRefusedError(f"{source}: {fault.kind}: {in_names(fault.message, instance.ids)}")
-    bound = proved_bound(problem)
-    return Plan(offset, arena, bound.nbytes, GIVEN, capacity, bound.reason)
+    return Plan(offset, arena, proved_bound(problem), GIVEN, capacity)
 
 
 def _check_complete(instance: Instance, offset: Column, used: npt.NDArray[np.bool_], source: Path) -> None:

@@ -85,7 +85,7 @@ def explain(plan: PlacedPlan, find_alternatives: FindAlternatives) -> Explanatio
         model=totals.model,
         arena_bytes=totals.arena_bytes,
         lower_bound=totals.lower_bound,
-        bound_reason=plan.plan.bound_reason,
+        bound_reason=plan.plan.bound.reason,
         status=totals.status,
         strategy=totals.strategy,
         parallel=totals.parallel,

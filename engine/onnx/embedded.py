@@ -8,9 +8,10 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from attrs import frozen
+from attrs import asdict, frozen
 
 from allocator.io.instance import shown
+from allocator.problem import NO_TICK, Bound, Witness
 from allocator.solvers import STRATEGIES
 from engine.planning.options import DEFAULTS
 from engine.saved.embedded import FILE_KEYS, EmbeddedPlan
@@ -36,13 +37,15 @@ def texts_of(plan: EmbeddedPlan) -> dict[str, str]:
         "digest": digest_of([calls, plan.order, plan.again]),
         "strategy": plan.strategy,
         "arena_bytes": str(plan.arena_bytes),
-        "lower_bound": str(plan.lower_bound),
+        "lower_bound": str(plan.bound.nbytes),
         "options": _json({FILE_KEYS[name]: value for name, value in plan.options}),
         "calls": _json(calls),
         "order": _json(plan.order),
         "again": _json([{"sequence": names, "plain_bytes": plain} for names, plain in plan.again]),
         "offsets": _json(plan.offsets),
     }
+    if plan.bound.witness:
+        texts["bound"] = _json({"reason": plan.bound.reason} | asdict(plan.bound.witness))
     if plan.left_out:
         texts["left_out"] = _json(plan.left_out)
     return {PREFIX + key: text for key, text in texts.items()}
@@ -65,7 +68,7 @@ def plan_of(texts: Mapping[str, str], source: str, required: bool) -> EmbeddedPl
         memory=memory,
         options=read.options("options"),
         arena_bytes=arena_bytes,
-        lower_bound=read.size("lower_bound"),
+        bound=read.bound("lower_bound", "bound"),
         strategy=read.strategy("strategy"),
         order=order,
         again=again,
@@ -128,6 +131,17 @@ class _Reader:
     def left_out(self, key: str) -> tuple[str, ...]:
         """Returns the groups of passes that did not run; the text is only there where there are some."""
         return self.strings(key, self.json(key)) if PREFIX + key in self.texts else ()
+
+    def bound(self, size_key: str, key: str) -> Bound:
+        """Returns the lower bound; its witness is only there where something adds up to it."""
+        nbytes = self.size(size_key)
+        if PREFIX + key not in self.texts:
+            return Bound(nbytes)
+        stored = self.object(key, self.json(key), ("reason", "tick", "chunks", "cell"))
+        chunks = tuple(self.integer(key, f"chunk {at}", c) for at, c in enumerate(self.list(key, stored["chunks"])))
+        tick = NO_TICK if stored["tick"] == NO_TICK else self.integer(key, "tick", stored["tick"])
+        witness = Witness(tick, chunks, self.integer(key, "cell", stored["cell"]))
+        return Bound(nbytes, self.string(key, "reason", stored["reason"]), witness)
 
     def strategy(self, key: str) -> str:
         strategy = self.text(key)

@@ -60,11 +60,4 @@ def solve_with_boundaries(problem: Problem, boundaries: tuple[int, ...], solve: 
     columns: dict[str, Any] = {name: np.concatenate((getattr(problem, name), rows)) for name, rows in added.items()}
     plan = solve(evolve(problem, **columns))
     offset = plan.offset[: len(problem)]
-    bound = proved_bound(problem)
-    return evolve(
-        plan,
-        offset=offset,
-        arena_bytes=arena_bytes(problem, offset),
-        lower_bound=bound.nbytes,
-        bound_reason=bound.reason,
-    )
+    return evolve(plan, offset=offset, arena_bytes=arena_bytes(problem, offset), bound=proved_bound(problem))

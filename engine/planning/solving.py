@@ -41,9 +41,8 @@ def solve_problem(problem: Problem, options: Options, budget: int) -> Plan:
     left = until - time.monotonic()
     if plan.lower_bound <= budget < plan.arena_bytes and left > 0:
         aimed = _solve(problem, options, budget, left)
-        proof = max(plan, aimed, key=lambda p: p.lower_bound)
         smallest = min(plan, aimed, key=lambda p: p.arena_bytes)
-        plan = evolve(smallest, lower_bound=proof.lower_bound, bound_reason=proof.bound_reason)
+        plan = evolve(smallest, bound=plan.bound.raised(aimed.bound))
     return evolve(plan, capacity=budget)
 
 

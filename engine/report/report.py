@@ -8,7 +8,7 @@ from attrs.filters import exclude
 
 from allocator import bounds, solvers
 from allocator.derive import chunks as memory
-from allocator.problem import Status
+from allocator.problem import Status, Witness
 from allocator.solvers.base import arena_bytes
 from engine.lower.calls import Role, Value
 from engine.lower.costs import graph_cost
@@ -40,8 +40,10 @@ class Report:
     None lies in the arena. `workspace_bytes`: the largest workspace; `arena_without_workspace`: the arena if kernels
     needed none.
     `lower_bound`: no arena is smaller for these calls in this order, with the views and overwrites that were taken;
-    it may be unattainable. `gap` is arena / lower bound - 1: with 0 the arena is proved to be the smallest (status
-    "optimal"), else it is "feasible". `strategy` made the plan. `flops`: operations of one run, as the schemas
+    it may be unattainable. `bound_reason` says what proves it, and `witness` the tick or the chunks that add up to it;
+    it names nothing where a search proved the bound.
+    `gap` is arena / lower bound - 1: with 0 the arena is proved to be the smallest (status "optimal"), else it is
+    "feasible". `strategy` made the plan. `flops`: operations of one run, as the schemas
     estimate them. Where operators may run at once, `parallel` is the policy that makes that safe, and
     `parallelism_by_*` are upper bounds on how many do on average, by their number and by their estimated cost.
     `orderings`: what the order costs, where the planner searched for one. `savings`: copies that are avoided;
@@ -57,6 +59,8 @@ class Report:
     flops: int
     arena_bytes: int
     lower_bound: int
+    bound_reason: str
+    witness: Witness
     gap: float
     naive_bytes: int
     dynamic_peak_bytes: int
@@ -117,6 +121,8 @@ def report(plan: PlacedPlan) -> Report:
         flops=graph_cost(plan.lowered.graph).flops,
         arena_bytes=plan.arena_bytes,
         lower_bound=plan.plan.lower_bound,
+        bound_reason=plan.plan.bound.reason,
+        witness=plan.plan.bound.witness,
         gap=_gap(plan),
         naive_bytes=int(memory.derive(program, overwrite=False).size.sum()) + nested_bytes(plan),
         dynamic_peak_bytes=bounds.refcount_peak(program),

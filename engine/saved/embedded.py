@@ -4,6 +4,7 @@ from typing import Any
 
 from attrs import frozen
 
+from allocator.problem import Bound
 from engine.planning.options import FIELDS, Options, about
 from engine.planning.placed import PlacedPlan
 from engine.saved.fingerprint import Identity, digest_of_problem, identity_of
@@ -21,15 +22,15 @@ class EmbeddedPlan:
     `left_out` has the groups of passes that did not run, of those that the option `optimise` asks for.
     Where operators run again, `again` has the names of all that runs, and the arena bytes without that (see
     `engine.planning.placed`). Row i of `offsets` has the name of the value of chunk i, and its first byte. `memory`
-    is the digest of the problem. `source` says where the plan was read. If `required`, no other plan is made in its
-    place. Sizes are bytes.
+    is the digest of the problem. `bound` is believed where its witness adds up to it. `source` says where the plan was
+    read. If `required`, no other plan is made in its place. Sizes are bytes.
     """
 
     identity: Identity
     memory: str
     options: tuple[tuple[str, Any], ...]
     arena_bytes: int
-    lower_bound: int
+    bound: Bound
     strategy: str
     order: tuple[int, ...]
     again: tuple[tuple[tuple[str, ...], int], ...]
@@ -47,13 +48,22 @@ def embedded_plan(plan: PlacedPlan, order: tuple[int, ...]) -> EmbeddedPlan:
         memory=digest_of_problem(plan.problem),
         options=shaping(plan.options),
         arena_bytes=plan.arena_bytes,
-        lower_bound=plan.plan.lower_bound,
+        bound=_added_up(plan),
         strategy=plan.plan.strategy,
         order=order,
         again=tuple((again.sequence, again.plain_bytes) for again in plan.recomputed),
         left_out=tuple(name for done in plan.optimisation for name in done.left_out),
         offsets=tuple((owners[chunk].name, offset) for chunk, offset in enumerate(plan.plan.offset.tolist())),
     )
+
+
+def _added_up(plan: PlacedPlan) -> Bound:
+    """Returns the bound of a plan with its reason and witness, where they are of the problem that a reader derives.
+
+    Where operators may run at once, they are of the problem that the policy made of it.
+    """
+    bound = plan.plan.bound
+    return bound if bound.witness and not plan.schedule.policy else Bound(bound.nbytes)
 
 
 def shaping(options: Options) -> tuple[tuple[str, Any], ...]:

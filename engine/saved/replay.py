@@ -1,8 +1,8 @@
 """Saved plans are replayed instead of planned anew, where they are for exactly these calls.
 
-Only the offsets, the order, the strategy and the arena bytes without recomputation are taken from the file. Calls,
-lifetimes and overwrites are derived from the graph; digests say whether the offsets were found for them, and all
-checkers run on the result.
+Only the offsets, the order, the strategy, the arena bytes without recomputation, and a lower bound whose witness adds
+up to it are taken from the file. Calls, lifetimes and overwrites are derived from the graph; digests say whether the
+offsets were found for them, and all checkers run on the result.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from attrs import evolve
 
 from allocator.bounds import proved_bound
+from allocator.check.bound import check_bound
 from allocator.check.offsets import check
 from allocator.io.instance import shown
 from allocator.problem import NO_CAPACITY, Plan, Problem, column
@@ -181,5 +182,7 @@ def _plan(problem: Problem, saved: EmbeddedPlan, budget: int) -> Plan:
     least = arena_bytes(problem, offset)
     if saved.arena_bytes != least:
         raise PlanRefusedError(f"{saved.source} wants an arena of {saved.arena_bytes} bytes, where {least} hold all")
-    bound = proved_bound(problem)
-    return Plan(offset, least, bound.nbytes, saved.strategy, budget, bound.reason)
+    fault = check_bound(problem, saved.bound)
+    if fault is not None:
+        raise PlanRefusedError(f"{saved.source} has a wrong lower bound ({fault.kind}): {fault.message}")
+    return Plan(offset, least, saved.bound if saved.bound.witness else proved_bound(problem), saved.strategy, budget)

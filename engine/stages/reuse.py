@@ -101,7 +101,7 @@ class Stacking:
             fault = check(problem, offset, arena)
             if fault is not None:
                 raise PlanError(f"addresses in the order of another plan are wrong ({fault.kind}): {fault.message}")
-            return Plan(offset, arena, bound.nbytes, planned.strategy, terms.capacity, bound.reason)
+            return Plan(offset, arena, bound, planned.strategy, terms.capacity)
 
         placed = place_lowered(lower_graph(part.graph, terms.options), terms.options, saved)
         return evolve(placed, optimisation=terms.optimisation)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from attrs import define, evolve, field
 
-from allocator.problem import Column, Plan, column
+from allocator.problem import Bound, Column, Plan, column
 from engine.planning.reserved import BOUNDARY_BYTES
 from engine.stages.stage import Stage
 from engine.system.timing import Timing
@@ -55,19 +55,25 @@ def _run_info(stages: Sequence[Stage], mode: str) -> RunInfo:
     first = run_info(plans[0], mode)
     arena = max(stage.arena_bytes for stage in stages)
     memory = reduce(or_, (plan.weight_memory for plan in plans))
-    bound = max(s.plan.plan.lower_bound - BOUNDARY_BYTES * len(s.after.boundaries) for s in stages)
+    most = max(stages, key=_bound)
+    bound, reason = _bound(most), f"{most.plan.plan.bound.reason} of stage {stages.index(most) + 1}"
     return evolve(
         first,
         model=first.model.rpartition(":")[0],  # the name of a stage ends in its number
         strategy=", ".join(dict.fromkeys(plan.plan.strategy for plan in plans)),
-        status=str(Plan(np.zeros(0), arena, bound, "").status),
+        status=str(Plan(np.zeros(0), arena, Bound(bound), "").status),
         arena_bytes=arena,
         lower_bound=bound,
+        bound_reason=reason,
         weights_bytes=memory.weights_bytes,
         prepacked_bytes=memory.prepacked_bytes,
         resident_weights_bytes=memory.resident_weights_bytes,
         stages=len(stages),
     )
+
+
+def _bound(stage: Stage) -> int:
+    return stage.plan.plan.lower_bound - BOUNDARY_BYTES * len(stage.after.boundaries)
 
 
 @define(eq=False)

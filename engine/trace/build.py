@@ -76,6 +76,7 @@ def run_info(plan: PlacedPlan, mode: str) -> RunInfo:
         alignment=plan.alignment,
         arena_bytes=plan.arena_bytes,
         lower_bound=plan.plan.lower_bound,
+        bound_reason=plan.plan.bound.reason,
         possible_peak_bytes=possible,
         weights_bytes=memory.weights_bytes,
         prepacked_bytes=memory.prepacked_bytes,

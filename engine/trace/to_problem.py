@@ -7,7 +7,7 @@ import numpy as np
 from attrs import define, field
 
 from allocator.heaps.events import EventLog, Events
-from allocator.problem import FREE, Column, Plan, Problem, column
+from allocator.problem import FREE, Bound, Column, Plan, Problem, column
 from engine.text.errors import EngineError
 from engine.trace.trace import ARRIVALS, NOTHING, OVERWRITE, Event, Trace
 from engine.trace.trace import FREE as FREED
@@ -31,7 +31,7 @@ def problem_of(trace: Trace) -> tuple[Problem, Plan]:
     return history.problem(facts.alignment), Plan(
         offset=[e.offset for e in history.chunks()],
         arena_bytes=facts.arena_bytes,
-        lower_bound=facts.lower_bound,
+        bound=Bound(facts.lower_bound, facts.bound_reason),
         strategy=facts.strategy,
     )
 

@@ -54,7 +54,7 @@ class Event:
     thread: int
 
 
-VERSION = 4
+VERSION = 5
 """The version of the file format of traces, which `docs/trace.schema.json` describes."""
 UNTIMED, ESTIMATED, MEASURED = "", "estimated", "measured"
 CLOCKS = (UNTIMED, ESTIMATED, MEASURED)
@@ -67,9 +67,10 @@ class RunInfo:
     `mode` is "static" (one arena, of `arena_bytes`) or "dynamic" (reference counting, on the heap model `heap` if that
     is named; `arena_bytes` is then what a plan would need). `peak_bytes` is the maximum of the live bytes, and
     `footprint_bytes` the maximum size of the memory. Where operators may run at once, which `policy` made safe, another
-    run may have more live bytes: `possible_peak_bytes` at most. `lower_bound`, `strategy`, `status` and `alignment` are
-    the plan's. `weights_bytes` are those of the model, `prepacked_bytes` copies that kernels make of weights, and
-    `resident_weights_bytes` what stays in memory of both and of their sources; none lies in the arena.
+    run may have more live bytes: `possible_peak_bytes` at most. `lower_bound`, `bound_reason` (what proves it),
+    `strategy`, `status` and `alignment` are the plan's. `weights_bytes` are those of the model, `prepacked_bytes`
+    copies that kernels make of weights, and `resident_weights_bytes` what stays in memory of both and of their sources;
+    none lies in the arena.
     `optimise` is the level of passes that was asked for, such as "auto"; "" where it is not known. `left_out` has the
     names of the groups of passes that did not run as the arena would be larger, with commas between them.
     `clock` describes `Event.seconds`: there are none (""), "estimated" from costs, or "measured".
@@ -86,6 +87,7 @@ class RunInfo:
     alignment: int = 1
     arena_bytes: int = 0
     lower_bound: int = 0
+    bound_reason: str = ""
     footprint_bytes: int = 0
     peak_bytes: int = 0
     peak_tick: int = 0

@@ -4,14 +4,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allocator.bounds import lower_bound, naive_bytes, peak_tick, profile, proved_bound, refcount_peak
+from allocator.check.bound import check_bound
 from allocator.derive.chunks import derive, to_problem
-from allocator.problem import FREE, Bound, Conflicts, Problem
+from allocator.problem import FREE, Bound, Conflicts, Problem, Witness
 from allocator.solvers import EXHAUSTED, solve
 from allocator.steps import OverwriteForward, Program, Step, ViewForward
 from tests.helpers.allocator.brute_force import live_bytes, minimal_peak
 from tests.helpers.allocator.random_problems import relabelled
 from tests.helpers.allocator.strategies import problems, programs
 from tests.helpers.allocator.usage_records import paper_example
+
+SEARCHED = ("places of", "pinned among", "all orders of")
 
 
 def free(begin: list[int], end: list[int], size: list[int], alignment: list[int]) -> Problem:
@@ -148,25 +151,47 @@ def test_lower_bound_of_no_chunks_is_zero() -> None:
 
 
 @pytest.mark.parametrize(
-    ("problem", "nbytes", "reason"),
+    ("problem", "bound"),
     [
-        (free([0, 1], [2, 3], [4, 4], [1, 1]), 8, "bytes alive in tick 1"),
-        (Problem([0], [1], [4], [1], [12]), 16, "end of the highest pinned chunk"),
-        (free([0, 0], [1, 1], [5, 5], [8, 8]), 13, "sizes and alignment of 2 chunks that are alive at once"),
+        (free([0, 1], [2, 3], [4, 4], [1, 1]), Bound(8, "bytes alive in tick 1", Witness(1))),
+        (Problem([0], [1], [4], [1], [12]), Bound(16, "end of the highest pinned chunk", Witness(chunks=(0,)))),
+        (
+            free([0, 0], [1, 1], [5, 5], [8, 8]),
+            Bound(13, "sizes and alignment of 2 chunks that are alive at once", Witness(chunks=(0, 1), cell=8)),
+        ),
+        (
+            Problem([0] * 4, [1] * 4, [3, 3, 3, 8], [1] * 4, [FREE, FREE, FREE, 8]),
+            Bound(19, "pinned among 4 chunks that are alive at once"),
+        ),
         (
             Problem([0, 9], [1, 10], [4, 4], [1, 1], [FREE, FREE], conflicts=Conflicts([0], [1])),
-            8,
-            "sizes and alignment of 2 chunks of which each two conflict",
+            Bound(8, "sizes and alignment of 2 chunks of which each two conflict", Witness(chunks=(0, 1))),
         ),
-        (free([0], [1], [0], [1]), 0, "no chunk has bytes"),
+        (free([0], [1], [0], [1]), Bound(0, "no chunk has bytes")),
     ],
 )
-def test_a_bound_names_its_proof(problem: Problem, nbytes: int, reason: str) -> None:
-    assert proved_bound(problem) == Bound(nbytes, reason)
-    assert solve(problem).bound_reason == reason
+def test_a_bound_names_its_proof(problem: Problem, bound: Bound) -> None:
+    assert proved_bound(problem) == bound
+    assert solve(problem).bound == bound
 
 
 @given(problems(max_chunks=7, max_size=5, horizon=5, pins=True, conflicts=True))
 def test_a_bound_that_a_search_proved_names_the_search(problem: Problem) -> None:
     plan = solve(problem, "exact", nodes=2_000)
-    assert (plan.bound_reason == EXHAUSTED) == (plan.lower_bound > lower_bound(problem))
+    assert (plan.bound.reason == EXHAUSTED) == (plan.lower_bound > lower_bound(problem))
+    assert not plan.bound.witness or plan.bound == proved_bound(problem)
+
+
+@settings(max_examples=300)
+@given(problems(max_chunks=8, alignments=(1, 2, 3, 8), pins=True, conflicts=True))
+def test_the_judge_adds_up_what_a_bound_names(problem: Problem) -> None:
+    bound = proved_bound(problem)
+    assert check_bound(problem, bound) is None
+    assert bound.witness or bound.nbytes == 0 or bound.reason.startswith(SEARCHED)
+
+
+@given(problems(alignments=(1,)))
+def test_without_alignment_the_load_is_the_witness(problem: Problem) -> None:
+    bound = proved_bound(problem)
+    if bound.nbytes == max(profile(problem), default=0) > 0:
+        assert bound.witness == Witness(peak_tick(problem))

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from allocator.errors import ProblemError
-from allocator.problem import FREE, Lifetime, Plan, Problem
+from allocator.problem import FREE, Bound, Lifetime, Plan, Problem
 
 
 def problem(**changes: Any) -> Problem:
@@ -53,5 +53,5 @@ def test_columns_cannot_be_written_to() -> None:
 
 
 def test_a_plan_is_optimal_where_it_meets_the_bound() -> None:
-    assert Plan([0, 4], 8, 8, "naive").status == "optimal"
-    assert Plan([0, 4], 9, 8, "naive").status == "feasible"
+    assert Plan([0, 4], 8, Bound(8), "naive").status == "optimal"
+    assert Plan([0, 4], 9, Bound(8), "naive").status == "feasible"

@@ -16,6 +16,8 @@ from tests.helpers.allocator.constraint_solver import Optimum, optimum
 from tests.helpers.allocator.random_problems import Kind
 from tests.helpers.allocator.strategies import problems, random_problem
 from tests.helpers.allocator.supported_problems import can_take
+from tools.solver_instances import KINDS as DRAWN
+from tools.solver_instances import draw
 
 PROVING = tuple(name for name in ("exact",) if name in STRATEGIES)
 """Strategies that prove their optimum on problems as small as these."""
@@ -107,3 +109,26 @@ def test_an_exact_strategy_finds_the_constraint_solvers_optimum(name: str, kind:
 @pytest.mark.parametrize("name", PROVING)
 def test_an_exact_strategy_finds_the_constraint_solvers_optimum_often(name: str, kind: str, seed: int) -> None:
     _compare(name, kind, 6, seed)
+
+
+def _agree(kind: str, buffers: int, seed: int) -> None:
+    problem = draw(kind, buffers, seed)
+    result, plan = optimum(problem, effort=0.3), solve(problem, nodes=100_000)
+    assert result.lower_bound <= plan.arena_bytes
+    assert plan.lower_bound <= result.arena_bytes
+    if result.lower_bound == result.arena_bytes:
+        assert (plan.arena_bytes, plan.status) == (result.arena_bytes, "optimal")
+
+
+@pytest.mark.parametrize("kind", DRAWN)
+def test_the_constraint_solver_agrees_on_small_instances_of_every_kind(kind: str) -> None:
+    for seed in range(3):
+        _agree(kind, 20, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", DRAWN)
+def test_the_constraint_solver_agrees_on_small_instances_of_every_kind_often(kind: str) -> None:
+    for seed in range(3, 8):
+        for buffers in (20, 24, 30):
+            _agree(kind, buffers, seed)

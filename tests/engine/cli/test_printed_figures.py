@@ -11,7 +11,7 @@ from attrs import fields
 
 import engine
 import ops
-from allocator.problem import Plan
+from allocator.problem import Bound, Plan
 from engine import Graph, zoo
 from engine.cli.comparison import Comparison, RunTimes
 from engine.cli.main import main
@@ -204,7 +204,7 @@ def test_heaps_prints_the_numbers_of_its_data(capsys: Capture) -> None:
 
 
 def test_the_table_of_strategies_has_arena_over_bound() -> None:
-    plan = Plan(np.zeros(0), 1500, 1200, "best")
+    plan = Plan(np.zeros(0), 1500, Bound(1200), "best")
     comparison = StrategyComparison((Entry(plan, 0.25),), (Skipped("slow", "too slow"),))
     _, line, skipped = strategies_table(comparison).splitlines()
     assert cells(line) == ["best", "1500", "1.2500", "0.250", "feasible"]

@@ -28,8 +28,17 @@ def test_solve_json_tells_how_far_the_arena_is_from_the_bound(buffers: str, caps
     assert set(printed) == SOLVED
     assert (printed["arena_bytes"], printed["lower_bound"], printed["status"]) == (40, 30, "feasible")
     assert printed["gap"] == pytest.approx(1 / 3) and printed["strategy"] == "naive"
+    assert printed["bound_reason"] == f"bytes alive in tick {printed['witness']['tick']}"
+    assert printed["witness"] == {"tick": printed["witness"]["tick"], "chunks": [], "cell": 1}
     printed = data(["solve", buffers, "--strategy", "naive", "--capacity", "1 KiB"], capsys)
     assert printed["capacity"] == 1024 and set(printed) == SOLVED | {"capacity"}
+
+
+def test_solve_json_names_the_buffers_that_add_up_to_the_bound(tmp_path: Path, capsys: Capture) -> None:
+    buffers = save(tmp_path, "id,lower,upper,size\na,0,1,65\nb,0,1,65\nc,0,1,65\n")
+    printed = data(["solve", buffers, "--alignment", "64"], capsys)
+    assert (printed["lower_bound"], printed["status"]) == (321, "optimal")
+    assert printed["witness"] == {"tick": -1, "chunks": ["a", "b", "c"], "cell": 64}
 
 
 def test_solve_text_tells_what_json_tells(buffers: str, capsys: Capture) -> None:

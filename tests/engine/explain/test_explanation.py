@@ -310,8 +310,8 @@ def test_an_explanation_says_what_proves_the_bound_and_what_is_copied() -> None:
     graph.output(ops.relu(joined), "z")
     plan = engine.make_plan(graph, optimise=0)
     explanation = plan.explain()
-    assert explanation.bound_reason == plan.plan.bound_reason
-    assert f"The bound is proved by: {plan.plan.bound_reason}." in explanation.text()
+    assert explanation.bound_reason == plan.plan.bound.reason
+    assert f"The bound is proved by: {plan.plan.bound.reason}." in explanation.text()
     concat = next(op.name for op in graph.operators if op.schema.name == "concat")
     assert f"  {concat}: no input can be computed inside the output\n" in explanation.text()
     assert [row["operator"] for row in explanation.to_json()["not_nested"]] == [concat]

@@ -105,7 +105,24 @@ def test_notebook_bars_are_as_long_as_their_bytes() -> None:
 def test_a_notebook_card_of_a_trace_has_every_number_in_its_place() -> None:
     sizes: dict[str, Any] = {"weights_bytes": 3 << 20, "prepacked_bytes": 5 << 19, "resident_weights_bytes": 7 << 19}
     facts = RunInfo(
-        *("net", "static", "", "", "auto", "", "best", "feasible", 64, 6144, 5120, 7168, 4096, 17, "conv_3"),
+        *(
+            "net",
+            "static",
+            "",
+            "",
+            "auto",
+            "",
+            "best",
+            "feasible",
+            64,
+            6144,
+            5120,
+            "bytes alive in tick 17",
+            7168,
+            4096,
+            17,
+            "conv_3",
+        ),
         ticks=30_000,
         **sizes,
     )

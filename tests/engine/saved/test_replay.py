@@ -115,12 +115,31 @@ def test_damaged_texts_are_refused_or_change_nothing(data: st.DataObject) -> Non
     assert np.array_equal(plan.plan.offset, engine.make_plan(graph, optimise=0).plan.offset)
 
 
-@pytest.mark.parametrize("key", sorted(texts(chain())))
+BOUND = PREFIX + "bound"
+
+
+@pytest.mark.parametrize("key", sorted(texts(chain()).keys() - {BOUND}))
 def test_a_missing_text_is_named(key: str) -> None:
     saved_texts = texts(chain())
     del saved_texts[key]
     with pytest.raises(PlanRefusedError, match=f"it: metadata {key!r} is missing"):
         plan_of(saved_texts, "it", False)
+
+
+def test_a_bound_is_read_with_its_witness_or_found_anew() -> None:
+    saved_texts = texts(chain())
+    with_witness = follow(chain(), plan_of(saved_texts, "it", False), Options(optimise=0)).plan.bound
+    assert with_witness == engine.make_plan(chain(), optimise=0).plan.bound and with_witness.witness
+    del saved_texts[BOUND]
+    assert follow(chain(), plan_of(saved_texts, "it", False), Options(optimise=0)).plan.bound == with_witness
+
+
+def test_a_bound_that_its_witness_does_not_add_up_to_is_refused() -> None:
+    saved_texts = texts(chain())
+    bound = json.loads(saved_texts[BOUND])
+    saved_texts[BOUND] = json.dumps(bound | {"tick": 9_999, "chunks": []})
+    with pytest.raises(PlanRefusedError, match=r"it has a wrong lower bound \(another sum\): .* adds up to 0"):
+        follow(chain(), plan_of(saved_texts, "it", False), Options(optimise=0))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,19 @@ from engine.cli.main import main
 Capture = pytest.CaptureFixture[str]
 BUFFERS = "id,lower,upper,size\na,0,2,10\nb,1,3,20\nc,2,4,10\n"
 PLACED = "id,lower,upper,size,offset\na,0,2,10,20\nb,1,3,20,0\nc,2,4,10,20\n"
-SOLVED = {"file", "buffers", "arena_bytes", "lower_bound", "gap", "strategy", "status", "seconds", "offsets"}
+SOLVED = {
+    "file",
+    "buffers",
+    "arena_bytes",
+    "lower_bound",
+    "bound_reason",
+    "witness",
+    "gap",
+    "strategy",
+    "status",
+    "seconds",
+    "offsets",
+}
 """The keys of what `solve` tells as JSON."""
 
 

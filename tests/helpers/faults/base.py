@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from attrs import frozen
 
-from allocator.errors import PlanError, ProblemError
+from allocator.errors import BoundError, PlanError, ProblemError
 from engine.text.errors import (
     DataFlowError,
     HandoverError,
@@ -65,6 +65,7 @@ def _path(frame: TracebackType) -> str:
 
 PROBLEM = Judge("the constructor of problems", (ProblemError,), ("allocator/problem.py",))
 OFFSETS = Judge("the judge of offsets", (PlanError,), ("allocator/solvers/__init__.py",))
+BOUNDS = Judge("the judge of bounds", (BoundError,), ("allocator/solvers/__init__.py",))
 PLACEMENT = Judge("the judge of places", (PlacementError,), ("engine/check/placement.py",))
 DATA_FLOW = Judge("the judge of data flow", (DataFlowError,), ("engine/check/data_flow.py",))
 RACES = Judge("the judge of races", (RaceError, ScheduleError), ("engine/check/races.py",))
@@ -78,7 +79,7 @@ POISON = Judge("the watched run", (PoisonError,), ("engine/executor/poison.py", 
 MODES = Judge("the comparison of all ways to run", (AssertionError,), ("tests/helpers/graphs/unplanned_run.py",))
 KERNELS = Judge("the comparison of kernels with numpy's", (AssertionError,), ("tests/helpers/ops/kernel_checks.py",))
 JUDGES = (
-    *(PROBLEM, OFFSETS, PLACEMENT, DATA_FLOW, RACES, HANDOVER, OVERLAPS, SAVED, AGAIN, FORM, VALUES, POISON),
+    *(PROBLEM, OFFSETS, BOUNDS, PLACEMENT, DATA_FLOW, RACES, HANDOVER, OVERLAPS, SAVED, AGAIN, FORM, VALUES, POISON),
     *(MODES, KERNELS),
 )
 REFUSALS = (JudgeError, PlanError, ProblemError, PlanRefusedError, AssertionError)
