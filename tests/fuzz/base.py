@@ -8,6 +8,7 @@ import numpy as np
 from attrs import frozen
 
 MUTANTS, GRAPHS, GUARDED = "mutants", "random graphs", "runs between guarded pages"
+STOPPED = "runs and writers that are stopped"
 
 
 class WrongError(AssertionError):

@@ -14,6 +14,7 @@ import engine.onnx.file
 import engine.readers.csv
 from allocator.io import minimalloc
 from engine import Var
+from engine.api import Executable
 from engine.executor.dynamic import DynamicExecutor
 from engine.executor.poison import PoisonExecutor
 from engine.executor.static import StaticExecutor
@@ -30,6 +31,7 @@ from tests.fuzz.kinds import KINDS
 from tests.fuzz.properties import run_file
 from tests.fuzz.report import added, rows_of, table
 from tests.fuzz.worker_process import WorkerProcess
+from tests.helpers import killed_writers
 from tests.helpers.paths import ROOT
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -101,6 +103,25 @@ def _beside(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("tests.fuzz.pages.guarded", lambda array, at_end: guarded(_one_bit(array), at_end=at_end))
 
 
+def _broken_by_interrupts(patch: pytest.MonkeyPatch) -> None:
+    """Plants executables that are wrong after an interrupt."""
+    run, were_stopped = Executable.run, set[int]()
+
+    def wrong(executable: Executable, *args: Any) -> Mapping[str, Array]:
+        try:
+            outputs = run(executable, *args)
+        except KeyboardInterrupt:
+            were_stopped.add(id(executable))
+            raise
+        return {name: _one_bit(array) for name, array in outputs.items()} if id(executable) in were_stopped else outputs
+
+    patch.setattr(Executable, "run", wrong)
+
+
+def _written_in_place(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(killed_writers, "write_file", Path.write_bytes)
+
+
 FAULTS: tuple[tuple[str, Plant], ...] = (
     ("models", _raising(engine.onnx.file, "opsets_of")),
     ("models", _outputs(_one_bit, DynamicExecutor)),
@@ -115,6 +136,8 @@ FAULTS: tuple[tuple[str, Plant], ...] = (
     ("values", _outputs(lambda array: array * array.dtype.type(1.001), StaticExecutor)),
     ("slopes", _steep),
     *((("pages", _beside),) if IS_THERE else ()),
+    ("interrupts", _broken_by_interrupts),
+    *((("kills", _written_in_place),) if killed_writers.IS_THERE else ()),
 )
 
 
@@ -127,7 +150,8 @@ def test_a_planted_fault_is_seen(name: str, plant: Plant, monkeypatch: pytest.Mo
 
 
 def test_every_kind_has_a_planted_fault() -> None:
-    assert {name for name, _ in FAULTS} | (set() if IS_THERE else {"pages"}) == set(KINDS)
+    absent = {name for name, is_there in (("pages", IS_THERE), ("kills", killed_writers.IS_THERE)) if not is_there}
+    assert {name for name, _ in FAULTS} | absent == set(KINDS)
 
 
 def _kind(attempt: Callable[[Path], Tried]) -> Kind:

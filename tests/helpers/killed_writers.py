@@ -1,19 +1,19 @@
-"""Writers that are killed at random moments: `python -W ignore -m tests.helpers.killed_writers KIND TIMES SEED`.
+"""Writers that are killed at some moment: a child writes one of two contents over and over; the file stays whole."""
 
-A child writes one of two contents over and over until it is killed. The file must be there whole, with one of both.
-"""
-
+import atexit
 import os
-import random
+import shutil
 import signal
-import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from typing import NoReturn
 
 import numpy as np
 import onnx
+from attrs import frozen
 
 import engine
 import ops
@@ -24,6 +24,10 @@ from engine.exporters import FORMATS
 from tests.helpers.onnx.small_models import model, node, value
 
 Writer = Callable[[int], object]
+IS_THERE = hasattr(os, "fork")
+"""Whether processes are forked here."""
+MOST_SECONDS = 0.03
+"""A child writes a file several times in this time."""
 _BYTES = 300_000
 
 
@@ -75,33 +79,50 @@ WRITERS: Mapping[str, Callable[[Path], Writer]] = {
 }
 
 
-def main(kind: str, times: int, seed: int) -> None:
-    """Kills so many writers; ends with an error where something half-written stayed."""
-    chance = random.Random(seed)
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "written.npz"
-        write = WRITERS[kind](path)
-        wanted = []
-        for which in range(2):
-            write(which)
-            wanted.append(path.read_bytes())
-        assert wanted[0] != wanted[1]
-        for _ in range(times):
-            _kill_one(write, chance.uniform(0, 0.03))
-            assert path.read_bytes() in wanted
+@frozen(eq=False)
+class Written:
+    """A file in a folder of its own, what writes one of two contents to it, and both contents."""
 
+    path: Path
+    write: Writer
+    contents: tuple[bytes, bytes]
 
-def _kill_one(write: Writer, seconds: float) -> None:
-    child = os.fork()
-    if not child:
+    def kill_a_writer(self, seconds: float) -> None:
+        """Starts a child that writes, and kills it after so many seconds. Removes what it left beside the file."""
+        child = os.fork()
+        if not child:
+            self._write_for_ever()
+        time.sleep(seconds)
+        os.kill(child, signal.SIGKILL)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+        for left in self.path.parent.glob(".*"):
+            shutil.rmtree(left)
+
+    def _write_for_ever(self) -> NoReturn:
         signal.alarm(60)
-        while True:
-            for which in range(2):
-                write(which)
-    time.sleep(seconds)
-    os.kill(child, signal.SIGKILL)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+        try:
+            while True:
+                for which in range(2):
+                    self.write(which)
+        finally:
+            os._exit(1)
+
+    def is_whole(self) -> bool:
+        """Returns whether the file has one of the contents, and can still be written."""
+        is_one = self.path.read_bytes() in self.contents
+        self.write(0)
+        return is_one and self.path.read_bytes() == self.contents[0]
 
 
-if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+@cache
+def written(kind: str) -> Written:
+    """Returns a file of one of WRITERS, in a folder that goes when the process ends as it should."""
+    folder = tempfile.mkdtemp(prefix="written-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = Path(folder) / "written.npz"
+    write, contents = WRITERS[kind](path), list[bytes]()
+    for which in range(2):
+        write(which)
+        contents.append(path.read_bytes())
+    assert contents[0] != contents[1]
+    return Written(path, write, (contents[0], contents[1]))
