@@ -87,7 +87,7 @@ class _Near:
         """Takes memory for each conflict that is given, or else for some numbers for each unit."""
         if problem.conflicts is not None:
             return cls.by_conflicts(_met(problem, units))
-        begin, end = units.begin, units.end
+        begin, end = _ranks(units)
         width = max(1, int((end - begin).sum()) // max(len(begin), 1) // _SLOTS)
         slot = begin // width
         since, until = np.searchsorted(begin, slot * width), np.searchsorted(begin, end)
@@ -101,6 +101,15 @@ class _Near:
         none = np.zeros(len(lists), np.int64)
         columns = (none, none + 1, np.arange(len(lists)), none, none, lists.start, lists.item)
         return cls(columns, int(np.diff(lists.start).max(initial=0)))
+
+
+def _ranks(units: Units) -> tuple[Column, Column]:
+    """Returns the lifetimes in ticks in which a unit begins, one after the other: the same units meet.
+
+    So slots are no more than units, whatever ticks there are, and one long life does not make all slots wide.
+    """
+    ticks = distinct(units.begin)
+    return np.searchsorted(ticks, units.begin), np.searchsorted(ticks, units.end)
 
 
 def _carried(first: Column, last: Column) -> RaggedArray:

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,6 +10,8 @@ from allocator.solvers import solve
 from allocator.solvers.base import SolverOptions, arena_bytes
 from allocator.solvers.ejection import EJECTION
 from allocator.solvers.greedy import GREEDY_BY_SIZE
+from allocator.solvers.placing.units import units_of
+from allocator.solvers.search.partial_plan import _Near
 from tests.helpers.allocator.brute_force import is_right
 from tests.helpers.allocator.strategies import problems
 
@@ -74,6 +77,20 @@ def test_conflicts_take_the_place_of_lifetimes() -> None:
 def test_a_chunk_with_no_place_beside_pinned_ones_ends_the_search() -> None:
     problem = Problem([0] * 3, [2, 2, 2], [4, 4, 6], [1] * 3, [3, 11, FREE])
     assert solve(problem, "ejection").arena_bytes == 21
+
+
+@pytest.mark.parametrize("stretch", [1, 2**50])
+@pytest.mark.parametrize("last", [1, 2**62])
+def test_only_the_order_of_ticks_counts(stretch: int, last: int) -> None:
+    """Neither long pauses nor one long life cost memory, or make other units seem to meet."""
+    short = random_problem(2_000)
+    begin, end = np.append(0, short.begin * stretch), np.append(last, short.end * stretch)
+    size, alignment, pinned = np.append(64, short.size), np.append(1, short.alignment), np.append(FREE, short.pinned)
+    problem = Problem(begin, end, size, alignment, pinned)
+    *_, since, until, start, item = _Near.of(problem, units_of(problem)).columns
+    assert len(start) <= 2_002 and len(item) <= 3 * 2_001
+    assert (until - since).mean() < 200
+    assert solve(problem, "ejection", nodes=3_000).arena_bytes <= solve(problem, "greedy_by_size").arena_bytes
 
 
 def test_best_takes_it_where_the_exact_search_cannot() -> None:
