@@ -98,6 +98,7 @@ def _kept(content: bytes, file: str) -> int:
     folder = kept_folder()
     try:
         write_file(folder / file, content)
+        os.close(open_file(folder / file))
     except OSError as error:
         reason = " ".join(str(error).split())
         what = f"compiled code cannot be kept in {folder.parent} ({reason})"

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from allocator.machine_code.checksum import checksum
+from allocator.machine_code.errors import ImageError
 
 ROOT = Path(__file__).parents[2]
 """The folder that the packages lie in. Files there are named relative to it, so that an image serves any checkout."""
@@ -62,7 +63,9 @@ def _content(path: Path, _: int, __: int) -> str:
 
 @cache
 def _imported(path: Path) -> tuple[str, ...]:
-    """Returns modules that a file imports, and names that may be modules."""
+    """Returns modules that a file imports, and names that may be modules. Raises ImageError for compiled Python."""
+    if path.suffix != ".py":
+        raise ImageError(f"the source of {path} is not there, so that nobody could tell when its code is old")
     imports = _IMPORTS.findall(path.read_text(encoding="utf-8"))
     return tuple(name for home, names in imports for name in (home, *(f"{home}.{n}" for n in _NAME.findall(names))))
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from allocator.machine_code import sources
+from allocator.machine_code.errors import ImageError
 
 FILES = {
     "ops.a_code": "import numba\nfrom ops.words import A, B\nfrom ops import (emitter, other)\n",
@@ -60,6 +61,13 @@ def test_images_serve_a_checkout_in_another_folder(
     assert not sources.are_current(current)
     monkeypatch.setattr(sources, "ROOT", tmp_path / "other")
     assert sources.are_current(current)
+
+
+def test_compiled_python_without_its_source_has_no_checksums(files: dict[str, Path]) -> None:
+    files["ops.words"] = files["ops.words"].rename(files["ops.words"].with_suffix(".pyc"))
+    files["ops.words"].write_bytes(b"\xcb\r\r\n\0\xff\xfe")
+    with pytest.raises(ImageError, match=r"words.pyc"):
+        sources.checksums("ops.a_code")
 
 
 def test_real_modules_are_found() -> None:
