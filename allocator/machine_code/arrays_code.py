@@ -42,10 +42,18 @@ def _argument(kind: Any, places: "count[int]", names: dict[str, Any]) -> str:
 
 
 def _make_callable(function: FunctionType) -> None:
-    """Lets compiled code call a function, and all those that it calls."""
-    if function not in _CALLABLE:
-        _CALLABLE.add(jitable(function))
-        for name in function.__code__.co_names:
-            called = function.__globals__.get(name)
-            if isinstance(called, FunctionType):
-                _make_callable(called)
+    """Lets compiled code call a function, and all those that it calls. An interrupt leaves out none for good."""
+    for called in _reached(function) - _CALLABLE:
+        _CALLABLE.add(jitable(called))
+
+
+def _reached(function: FunctionType) -> set[FunctionType]:
+    """Returns a function, those that it calls, those called by them, and so on."""
+    reached, waiting = set[FunctionType](), [function]
+    while waiting:
+        one = waiting.pop()
+        if one not in reached:
+            reached.add(one)
+            called = (one.__globals__.get(name) for name in one.__code__.co_names)
+            waiting += [other for other in called if isinstance(other, FunctionType)]
+    return reached
