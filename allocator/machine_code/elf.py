@@ -65,7 +65,7 @@ def read_object(content: bytes) -> ElfObject:
     """Returns the parts of an object. Raises ObjectFormatError where it is none."""
     try:
         return _read(content)
-    except (struct.error, IndexError, UnicodeDecodeError, ValueError) as error:
+    except (struct.error, IndexError, ValueError, OverflowError, MemoryError) as error:
         raise ObjectFormatError(f"this is no ELF object that can be linked: {error}") from error
 
 

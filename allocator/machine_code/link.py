@@ -27,7 +27,8 @@ from allocator.machine_code.image import Image, Word
 from allocator.machine_code.library import FUNCTIONS
 from allocator.machine_code.relocations import PROCESSORS, Processor, Rule, Target
 
-_WORD = 8
+_WORD, _INSTRUCTION = 8, 4
+"""Bytes that a relocation fills: an address, or a part of an instruction."""
 _UNWINDING = ".eh_frame"
 """A section for exceptions of C++, which compiled code does not throw."""
 _CONSTANT = ".data.rel.ro"
@@ -94,6 +95,10 @@ class _Linking:
                 continue
             if section.flags & THREAD_LOCAL or (section.flags & WRITABLE and not section.name.startswith(_CONSTANT)):
                 raise SectionError(f"section {section.name!r} has data that is written, which code here may not have")
+            if section.alignment > self._processor.page:
+                raise SectionError(
+                    f"section {section.name!r} wants a multiple of {section.alignment} bytes, not a page"
+                )
             part = self._constants
             if section.flags & (EXECUTABLE | WRITABLE):
                 part = self._code if section.flags & EXECUTABLE else self._table
@@ -120,6 +125,9 @@ class _Linking:
         rule, symbol = self._rule(relocation), self._symbol(relocation.symbol)
         part, start = self._sections[relocation.section]
         offset = start + relocation.offset
+        wanted = _WORD if rule.target is Target.ADDRESS else _INSTRUCTION
+        if relocation.offset + wanted > len(self._object.sections[relocation.section].content):
+            raise ObjectFormatError(f"a relocation wants byte {relocation.offset} of a section, behind its end")
         if rule.target is Target.ADDRESS:
             if part is not self._table or offset % _WORD:
                 raise RelocationError(f"the address of {symbol.name!r} is wanted in data that is only read")

@@ -168,6 +168,30 @@ def test_a_target_too_far_away_is_refused() -> None:
         _linked(ARM, 283, START, addend=1 << 28)
 
 
+@pytest.mark.parametrize(("kind", "last"), [(2, 60), (4, 60), (42, 60)])
+def test_a_place_outside_of_its_section_is_refused(kind: int, last: int) -> None:
+    assert _linked(X86, kind, START, offset=last)
+    for offset in (last + 1, last + 4, 1 << 40, (1 << 64) - 4):
+        with pytest.raises(ObjectFormatError, match="behind its end"):
+            _linked(X86, kind, START, offset=offset)
+    with pytest.raises(ObjectFormatError, match="behind its end"):
+        link(_object(X86, Relocation(_TABLE, 28, 1, INSIDE, 0)), "start")
+
+
+@pytest.mark.parametrize(("machine", "page"), [(X86, 1 << 12), (ARM, 1 << 16)])
+def test_an_alignment_beyond_a_page_is_refused(machine: int, page: int) -> None:
+    linked = _object(machine, Relocation(_CODE, 8, 2 if machine == X86 else 261, INSIDE, 0))
+    for alignment, is_taken in ((page, True), (2 * page, False), (1 << 62, False)):
+        sections = (*linked.sections, Section(".rodata.wide", ALLOCATED, b"wide", alignment))
+        wide = ElfObject(machine, sections, linked.symbols, linked.relocations)
+        if is_taken:
+            image = link(wide, "start")
+            assert (len(image.code) + image.constants.index(b"wide")) % page == 0
+        else:
+            with pytest.raises(SectionError, match="wide"):
+                link(wide, "start")
+
+
 def test_an_address_in_code_is_refused() -> None:
     with pytest.raises(RelocationError, match="only read"):
         _linked(X86, 1, INSIDE)
