@@ -84,12 +84,14 @@ def _made(module: str, name: str, chosen: Instructions, file: str) -> int:
         return _kept(content, file) or load.load(content, read_image(content, file))
     except (MachineCodeError, OSError) as error:
         _tell(file, f"{module}.{name} is compiled by numba in each process: {error}")
-        return int(_maker().numba_address(find_entry(module, name), chosen))
+        with _maker().interrupts_wait():
+            return int(_maker().numba_address(find_entry(module, name), chosen))
 
 
 def made(module: str, name: str, chosen: Instructions, file: str) -> bytes:
     """Returns the content of the file of a function that is made now. Raises MachineCodeError where it cannot be."""
-    image: Image = _maker().make_image(find_entry(module, name), chosen)
+    with _maker().interrupts_wait():
+        image: Image = _maker().make_image(find_entry(module, name), chosen)
     return write_image(image, checksums(module), file)
 
 

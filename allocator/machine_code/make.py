@@ -4,7 +4,11 @@ numba writes LLVM code, optimised for an instruction set. What is never called i
 the linker makes an image of it.
 """
 
+import signal
+import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -26,6 +30,26 @@ define void @numba_gil_ensure(ptr %state) alwaysinline noreturn {
 """What a function does that raises an error of Python: kernels never do, and LLVM drops what would follow."""
 _ARRAYS = "allocator.machine_code.arrays_code"
 _ALIVE: list[Any] = []
+
+
+@contextmanager
+def interrupts_wait() -> Iterator[None]:
+    """Holds back SIGINT until the block ends: an interrupt would leave numba and LLVM half-changed.
+
+    Python handles signals on its main thread alone, so there is nothing to do on others.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if before is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came = list[int]()
+    signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        for number in came[:1]:
+            signal.raise_signal(number)
 
 
 def make_image(entry: Entry, chosen: Instructions) -> Image:

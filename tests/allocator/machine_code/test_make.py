@@ -1,6 +1,9 @@
 """Objects of LLVM are made, read and linked, for this processor and for aarch64."""
 
+import os
 import re
+import signal
+import threading
 from pathlib import Path
 
 import pytest
@@ -12,7 +15,8 @@ from allocator.machine_code.entry import find_entry
 from allocator.machine_code.errors import MachineCodeError, ObjectFormatError, ProcessorError, SymbolError
 from allocator.machine_code.instructions import Instructions, instructions
 from allocator.machine_code.link import link
-from allocator.machine_code.make import emit_object, make_image
+from allocator.machine_code.make import emit_object, interrupts_wait, make_image
+from tests.helpers.interrupts import python_handles_interrupts
 
 SMALL = "tests.helpers.machine_code.small_code"
 X86 = Instructions("portable", frozenset(), "x86-64", triple="x86_64-unknown-linux-gnu")
@@ -97,6 +101,34 @@ def test_an_object_that_is_cut_or_changed_raises_no_other_error(data: st.DataObj
 
 
 _OBJECT = emit_object(CODE, "start", X86)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_an_interrupt_waits_for_the_end_of_what_is_made(count: int) -> None:
+    done = list[int]()
+    with python_handles_interrupts():
+        with pytest.raises(KeyboardInterrupt), interrupts_wait():
+            for number in range(count):
+                os.kill(os.getpid(), signal.SIGINT)
+                done.append(number)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert done == [*range(count)]
+
+
+def test_interrupts_that_are_ignored_or_on_another_thread_change_nothing() -> None:
+    def make() -> None:
+        with interrupts_wait():
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    seen = list[object]()
+    with python_handles_interrupts():
+        thread = threading.Thread(target=make)
+        thread.start()
+        thread.join()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        with interrupts_wait():
+            os.kill(os.getpid(), signal.SIGINT)
+    assert seen == [signal.default_int_handler]
 
 
 def test_the_maker_alone_loads_numba() -> None:
