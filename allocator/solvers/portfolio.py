@@ -12,7 +12,7 @@ from allocator.problem import Column, Problem
 from allocator.progress import current
 from allocator.solvers.base import Answer, Solver, SolverOptions, Traits, arena_bytes, unsupported_reason
 from allocator.solvers.ejection import EJECTION
-from allocator.solvers.exact import EXACT, MOST_CONFLICTS
+from allocator.solvers.exact import EXACT
 from allocator.solvers.first_fit import FIRST_FIT
 from allocator.solvers.greedy import GREEDY_BY_BREADTH, GREEDY_BY_SIZE
 from allocator.solvers.hill_climb import HILL_CLIMB
@@ -39,12 +39,13 @@ _TURN = 2_000
 shows what these numbers, and the prices below, are worth."""
 _MOST_EXPLICIT_CONFLICTS = 200_000
 """The most pairs of conflicts with which the exact search begins: with more, its start takes too long."""
-_MOST_CONFLICTS_OF_ORDERS = 400_000
-"""The most pairs of conflicts with which hill climbing takes part: beyond, an order takes longer than it is worth."""
+_MOST_CONFLICTS = 400_000
+"""The most pairs of chunks that meet with which all searches take part: beyond, ejection search alone pays."""
 _LARGE = 50_000
 """Chunks from which on one quick strategy is enough: in the time of another one, ejection search gets further."""
-_MOST_WEIGHT = 8
-"""The most turns' nodes that a search which pays has in one round."""
+_MOST_WEIGHT, _LEAST_WEIGHT_EXACT = 8, 4
+"""The most turns' nodes that a search which pays has in one round, and the least of the exact search, which finds
+nothing for long and then much; the others have 1."""
 
 
 class Improver(Solver, Protocol):
@@ -60,14 +61,14 @@ class Portfolio:
 
     Stops as soon as a plan meets the goal. Where no quick strategy does, searches take turns: each goes on from the
     best plan of all, in rounds of twice as many nodes, and one that finds a smaller arena or proves a bound gets more
-    of them. A node is one of the exact search; those of the others cost as many as take the same time. A search whose
-    start takes long waits for a round of as many nodes. With no limits in the task there are `nodes` nodes,
-    which takes two seconds at most: the same problem and seed have the same plan on every machine.
+    of them. A node takes about three microseconds: a step of a search costs as many as it takes. A search whose start
+    takes long waits for a round of as many nodes. With no limits in the task there are `nodes` nodes, which take two
+    seconds: the same problem and seed have the same plan on every machine.
     """
 
     name: str = "best"
     traits: Traits = Traits()
-    nodes: int = 700_000
+    nodes: int = 900_000
 
     def solve(self, problem: Problem, options: SolverOptions) -> Answer:
         """Returns the best plan, the strategy that made it, and the bound that the search proved."""
@@ -118,7 +119,9 @@ class _Race:
         goes_on = advance(entrant.steps, entrant.budget, -(-nodes * entrant.weight // entrant.budget.price))
         arena, proved = min(search.arena, self.arena), max(search.proved, self.best.lower_bound)
         pays = arena < self.arena or proved > self.best.lower_bound
-        entrant.weight = min(2 * entrant.weight, _MOST_WEIGHT) if pays else max(entrant.weight // 2, 1)
+        entrant.weight = (
+            min(2 * entrant.weight, _MOST_WEIGHT) if pays else max(entrant.weight // 2, entrant.least_weight)
+        )
         if arena < self.arena:
             self.arena, self.best = arena, Answer(search.offsets(), maker=entrant.solver.name)
         self.best = evolve(self.best, lower_bound=proved)
@@ -127,14 +130,21 @@ class _Race:
 
 @define(eq=False)
 class _Entrant:
-    """A search in the race; its start, which takes as long as `start_nodes` nodes, is put off until its first turn."""
+    """A search in the race; its start, which takes as long as `start_nodes` nodes, is put off until its first turn.
+
+    In each round it has `weight` times the nodes of a turn, at least `least_weight` times.
+    """
 
     solver: Improver
     budget: Budget
     start_nodes: int
-    weight: int = 1
+    least_weight: int
+    weight: int = field(init=False)
     steps: Iterator[None] = field(factory=lambda: iter(()), init=False)
     _search: list[Search] = field(factory=list, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.weight = self.least_weight
 
     def begun(self, problem: Problem, offset: Column, options: SolverOptions) -> Search:
         """Returns the search, which starts from a plan at its first turn."""
@@ -148,15 +158,15 @@ def _entrants(problem: Problem, budget: Budget) -> list[_Entrant]:
     """Returns the searches that are suitable, with the price of their nodes and of their start."""
     pairs, count = count_conflicts(problem), max(len(problem), 1)
     mean = 2 * pairs // count
-    most = MOST_CONFLICTS if problem.conflicts is None else _MOST_EXPLICIT_CONFLICTS
-    candidates: tuple[tuple[Improver, int, int, int], ...] = (
-        (EXACT, 1, pairs // 10, most),
-        (EJECTION, 1 + mean // 40, count, pairs),
-        (HILL_CLIMB, 1 + pairs // 200, pairs // 10, _MOST_CONFLICTS_OF_ORDERS),
+    most = _MOST_CONFLICTS if problem.conflicts is None else _MOST_EXPLICIT_CONFLICTS
+    candidates: tuple[tuple[Improver, int, int, int, int], ...] = (
+        (EXACT, 1 + mean // 30, pairs // 10, _LEAST_WEIGHT_EXACT, most),
+        (EJECTION, 1 + mean // 40, count, 1, pairs),
+        (HILL_CLIMB, 1 + pairs // 200, pairs // 10, 1, _MOST_CONFLICTS),
     )
     return [
-        _Entrant(solver, budget.at(price), start_nodes)
-        for solver, price, start_nodes, most in candidates
+        _Entrant(solver, budget.at(price), start_nodes, least_weight)
+        for solver, price, start_nodes, least_weight, most in candidates
         if pairs <= most and _fits(problem, solver)
     ]
 
