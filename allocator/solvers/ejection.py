@@ -14,10 +14,12 @@ from allocator.solvers.search.steps import Steps, answer_of
 
 _SHARE = 0.3
 """The part of the gap between arena and goal by which the arena is to shrink at once, at most."""
+_CONCERNED = 20
+"""Units that are concerned for each one that is taken out first: those near it, if there are that many."""
 _PATIENCE, _LEAST_STEPS = 4.0, 2_000
-"""Steps for each unit, and in all, after which a goal is given up, at first."""
+"""Steps for each unit that is concerned, and in all, after which a target is given up, at first."""
 _LEAST_SHARE = 1e-3
-"""The search begins anew, with more patience, where goals by a smaller part of the gap were given up."""
+"""After targets by a smaller part of the gap were given up, larger parts are tried again."""
 
 
 @frozen(eq=False)
@@ -25,7 +27,8 @@ class Ejection:
     """Searches from greedy by size. One node is one step: a unit gets a place below the goal.
 
     A target lies between the arena of the best plan and the one that is good enough. One that takes too many steps is
-    raised, after one that is reached the next one is lower. Chains of overwrites are rectangles here, so that the
+    given up: the search goes back to the best plan, with a higher one and more patience. After one that is reached the
+    next one is lower. Chains of overwrites are rectangles here, so that the
     bytes that an overwriter leaves free stay free. With no limit given, it has `nodes` nodes, or fewer where many
     units are alive at once or there are few: about two seconds.
     """
@@ -79,16 +82,15 @@ class _Search:
         while self.arena > self.goal and not self.budget.is_over:
             target = self.arena - max(1, int((self.arena - self.goal) * share))
             self.plan.take_out_above(target)
-            if (yield from self._reach(target, max(int(patience * len(self.plan)), _LEAST_STEPS))):
+            concerned = min(len(self.plan), _CONCERNED * self.plan.waiting)
+            if (yield from self._reach(target, max(int(patience * concerned), _LEAST_STEPS))):
                 self.best = self.plan.offsets()
                 self.arena = arena_bytes(self.plan.problem, self.best)
                 self.budget.found(self.arena)
                 share = min(_SHARE, 2 * share)
             else:
-                share, patience = share / 2, patience * 1.5
-            if share < _LEAST_SHARE:
-                share = _SHARE
                 self.plan.start_from(self.best)
+                share, patience = share / 2 if share > _LEAST_SHARE else _SHARE, patience * 1.5
 
     def _reach(self, target: int, steps: int) -> Steps[bool]:
         """Returns whether all units have a place below a target, after so many steps."""

@@ -41,9 +41,14 @@ class PartialPlan:
         return len(self.units.ids)
 
     @property
+    def waiting(self) -> int:
+        """Returns how many units have no place."""
+        return int(self._state.cursor[eject.WAITING])
+
+    @property
     def is_whole(self) -> bool:
         """Returns whether all units have a place."""
-        return self._state.cursor[eject.WAITING] == 0
+        return self.waiting == 0
 
     @property
     def is_stuck(self) -> bool:

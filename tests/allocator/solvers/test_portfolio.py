@@ -19,13 +19,11 @@ from tests.helpers.allocator.strategies import problems
 EVERYTHING = problems(max_chunks=20, pins=True, conflicts=True)
 
 
-def crowded(count: int, seed: int = 0) -> Problem:
-    """Returns chunks of 1 to 4096 bytes, of which about 25 are alive at once: no search closes its gap at once."""
-    draw = np.random.default_rng(seed)
-    begin = np.arange(count)
-    return Problem(
-        begin, begin + draw.integers(1, 50, count), draw.integers(1, 4097, count), [1] * count, [FREE] * count
-    )
+def crowded(count: int, longest: int = 50) -> Problem:
+    """Returns chunks of 1 to 4096 bytes, of which half of `longest` are alive at once: their gap is not closed soon."""
+    draw = np.random.default_rng(0)
+    begin, size = np.arange(count), draw.integers(1, 4097, count)
+    return Problem(begin, begin + draw.integers(1, longest, count), size, [1] * count, [FREE] * count)
 
 
 @settings(max_examples=60)
@@ -47,8 +45,8 @@ def test_more_nodes_are_never_worse_where_a_gap_stays() -> None:
 
 
 def test_a_seed_changes_what_is_tried() -> None:
-    problem = crowded(1_000)
-    assert len({solve(problem, seed=seed, nodes=10_000).offset.tobytes() for seed in range(3)}) == 3
+    problem = crowded(400, 100)
+    assert len({solve(problem, seed=seed, nodes=100_000).offset.tobytes() for seed in range(3)}) == 3
 
 
 def test_a_search_that_is_cut_into_turns_finds_what_one_finds_at_once() -> None:
@@ -76,6 +74,13 @@ def test_a_stop_ends_the_search_with_a_plan() -> None:
     with stopped_by(Stop(is_asked=True)):
         plan = solve(problem)
     assert plan.arena_bytes == solve(problem, "pushdown_sorted").arena_bytes
+
+
+@settings(max_examples=40)
+@given(EVERYTHING)
+def test_a_plan_exists_when_there_is_no_time(problem: Problem) -> None:
+    plan = solve(problem, seconds=0)
+    assert is_right(problem, plan.offset.tolist(), plan.arena_bytes)
 
 
 @settings(max_examples=60)
