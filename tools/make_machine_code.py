@@ -56,7 +56,8 @@ def main() -> int:
     parser.add_argument("--processor", choices=PROCESSORS, default=this_kind(), help="its kind (default: this one's)")
     chosen = parser.parse_args()
     faults = make_all(chosen.folder, chosen.instructions, chosen.processor)
-    print(f"{sum(1 for _ in chosen.folder.rglob('*.code'))} functions in {chosen.folder}", *faults, sep="\n")
+    count = sum(path.is_file() for path in chosen.folder.rglob("*.code"))
+    print(f"{count} functions in {chosen.folder}", *faults, sep="\n")
     return 1 if faults else 0
 
 
