@@ -42,6 +42,8 @@ sys.exit(main(arguments))
 """The command, which sends itself signals when a function is called for the first time."""
 SEARCHING = ("allocator.solvers.search.budget", "Budget.spend")
 BOUNDING = ("allocator.solvers", "proved_bound")
+PLANNED = ("engine.planning.planner", "_check")
+LOWERING = ("engine.planning.planner", "lower_graph")
 ENDLESS = "999999999"
 """Nodes of a search that ends when it is interrupted, and not before."""
 
@@ -96,6 +98,16 @@ def test_an_interrupt_before_a_plan_and_a_second_one_end_the_command(
     done = run(at, signals, "solve", hard, "--nodes", ENDLESS, "-o", str(out))
     assert (done.returncode, done.stdout, done.stderr) == (INTERRUPTED, "", "arenaplan: error: interrupted\n")
     assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("at", "signals", "code"), [(PLANNED, 1, OK), (PLANNED, 2, INTERRUPTED), (LOWERING, 1, INTERRUPTED)]
+)
+def test_the_command_plan_tells_its_plan_after_one_interrupt(at: tuple[str, str], signals: int, code: int) -> None:
+    done = run(at, signals, "plan", "zoo:mobilenet_v2?image=32")
+    assert done.returncode == code
+    assert ("arena" in done.stdout) is (code == OK)
+    assert "interrupted" in done.stderr
 
 
 def test_an_interrupt_ends_the_search_in_the_block_and_nowhere_else() -> None:
