@@ -65,8 +65,8 @@ def facts(networks: Networks) -> list[Fact]:
     """Returns the facts, compared; none where a network of the paper is missing."""
     if any(name not in networks for name in NAMES):
         return []
-    known = {name: networks[name] for name in NAMES}
-    return [fact for checks in (_sizes, _of_objects, _of_offsets) for fact in checks(known)]
+    papers = {name: networks[name] for name in NAMES}
+    return [fact for checks in (_sizes, _of_objects, _of_offsets) for fact in checks(papers)]
 
 
 def _sizes(networks: Networks) -> Iterator[Fact]:

@@ -75,13 +75,13 @@ def open_file(path: Path) -> int:
     return number
 
 
-def _check(path: Path, found: os.stat_result) -> None:
+def _check(path: Path, status: os.stat_result) -> None:
     """Raises OSError where a file is none of ours, or somebody may write it who may not write this package."""
-    if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_BYTES:
+    if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
         raise OSError(f"{path} is no file of at most {MOST_BYTES} bytes")
     package = Path(__file__).stat()
-    writers = found.st_mode & ~package.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    if writers or found.st_uid not in (os.geteuid(), package.st_uid, _ROOT):
+    writers = status.st_mode & ~package.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if writers or status.st_uid not in (os.geteuid(), package.st_uid, _ROOT):
         raise OSError(f"{path} can be written by another user")
 
 

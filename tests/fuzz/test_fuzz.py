@@ -189,6 +189,7 @@ def test_documented_errors_are_outcomes_and_all_others_failures() -> None:
     assert outcomes[2:] == [("failed", "KeyError: 'lost'"), ("failed", "RuntimeWarning: overflow")]
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_or_hangs_is_told_with_its_seed_and_replaced() -> None:
     with WorkerProcess((sys.executable, "-c", _WORKER)) as worker:
         first = list(worker.answers("texts", 2, 10, 30.0))

@@ -98,6 +98,7 @@ def _check(work: Callable[[Use], None], small: Use, large: Use) -> None:
     assert _most_bytes(lambda: work(large)) < MOST_BYTES, large
 
 
+@pytest.mark.slow
 def test_operators_of_large_tensors_declare_as_fast_as_those_of_small_ones() -> None:
     for small, large in zip(stored_uses(SMALL), stored_uses(LARGE), strict=True):
         if _is_taken(large):

@@ -1,5 +1,6 @@
 """The benchmark of new lengths: it measures what it says, on networks that are quickly made."""
 
+import pytest
 from attrs import asdict
 
 import engine
@@ -44,6 +45,7 @@ def test_the_networks_have_names_and_the_encoder_is_as_large_as_is_said() -> Non
 TINY = TransformerSize(2, 24, 3, words=40)
 
 
+@pytest.mark.slow
 def test_rows_of_lengths_have_both_ways_and_what_a_length_leaves_behind() -> None:
     rows = [row for row in length_rows({"tiny": TINY}) if row.engine.startswith("arenaplan")]
     assert [row.engine for row in rows] == ["arenaplan", "arenaplan, length_ranges"]

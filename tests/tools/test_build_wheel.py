@@ -41,8 +41,8 @@ def _made(folder: Path) -> tuple[Path, str]:
     """Makes the code that the network needs, from the checkout; returns its folder and the numbers of the network."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(folder)}
     run = subprocess.run([sys.executable, "-c", _RUN], env=environment, capture_output=True, text=True, check=True)
-    (made,) = folder.iterdir()
-    return made, run.stdout.splitlines()[0]
+    (code,) = folder.iterdir()
+    return code, run.stdout.splitlines()[0]
 
 
 @pytest.mark.slow

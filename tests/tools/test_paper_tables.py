@@ -83,9 +83,9 @@ def test_json_tells_what_the_tables_show(tmp_path: Path, capsys: Capture) -> Non
 
 
 def test_facts_are_compared_where_all_networks_are_there(tmp_path: Path, capsys: Capture) -> None:
-    known = {name.lower().replace(" ", "_"): rows_of(records) for name, records in NETWORKS.items()}
+    ours = {name.lower().replace(" ", "_"): rows_of(records) for name, records in NETWORKS.items()}
     for name in NAMES:
-        save(tmp_path, name, known.get(name, PAPER_RECORDS))
+        save(tmp_path, name, ours.get(name, PAPER_RECORDS))
     page = tmp_path / "page.md"
     page.write_text(PAGE)
     assert main([str(tmp_path), "-q", "--page", str(page)]) == 0

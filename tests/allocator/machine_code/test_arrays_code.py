@@ -22,13 +22,13 @@ def _top(number: int) -> int:
 
 @pytest.mark.parametrize("interrupted", range(3))
 def test_functions_are_made_callable_after_an_interrupt(interrupted: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[FunctionType] = []
+    compiled: list[FunctionType] = []
 
     def jitable(function: FunctionType) -> FunctionType:
-        if len(made) == interrupted and not was_interrupted:
+        if len(compiled) == interrupted and not was_interrupted:
             was_interrupted.append(True)
             raise KeyboardInterrupt
-        made.append(function)
+        compiled.append(function)
         return function
 
     was_interrupted: list[bool] = []
@@ -38,4 +38,4 @@ def test_functions_are_made_callable_after_an_interrupt(interrupted: int, monkey
     with pytest.raises(KeyboardInterrupt):
         arrays_code._make_callable(top)
     arrays_code._make_callable(top)
-    assert sorted(f.__name__ for f in made) == ["_deep", "_deepest", "_top"]
+    assert sorted(f.__name__ for f in compiled) == ["_deep", "_deepest", "_top"]

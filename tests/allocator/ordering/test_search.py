@@ -194,6 +194,7 @@ def _wide(branches: int) -> Program:
     return Program((*steps, Step(reads=(last,))), tuple(sizes))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("looks", [0, 100_000, 2_000_000])
 def test_the_search_of_a_wide_network_ends_at_its_limit(looks: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each node that is tried enables runs in all branches, so that the count of those tried says little."""

@@ -59,6 +59,7 @@ def test_the_lower_bound_is_not_above_the_constraint_solvers_optimum(kind: str) 
         assert lower_bound(problem) <= result.arena_bytes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STRATEGIES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_strategy_is_below_the_constraint_solvers_bound(kind: str, name: str) -> None:

@@ -103,6 +103,7 @@ def test_a_sequential_plan_under_data_edges_is_refused_where_two_accesses_are_un
     assert _is_refused(at_once) == Oracle(at_once).races.any()
 
 
+@pytest.mark.slow
 @settings(max_examples=250)
 @given(graphs(12), st.data(), _KINDS)
 def test_check_races_refuses_what_all_pairs_of_accesses_refuse(
@@ -133,6 +134,7 @@ def _is_refused_rightly(plan: ExecutionPlan) -> bool:
     return refused
 
 
+@pytest.mark.slow
 def test_random_plans_both_pass_and_fail_check_races() -> None:
     result = np.array([_verdicts(seed) for seed in range(200)]).mean(axis=0)
     assert (result >= 0.15).all() and (result <= 0.85).all(), result

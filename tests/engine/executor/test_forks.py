@@ -54,6 +54,7 @@ os._exit(0)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
 def test_a_forked_process_runs_what_another_thread_of_its_parent_was_running() -> None:
     """In a process of its own, in a session of its own: one that waits for ever ends with its children."""

@@ -10,6 +10,7 @@ import pytest
 from tests.helpers.interrupts import DELAY, MODES, NOT_SENT, interrupted, python_handles_interrupts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_an_interrupt_comes_through_in_every_mode_and_harms_nothing(mode: str) -> None:
     network, chance, delays = interrupted.__wrapped__(mode), random.Random(1), list[float]()

@@ -40,6 +40,7 @@ def _cases() -> Iterator[Any]:
             yield pytest.param(trace, name, marks=marks, id=f"{name}-{kind}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("trace", "name"), list(_cases()))
 def test_the_trace_processor_finds_the_peak_all_tensors_and_operators(
     browser: Session, trace: Trace, name: str

@@ -40,6 +40,7 @@ def test_a_list_of_all_trace_events_takes_more_memory() -> None:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRITTEN)
 def test_writing_a_trace_keeps_no_events(name: str) -> None:
     trace = columns(EVENTS)
@@ -52,6 +53,7 @@ def test_writing_a_trace_keeps_no_events(name: str) -> None:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["csv", "json"])
 def test_reading_a_trace_keeps_no_events(suffix: str, tmp_path: Path) -> None:
     (path := tmp_path / f"t.{suffix}").write_bytes(exported(suffix, columns(EVENTS)))

@@ -14,6 +14,7 @@ MOST = 1.2
 """The peak above a process that has loaded a small model, over the bytes of the weights."""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not reset_peak(), reason="the system does not tell peaks")
 @pytest.mark.parametrize(
     ("quantised", "beside", "store"),

@@ -68,6 +68,7 @@ def _in_every_order(proto: Any) -> Iterator[Any]:
         yield turned
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "batch", "time", "proto"), NETWORKS, ids=IDS)
 def test_long_windows_of_open_lengths_run_as_in_onnxruntime(kind: str, batch: str, time: str, proto: Any) -> None:
     graph = engine.load_onnx(proto)

@@ -72,6 +72,7 @@ def judge(graph: Graph, caplog: pytest.LogCaptureFixture, level: int = 3) -> Non
     assert "are not compared" not in caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", zoo.NETWORKS)
 def test_every_pass_over_a_network_of_the_zoo_keeps_its_promise(name: str, caplog: pytest.LogCaptureFixture) -> None:
     judge(zoo.NETWORKS[name](**SMALL.get(name, {"image": 64})), caplog)

@@ -46,6 +46,7 @@ def is_refused(plan: ExecutionPlan) -> bool:
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", POLICIES)
 @settings(max_examples=40)
 @given(graph=graphs(14), options=SWITCHES, which=st.integers(0, 31), seed=st.integers(0, 99))
@@ -159,6 +160,7 @@ def _slots(seed: int, window: int = 1000) -> dict[str, int]:
     return slots
 
 
+@pytest.mark.slow
 def test_small_graphs_keep_the_order_of_policies() -> None:
     for window in (11, 1000):
         assert np.mean([_slots(seed, window)["trapped"] for seed in range(20)]) > 0.9

@@ -55,6 +55,7 @@ def _smallest_budget(graph: Graph, budget: int) -> int:
     return budget
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(trained(), st.integers(20, 99))
 def test_recomputed_values_have_the_same_bits_in_every_mode(graph: Graph, percent: int) -> None:

@@ -60,25 +60,25 @@ def test_each_part_has_its_line() -> None:
 
 def test_what_the_system_does_not_tell_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_memory, "_PROC", tmp_path / "proc")
-    told = engine.make_plan(_graph()).resident_set()
-    assert told.to_json()["resident_bytes"] is told.code_bytes is told.interpreter_bytes is None
-    assert told.tensor_bytes > 0 and told.text().splitlines()[-1].split()[:2] == ["sum", "-"]
+    parts = engine.make_plan(_graph()).resident_set()
+    assert parts.to_json()["resident_bytes"] is parts.code_bytes is parts.interpreter_bytes is None
+    assert parts.tensor_bytes > 0 and parts.text().splitlines()[-1].split()[:2] == ["sum", "-"]
 
 
 @pytest.mark.skipif(process_memory.file_bytes() is None, reason="the system tells no resident sets")
 def test_the_parts_are_those_of_the_plan_and_of_this_process() -> None:
     plan = engine.make_plan(_graph())
-    told, page = resident_set(plan), process_memory.PAGE
-    assert told.tensor_bytes == process_memory.whole_pages(plan.arena_bytes)
-    assert told.weights_bytes == process_memory.whole_pages(plan.resident_weights_bytes)
-    assert told.output_bytes == 2 * process_memory.whole_pages(64 * 100 * 4) and told.output_bytes % page == 0
+    parts, page = resident_set(plan), process_memory.PAGE
+    assert parts.tensor_bytes == process_memory.whole_pages(plan.arena_bytes)
+    assert parts.weights_bytes == process_memory.whole_pages(plan.resident_weights_bytes)
+    assert parts.output_bytes == 2 * process_memory.whole_pages(64 * 100 * 4) and parts.output_bytes % page == 0
     dynamic = resident_set(plan, "dynamic")
     assert (dynamic.tensor_bytes, dynamic.output_bytes) == (
         process_memory.whole_pages(plan.report().dynamic_peak_bytes),
         0,
     )
-    assert told.code_bytes and told.interpreter_bytes and told.resident_bytes
-    assert told.resident_bytes == sum(value for name, value in told.to_json().items() if name != "resident_bytes")
+    assert parts.code_bytes and parts.interpreter_bytes and parts.resident_bytes
+    assert parts.resident_bytes == sum(value for name, value in parts.to_json().items() if name != "resident_bytes")
 
 
 @pytest.mark.skipif(process_memory.file_bytes() is None, reason="the system tells no resident sets")
@@ -86,10 +86,10 @@ def test_weights_that_are_in_memory_count_once() -> None:
     graph = Graph("weights")
     graph.output(graph.input("x", (1, 4096)) @ np.ones((4096, 4096), np.float32), "y")
     plan = engine.make_plan(graph, optimise=0)
-    told, now = plan.resident_set(), process_memory.resident_bytes()
-    assert told.code_bytes is not None and told.interpreter_bytes is not None and now is not None
-    assert plan.weights_bytes == 64 * MIB <= told.weights_bytes
-    assert abs(told.code_bytes + told.interpreter_bytes + 64 * MIB - now) < 8 * MIB
+    parts, now = plan.resident_set(), process_memory.resident_bytes()
+    assert parts.code_bytes is not None and parts.interpreter_bytes is not None and now is not None
+    assert plan.weights_bytes == 64 * MIB <= parts.weights_bytes
+    assert abs(parts.code_bytes + parts.interpreter_bytes + 64 * MIB - now) < 8 * MIB
 
 
 @pytest.mark.skipif(process_memory.file_bytes() is None, reason="the system tells no resident sets")

@@ -12,6 +12,7 @@ _STEP = 1e-8
 """So small that no activation comes to the other side of its kink; rounding stays below 1e-5 of a gradient."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", QUICK)
 def test_gradients_of_a_network_agree_with_central_differences(name: str) -> None:
     """Each parameter is moved along a random direction of its own."""
@@ -33,6 +34,7 @@ def test_gradients_of_a_network_agree_with_central_differences(name: str) -> Non
         assert abs(float(np.sum(gradient * along)) - slope) <= 1e-5 * close, parameter
 
 
+@pytest.mark.slow
 def test_a_small_network_learns_digits_out_of_one_arena() -> None:
     learned, tested = digits()
     exe = engine.compile(trainer(64), optimise=0)

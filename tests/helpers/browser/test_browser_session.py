@@ -33,6 +33,7 @@ def test_a_browser_session_passes_a_quiet_page(browser: Session, tmp_path: Path)
         assert page.inner_text("p") == "quiet"
 
 
+@pytest.mark.slow
 def test_the_script_of_the_viewer_keeps_to_its_rules_and_types() -> None:
     if not shutil.which("node"):
         pytest.skip("node is not installed")

@@ -43,6 +43,13 @@ def data(arguments: Sequence[str], capsys: Capture) -> dict[str, Any]:
     return printed
 
 
+def planned(arguments: Sequence[str], capsys: Capture) -> dict[str, Any]:
+    """Returns the JSON object of `plan`, but for what it measures of its process."""
+    printed = data(["plan", *arguments], capsys)
+    del printed["resident_set"]
+    return printed
+
+
 def error(arguments: Sequence[str], code: int, capsys: Capture) -> str:
     """Returns the one line on stderr of a command that ends with `code` and prints nothing else."""
     assert main(arguments) == code

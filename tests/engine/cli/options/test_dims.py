@@ -16,7 +16,7 @@ from engine.cli.measure.processes import MeasureTask, read_task
 from engine.cli.options.models import load_subject, random_feeds
 from engine.trace.trace import STAGE
 from ops.registry import find
-from tests.helpers.cli.cli_checks import Capture, data, error
+from tests.helpers.cli.cli_checks import Capture, data, error, planned
 from tests.helpers.graphs.staged_graphs import WIDTH, rows, staged_graph
 from tests.helpers.onnx.saved_models import save_positive
 
@@ -72,7 +72,7 @@ def chosen(monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_a_length_for_a_name_plans_what_the_number_plans(capsys: Capture) -> None:
-    assert data(["plan", *OPEN, "--dim", "images=2"], capsys) == data(["plan", *SMALL], capsys)
+    assert planned([*OPEN, "--dim", "images=2"], capsys) == planned(SMALL, capsys)
 
 
 def test_the_batch_of_the_zoo_has_a_name(capsys: Capture) -> None:

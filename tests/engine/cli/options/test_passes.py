@@ -101,6 +101,7 @@ def test_compare_passes_stores_the_network_as_given_too(store: str, capsys: Capt
     assert capsys.readouterr().out.startswith(f"resnet18: passes of level 3, tensors stored as {store}, least of 1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["plan", "heaps", "explain"])
 def test_store_halves_the_arena_of_the_network_after_passes(command: str, capsys: Capture) -> None:
     small = [command, "zoo:resnet18?image=64"]

@@ -9,21 +9,21 @@ import pytest
 import engine
 from engine.cli.main import ERROR, USAGE, main
 from engine.zoo import NETWORKS, mobilenet_v2, squeezenet
-from tests.helpers.cli.cli_checks import Capture, data, error
+from tests.helpers.cli.cli_checks import Capture, data, error, planned
 
 SMALL = ("zoo:mobilenet_v2", "--shape", "x=2,3,32,32")
 
 
 def test_a_network_of_the_zoo_is_planned_at_the_shape_that_is_asked_for(capsys: Capture) -> None:
     wanted = engine.make_plan(mobilenet_v2(2, 32)).report().to_json()
-    assert data(["plan", *SMALL], capsys) == json.loads(json.dumps(wanted))
+    assert planned(SMALL, capsys) == json.loads(json.dumps(wanted))
 
 
 @pytest.mark.parametrize("query", ["batch=2&image=32", "image=32,batch=2", "image=32&batch=n"])
 def test_zoo_options_follow_the_network_name(query: str, capsys: Capture) -> None:
     wanted = engine.make_plan(mobilenet_v2(2, 32)).report().to_json()
     words = ["--dim", "n=2"] if "n" in query.split("=") else []
-    assert data(["plan", f"zoo:mobilenet_v2?{query}", *words], capsys) == json.loads(json.dumps(wanted))
+    assert planned([f"zoo:mobilenet_v2?{query}", *words], capsys) == json.loads(json.dumps(wanted))
 
 
 def test_options_and_a_shape_that_agree_are_taken(capsys: Capture) -> None:
@@ -62,6 +62,7 @@ def test_every_command_that_takes_a_model_takes_one_of_the_zoo(command: str, cap
     assert shown.out and not shown.err
 
 
+@pytest.mark.slow
 def test_all_modes_of_a_network_of_the_zoo_agree(capsys: Capture) -> None:
     assert data(["compare", *SMALL, "--runs", "1"], capsys)["outputs_equal"] is True
 

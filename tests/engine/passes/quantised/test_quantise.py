@@ -162,6 +162,7 @@ def test_quantised_values_differ_by_one_at_most(graph: Graph) -> None:
     assert QUANTISE(after) is after
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(quantised_graphs())
 def test_quantised_networks_run_in_every_mode(graph: Graph) -> None:
