@@ -1,8 +1,15 @@
 """Arguments of compiled gather and scatter: what their kernels write, and what their compiled code reads."""
 
+import numpy as np
+
 from ops.native.records import record
 from ops.tensor.layout import CACHE_LINE
 
+NUMBERS = (
+    *(np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64),
+    *(np.float32, np.float64),
+)
+"""Types of elements that are sorted by compiled code, which is made for each of them."""
 GATHER, SCATTER, ADD_FLOATS, ADD_DOUBLES, ADD_INTS = range(5)
 """Rows of the data are read; written; or added to."""
 ROWS = record(

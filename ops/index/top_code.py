@@ -6,7 +6,7 @@ import numpy as np
 
 from allocator.machine_code.entry import CALL, EXACT, entry
 from allocator.machine_code.memory import array_at, jitable
-from ops.index.args import BEST
+from ops.index.args import BEST, NUMBERS
 from ops.native.memory import record_at
 from ops.tensor.spec import Array
 
@@ -58,16 +58,5 @@ def _declare(dtype: Any) -> None:
         return 0
 
 
-for _dtype in (
-    np.int8,
-    np.int16,
-    np.int32,
-    np.int64,
-    np.uint8,
-    np.uint16,
-    np.uint32,
-    np.uint64,
-    np.float32,
-    np.float64,
-):
+for _dtype in NUMBERS:
     _declare(_dtype)

@@ -9,7 +9,7 @@ import numpy as np
 
 from allocator.machine_code.entry import CALL, EXACT, entry
 from allocator.machine_code.memory import array_at, fill, jitable, longs
-from ops.index.args import SLICES
+from ops.index.args import NUMBERS, SLICES
 from ops.native.memory import record_at
 from ops.tensor.spec import Array
 
@@ -113,16 +113,5 @@ def _declare(dtype: Any) -> None:
         return total
 
 
-for _dtype in (
-    np.int8,
-    np.int16,
-    np.int32,
-    np.int64,
-    np.uint8,
-    np.uint16,
-    np.uint32,
-    np.uint64,
-    np.float32,
-    np.float64,
-):
+for _dtype in NUMBERS:
     _declare(_dtype)
