@@ -16,7 +16,7 @@ from allocator.errors import FormatError, UnsupportedProblemError
 from allocator.io.instance import LARGEST, Instance, check_holds, check_placed, decoded, named_problem, shown
 from allocator.problem import FREE
 
-MOST_TICKS = 10**7
+MOST_TICKS = 10**6
 """The file has an entry for each tick."""
 _TITLE = "StaticMemoryInfo.json"
 _NO_DEST = "-1"
@@ -81,8 +81,14 @@ def render(instance: Instance, operators: Mapping[int, str] | None = None, weigh
     if weights:
         name = _free(_WEIGHTS, names)
         chunk[name] = _weights(name, ticks, instance.arena_bytes, weights)
-    opr = {str(i): {"id": str(i), "name": names_by_tick.get(i, f"opr{i}")} for i in range(last)}
-    return (json.dumps({"opr": opr, "chunk": chunk}, separators=(",", ":")) + "\n").encode()
+    quoted = {tick: json.dumps(name) for tick, name in names_by_tick.items()}
+    # As text at once: a dict for each tick would take gigabytes.
+    opr = ",".join(f'"{i}":{{"id":"{i}","name":{quoted.get(i, _operator(i))}}}' for i in range(last))
+    return f'{{"opr":{{{opr}}},"chunk":{json.dumps(chunk, separators=(",", ":"))}}}\n'.encode()
+
+
+def _operator(tick: int) -> str:
+    return f'"opr{tick}"'
 
 
 def _weights(name: str, ticks: int, low: int, size: int) -> dict[str, str]:

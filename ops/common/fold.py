@@ -38,6 +38,15 @@ def reduced_spec(x: TensorSpec, attrs: Attrs) -> TensorSpec:
     return x.with_shape(tuple(n for i, n in enumerate(x.shape) if i not in axes))
 
 
+def dense_for_sums(signature: Signature) -> tuple[int, ...]:
+    """Returns input 0 where it is summed over several axes, for a kernel's `contiguous`.
+
+    Neighbouring axes are one loop, but not where there are gaps between them, and the order of a sum decides its bits.
+    """
+    axes = reduced_axes(signature.attrs, signature.x.ndim)
+    return (0,) if sum(signature.x.shape[a] > 1 for a in axes) > 1 else ()
+
+
 def fold_scratch(signature: Signature, dtype: np.dtype[Any]) -> tuple[TensorSpec, TensorSpec]:
     """Returns the specs of the two temporaries of a fold in `dtype`: a block of the input, and its result."""
     size = max(1, min(signature.x.size, BLOCK_BYTES // 2 // dtype.itemsize))

@@ -175,11 +175,17 @@ def _is_pointwise(signature: Signature) -> bool:
 _not_pointwise = unless(_is_pointwise, "windows of several pixels, or with gaps")
 
 
+def _dense_inputs(signature: Signature) -> tuple[int, ...]:
+    """Returns weights and bias; x, too, where a matrix is multiplied by a vector (ops.products.blas)."""
+    has_vectors = filters(case_of(signature))[-1] == 1
+    return (*range(has_vectors), *dense_operands(signature))
+
+
 POINTWISE = Kernel(
     "pointwise",
     _bind_pointwise,
     _pointwise_temporaries,
-    contiguous=dense_operands,
+    contiguous=_dense_inputs,
     reads=dense_pixels,
     pack=pack_filters,
     packed_specs=packed_filters,

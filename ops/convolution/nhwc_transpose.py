@@ -28,7 +28,6 @@ from ops.schema.schema import (
     Signature,
     Specs,
     Thunk,
-    contiguous_from,
     first_weights,
 )
 from ops.schema.workspace import prefix
@@ -69,6 +68,12 @@ def _pack(signature: Signature, constants: Mapping[int, Array]) -> tuple[Array, 
 def _packed_specs(signature: Signature) -> Specs:
     weights = signature.inputs[1]
     return (weights.with_shape(_shape(nhwc_case_of(signature))),) if 1 in signature.constants else ()
+
+
+def _dense_inputs(signature: Signature) -> tuple[int, ...]:
+    """Returns weights and bias; x, too, where a matrix is multiplied by a vector (ops.products.blas)."""
+    has_vectors = math.prod(_shape(nhwc_case_of(signature))[2:]) == 1
+    return tuple(range(not has_vectors, len(signature.inputs)))
 
 
 def _boxes(case: TransposeCase, itemsize: int) -> Boxes:
@@ -131,7 +136,7 @@ TAPS = Kernel(
     "taps",
     _bind,
     _temporaries,
-    contiguous=contiguous_from(1),
+    contiguous=_dense_inputs,
     reads=dense_pixels,
     pack=_pack,
     unread_after_pack=first_weights,

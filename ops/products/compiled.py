@@ -73,6 +73,11 @@ def has_near_columns(layout: Layout) -> bool:
     return len(layout.shape) > 1 and has_near_rows(layout.transpose(order))
 
 
+def reads_rows(layout: Layout) -> bool:
+    """Returns whether tiles read the rows in place, and a single column without gaps: its sums have another order."""
+    return has_near_rows(layout) and (layout.shape[-1:] != (1,) or len(layout.shape) < 2 or has_near_columns(layout))
+
+
 def rows_of(a: Shape) -> int:
     """Returns the rows that one b is multiplied by."""
     return math.prod(a[:-1])
@@ -102,7 +107,8 @@ def multiply(case: Multiplication) -> Thunk:
         return nothing
     batch = batched(case.a, _stand_in(case), case.y, case.added)
     operands, first = _operands(batch), batch[(0,) * len(batch.lead)]
-    few = len(first.a) <= FEW and not case.panels
+    rows = rows_of(case.a.shape) if case.b.ndim == 2 else case.a.shape[-2]  # wherever they lie
+    few = rows <= FEW and not case.panels
     name = "multiply_few" if few else f"multiply_{tile_shape().name}"
     bias = case.bias[0] if case.bias else np.zeros(tile_shape().channels if not few else 1, np.float32)
     args = _args(case, first, operands, bias)

@@ -54,7 +54,7 @@ FUSED_MATMUL = OpSchema(
     name="fused_matmul",
     summary="The activation of (alpha * a @ b + bias + a tensor); inputs a, b, bias, that tensor.",
     infer=_infer,
-    kernels=(FUSED_BLAS, *FUSED_KERNELS, PACKED, STRIDED),
+    kernels=(*FUSED_BLAS, *FUSED_KERNELS, PACKED, STRIDED),
     arity=(2, 4),
     attributes=(
         Attribute("transpose_b", flag, False),

@@ -9,10 +9,10 @@ import numpy as np
 from ops.common.epilogue import BIAS, GELU_ERF, GELU_TANH, RESIDUAL, SILU, finish, hold, needs_sums
 from ops.common.thunks import in_turn
 from ops.elementwise.smooth import GELU, SWISH
+from ops.products.blas import blas_reads, is_vector_product
 from ops.products.case import Product, products
-from ops.products.matmul import blas_reads
 from ops.schema.backends import NUMPY
-from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Thunk
+from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Thunk, contiguous_at, no_contiguity, unless
 from ops.schema.workspace import bytes_spec, carve
 from ops.tensor.limits import constant
 from ops.tensor.spec import Array, TensorSpec, spec_of
@@ -95,5 +95,23 @@ def _smoothed(sums: Array, y: Array, activation: str, rest: Array) -> Thunk:
     return kernel.bind(Binding(signature, (sums,), (y,), carve(rest, *kernel.temporaries(signature))))
 
 
-FUSED_BLAS = Kernel("blas, in blocks", _bind, _scratch_specs, reads=blas_reads)
+def _has_vectors(signature: Signature) -> bool:
+    """Returns whether some block has one row, or one column."""
+    rows, block = math.prod(signature.y.shape[:-1]), _scratch_spec(signature).shape[0]
+    return is_vector_product(signature) or (needs_sums(signature) and 1 in (block, rows % max(block, 1)))
+
+
+def _kernel(name: str, *, vectors: bool) -> Kernel:
+    """Returns the kernel for products with vectors, or without (`ops.products.blas.is_vector_product`)."""
+    return Kernel(
+        name,
+        _bind,
+        _scratch_specs,
+        contiguous=contiguous_at(0, 1) if vectors else no_contiguity,
+        reads=blas_reads,
+        unsupported=unless(lambda signature: _has_vectors(signature) == vectors, "blocks of other lengths"),
+    )
+
+
+FUSED_BLAS = _kernel("blas, in blocks, a vector", vectors=True), _kernel("blas, in blocks", vectors=False)
 """float32 and float64."""

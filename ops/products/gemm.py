@@ -8,13 +8,14 @@ import numpy as np
 from ops.common.apply import Operand, V, apply1
 from ops.common.thunks import in_turn
 from ops.movement.reshape import reshape
+from ops.products.blas import blas_reads
 from ops.products.kernels import GEMM_KERNELS
-from ops.products.matmul import check_factors, is_half, single_copies
+from ops.products.matmul import check_factors, is_half, not_matrices, not_vectors, single_copies
 from ops.products.onednn import PACKED
 from ops.products.onednn_strided import STRIDED
 from ops.schema.attributes import Attribute, flag, number
 from ops.schema.backward import Backward, Tensor, Terms
-from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, unless
+from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, contiguous_at, unless
 from ops.tensor.errors import AttributeValueError, DtypeError, ShapeError
 from ops.tensor.spec import FLOATS, Array, TensorSpec, broadcast_shapes
 
@@ -133,7 +134,8 @@ GEMM = OpSchema(
     infer=_infer,
     kernels=(
         Kernel("blas, through float32", _half, _half_temporaries, unsupported=_not_half),
-        Kernel("blas", _gemm, _temporaries),
+        Kernel("blas, a vector", _gemm, _temporaries, contiguous=contiguous_at(0, 1), unsupported=not_vectors),
+        Kernel("blas", _gemm, _temporaries, reads=blas_reads, unsupported=not_matrices),
         *GEMM_KERNELS,
         PACKED,
         STRIDED,

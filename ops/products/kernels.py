@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
 from attrs import frozen
 
 from ops.common.epilogue import BIAS, RESIDUAL
+from ops.products.blas import is_vector_product
 from ops.products.case import is_mild
 from ops.products.compiled import (
     PLAIN,
@@ -19,6 +19,7 @@ from ops.products.compiled import (
     multiply,
     packed_panels,
     panels_shape,
+    reads_rows,
     rows_of,
 )
 from ops.schema.backends import NUMBA
@@ -82,6 +83,14 @@ def _is_single(signature: Signature) -> bool:
     return signature.x.dtype == SINGLE and is_mild(signature.attrs.get("alpha", 1.0))
 
 
+def _is_single_vector(signature: Signature) -> bool:
+    return _is_single(signature) and is_vector_product(signature)
+
+
+def _is_single_matrix(signature: Signature) -> bool:
+    return _is_single(signature) and not is_vector_product(signature)
+
+
 def _packs(signature: Signature) -> bool:
     """Returns whether b is one constant matrix, and a has several rows; one row reads b once, packed or not."""
     b = signature.inputs[1]
@@ -106,25 +115,30 @@ def _near(layout: Layout) -> bool:
 
 _NOT_PACKED = "not float32, or the second factor is not one constant matrix, or one row"
 _NOT_TILED = "not float32, or operands that tiles do not read"
+_where = partial(Kernel, writes=has_near_rows, backend=NUMBA)
 
 
-def _kernels(
-    form: _Form,
-    supports: Callable[[Signature], bool],
-    packs: Callable[[Signature], bool],
-    reads: Callable[[Layout], bool] = has_near_rows,
-) -> tuple[Kernel, ...]:
-    where: Any = {"writes": has_near_rows, "backend": NUMBA}
-    weights: Any = {
-        "pack": form.pack,
-        "packed_specs": form.packed_specs,
-        "unread_after_pack": first_weights,
-        "reads": has_near_rows,  # b is gone: no BLAS
-    }
-    packed = Kernel("tiles, packed", form.bind, unsupported=unless(packs, _NOT_PACKED), **weights, **where)
-    return packed, Kernel("tiles", form.bind, unsupported=unless(supports, _NOT_TILED), reads=reads, **where)
+def _packed(form: _Form, packs: Callable[[Signature], bool]) -> Kernel:
+    return _where(
+        "tiles, packed",
+        form.bind,
+        reads=has_near_rows,  # b is gone: no BLAS
+        pack=form.pack,
+        packed_specs=form.packed_specs,
+        unread_after_pack=first_weights,
+        unsupported=unless(packs, _NOT_PACKED),
+    )
 
 
-FUSED_KERNELS = _kernels(_Form("transpose_b", "alpha", finishes=True), _is_single, _packs)
-GEMM_KERNELS = _kernels(_Form("trans_b", "alpha"), _is_plain_gemm, _packs_gemm)
-MATMUL_KERNELS = _kernels(_Form(), _is_single, _packs, _near)
+def _tiles(form: _Form, supports: Callable[[Signature], bool], reads: Callable[[Layout], bool] = reads_rows) -> Kernel:
+    return _where("tiles", form.bind, reads=reads, unsupported=unless(supports, _NOT_TILED))
+
+
+_FUSED, _GEMM, _MATMUL = _Form("transpose_b", "alpha", finishes=True), _Form("trans_b", "alpha"), _Form()
+FUSED_KERNELS = _packed(_FUSED, _packs), _tiles(_FUSED, _is_single)
+GEMM_KERNELS = _packed(_GEMM, _packs_gemm), _tiles(_GEMM, _is_plain_gemm)
+MATMUL_KERNELS = (
+    _packed(_MATMUL, _packs),
+    _tiles(_MATMUL, _is_single_vector),
+    _tiles(_MATMUL, _is_single_matrix, _near),
+)

@@ -12,13 +12,13 @@ import numpy as np
 
 from ops.common.apply import V, apply
 from ops.common.tiling import matmul_stripes
+from ops.products.blas import blas_reads, is_vector_product
 from ops.products.kernels import MATMUL_KERNELS
 from ops.products.onednn import PACKED
 from ops.products.onednn_strided import STRIDED
 from ops.schema.backward import Backward, Tensor, Terms
-from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, unless
+from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, contiguous_at, unless
 from ops.tensor.errors import DtypeError, ShapeError
-from ops.tensor.layout import Layout
 from ops.tensor.spec import NUMBERS, Array, Shape, TensorSpec, broadcast_shapes
 
 HALF, SINGLE = np.dtype("float16"), np.dtype("float32")
@@ -36,6 +36,8 @@ def is_half(signature: Signature) -> bool:
 
 
 _not_half = unless(is_half, "not float16")
+not_vectors = unless(is_vector_product, "several rows and columns")
+not_matrices = unless(lambda s: not is_vector_product(s), "one row or column")
 
 
 def single_copies(signature: Signature) -> tuple[TensorSpec, ...]:
@@ -70,20 +72,6 @@ def _half(call: Binding) -> Thunk:
         np.copyto(call.y, y, casting="unsafe")
 
     return run
-
-
-def blas_reads(layout: Layout) -> bool:
-    """Returns whether BLAS reads the matrices (or the vector) in place: neighbours along one of the last two axes.
-
-    numpy copies all others into memory that it allocates, which no plan contains.
-    """
-    rows, columns = ((1, 0), *zip(layout.shape, layout.strides, strict=True))[-2:]
-    return _steps(*rows, *columns, layout.itemsize) or _steps(*columns, *rows, layout.itemsize)
-
-
-def _steps(outer: int, outer_stride: int, inner: int, inner_stride: int, itemsize: int) -> bool:
-    close = inner_stride == itemsize or inner == 1
-    return close and (outer == 1 or (outer_stride % itemsize == 0 and outer_stride >= inner * itemsize))
 
 
 def matmul_cost(signature: Signature) -> Cost:
@@ -134,7 +122,8 @@ MATMUL = OpSchema(
     infer=_infer,
     kernels=(
         Kernel("blas, through float32", _half, single_copies, unsupported=_not_half),
-        Kernel("blas", _matmul, reads=blas_reads),
+        Kernel("blas, a vector", _matmul, contiguous=contiguous_at(0, 1), unsupported=not_vectors),
+        Kernel("blas", _matmul, reads=blas_reads, unsupported=not_matrices),
         *MATMUL_KERNELS,
         PACKED,
         STRIDED,

@@ -16,6 +16,7 @@ from ops.common.fold import (
     ATTRIBUTES,
     Fold,
     Load,
+    dense_for_sums,
     fold_scratch,
     kept_shape,
     mapped,
@@ -27,7 +28,7 @@ from ops.reduce.args import ABS, DIVIDED, MAX, MIN, ROOT, SQUARE, SUM
 from ops.reduce.onednn import largest, smallest
 from ops.reduce.reduce_compiled import reduce_kernel
 from ops.schema.backward import Backward, Tensor, Terms
-from ops.schema.schema import Attrs, Binding, GradientRule, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.schema.schema import Attrs, Binding, GradientRule, Kernel, OpSchema, Signature, Specs, Thunk, no_contiguity
 from ops.tensor.limits import constant, highest, lowest
 from ops.tensor.spec import BOOL, FLOATS, INTEGERS, NUMBERS, Array, TensorSpec
 
@@ -141,7 +142,9 @@ class _Recipe:
 def _folding(
     name: str, recipe: _Recipe, summary: str, *, gradient: GradientRule, vector: tuple[Kernel, ...] = ()
 ) -> OpSchema:
-    return _reduction(name, Kernel("fold", recipe.bind, recipe.temporaries), summary, gradient=gradient, vector=vector)
+    contiguous = dense_for_sums if recipe.load is None else no_contiguity  # what is loaded is dense
+    kernel = Kernel("fold", recipe.bind, recipe.temporaries, contiguous)
+    return _reduction(name, kernel, summary, gradient=gradient, vector=vector)
 
 
 _SHIFTED = _Recipe(load=mapped(np.exp), finish=_log, in_floats=True)

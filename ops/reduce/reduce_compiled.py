@@ -4,12 +4,12 @@ from functools import partial
 from math import prod
 
 from allocator.machine_code.door import address
-from ops.common.fold import reduced_axes
+from ops.common.fold import dense_for_sums, reduced_axes
 from ops.native.call import Native, Step
 from ops.native.records import join_args, pack_args
-from ops.reduce.args import AS_IS, REDUCE
+from ops.reduce.args import AS_IS, MAX, REDUCE
 from ops.schema.backends import NUMBA
-from ops.schema.schema import Binding, Kernel, Thunk
+from ops.schema.schema import Binding, Kernel, Thunk, no_contiguity
 from ops.tensor.spec import Array
 from ops.vector.rows import neighbours, not_single_elements, rows_args
 
@@ -50,4 +50,11 @@ def _bind(kind: int, end: int, call: Binding) -> Thunk:
 
 def reduce_kernel(kind: int, end: int = AS_IS) -> Kernel:
     """Returns the compiled kernel of such a fold and end (ops.reduce.args)."""
-    return Kernel("vector", partial(_bind, kind, end), reads=neighbours, unsupported=not_single_elements, backend=NUMBA)
+    return Kernel(
+        "vector",
+        partial(_bind, kind, end),
+        contiguous=dense_for_sums if kind < MAX else no_contiguity,
+        reads=neighbours,
+        unsupported=not_single_elements,
+        backend=NUMBA,
+    )

@@ -127,8 +127,9 @@ def erf(x: Numbers) -> Numbers:
 
 
 def sigmoid(x: Numbers) -> Numbers:
-    """Returns 1 / (1 + exp(-x))."""
-    return np.asarray(0.5 + 0.5 * np.tanh(0.5 * x))
+    """Returns 1 / (1 + exp(-x)), without cancellation below 0."""
+    power = np.exp(-np.abs(x))
+    return np.asarray(np.where(x < 0, power, 1) / (1 + power))
 
 
 ELEMENTWISE: dict[str, Callable[[Bounded], Bounded]] = {

@@ -41,6 +41,7 @@ class Counts:
     """
 
     inputs: int = 0
+    failures: int = 0
     seconds: float = 0.0
     slowest: float = 0.0
     faults: int = 0
@@ -56,6 +57,7 @@ class Counts:
         self.outcomes[answer["outcome"]] += 1
         if not answer["failure"]:
             return None
+        self.failures += 1
         finding = Finding(kind, answer["seed"], answer["failure"])
         is_new = finding.signature not in self.findings
         return self.findings.setdefault(finding.signature, finding) if is_new else None

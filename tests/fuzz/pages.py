@@ -1,4 +1,7 @@
-"""Kernels of every back-end, run on arrays beside pages without access; they give the bits that they give elsewhere."""
+"""Kernels of every back-end, run on arrays beside pages without access, and inside wider arrays.
+
+They give the bits that they give elsewhere.
+"""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
@@ -20,6 +23,7 @@ from tests.fuzz.program_steps import random_program
 from tests.helpers.graphs.random_graphs import Choose, build, seeded
 from tests.helpers.graphs.unplanned_run import random_feeds
 from tests.helpers.ops.gradient_cases import FAMILIES
+from tests.helpers.ops.kernel_checks import nested_copy
 
 
 def attempt(path: Path) -> Tried:
@@ -32,23 +36,29 @@ def attempt(path: Path) -> Tried:
     arrays |= {var: feeds[name] for name, var in graph.inputs.items()}
     for operator in graph.operators:
         inputs = [arrays[v] for v in operator.inputs]
-        outputs = _checked(operator, inputs, at_end=choose(3) > 0)
+        outputs = _checked(operator, inputs, choose(4), at_end=choose(3) > 0)
         arrays |= dict(zip(operator.outputs, outputs, strict=True))
     return Tried("run")
 
 
-def _checked(operator: Operator, inputs: Sequence[Array], *, at_end: bool) -> Sequence[Array]:
-    """Returns the outputs of the first kernel; raises WrongError where guards change a bit of any kernel's.
+def _checked(operator: Operator, inputs: Sequence[Array], axis: int, *, at_end: bool) -> Sequence[Array]:
+    """Returns the outputs of the first kernel.
 
-    Constants are packed by kernels that do so; with guards before an array, they are inputs like the others.
+    Raises WrongError where a bit of some kernel's changes between guards, or with inputs inside arrays that are longer
+    along an axis. Constants are packed by kernels that do so; with guards before an array, they are inputs like the
+    others.
     """
     signature = operator.signature if at_end else evolve(operator.signature, constants=frozenset())
     kernels = [k for k in operator.schema.kernels if k.supports(signature)]
     outputs: Sequence[Array] = ()
     for kernel in kernels:
-        plain, beside = (_run(kernel, signature, inputs, is_guarded=g, at_end=at_end) for g in (False, True))
-        what = f"{operator.schema.name} by {kernel.name} of {kernel.backend} beside a guard"
-        same_bits(*({str(i): a for i, a in enumerate(arrays)} for arrays in (plain, beside)), what=what)
+        with ExitStack() as stack:
+            plain = _run(kernel, signature, inputs)
+            beside = _run(kernel, signature, inputs, lambda a: stack.enter_context(guarded(a, at_end=at_end)))
+        inside = _run(kernel, signature, [nested_copy(a, axis) for a in inputs])
+        what = f"{operator.schema.name} by {kernel.name} of {kernel.backend}"
+        for arrays, where in ((beside, "beside a guard"), (inside, "inside wider arrays")):
+            same_bits(*({str(i): a for i, a in enumerate(outs)} for outs in (plain, arrays)), what=f"{what} {where}")
         outputs = outputs or plain
     if not outputs and operator.outputs:
         raise WrongError(f"no kernel of {operator.schema.name} takes {signature.inputs}")
@@ -56,24 +66,18 @@ def _checked(operator: Operator, inputs: Sequence[Array], *, at_end: bool) -> Se
 
 
 def _run(
-    kernel: Kernel, signature: Signature, inputs: Sequence[Array], *, is_guarded: bool, at_end: bool
+    kernel: Kernel, signature: Signature, inputs: Sequence[Array], place: Callable[[Array], Array] = np.asarray
 ) -> Sequence[Array]:
-    with ExitStack() as stack:
-
-        def place(array: Array) -> Array:
-            return stack.enter_context(guarded(array, at_end=at_end)) if is_guarded else array.copy()
-
-        operands = [
-            place(a if kernel.accepts(signature, i, Layout.of(a)) else np.array(a, order="C"))
-            for i, a in enumerate(inputs)
-        ]
-        outputs, temporaries = (
-            [place(a) for a in new_arrays(specs)] for specs in (signature.outputs, kernel.temporaries(signature))
-        )
-        packed = kernel.pack(signature, {i: operands[i] for i in signature.constants}) if signature.constants else ()
-        with np.errstate(all="ignore"):
-            kernel.bind(Binding(signature, tuple(operands), tuple(outputs), tuple(temporaries), packed))()
-        return [array.copy() for array in outputs]
+    """Returns the outputs of a kernel, which are copies; `place` may move each array that it uses."""
+    dense = {i for i, a in enumerate(inputs) if not kernel.accepts(signature, i, Layout.of(a))}
+    operands = [place(np.array(a, order="C") if i in dense else a) for i, a in enumerate(inputs)]
+    outputs, temporaries = (
+        [place(a) for a in new_arrays(specs)] for specs in (signature.outputs, kernel.temporaries(signature))
+    )
+    packed = kernel.pack(signature, {i: operands[i] for i in signature.constants}) if signature.constants else ()
+    with np.errstate(all="ignore"):
+        kernel.bind(Binding(signature, tuple(operands), tuple(outputs), tuple(temporaries), packed))()
+    return [array.copy() for array in outputs]
 
 
 def _of_family(choose: Choose, _: Path) -> tuple[Graph, dict[str, Array]]:

@@ -21,6 +21,7 @@ def rows_of(counts: Mapping[str, Counts]) -> dict[str, Row]:
     return {
         name: {
             "inputs": c.inputs,
+            "failures": c.failures,
             "seconds": round(c.seconds, 1),
             "slowest_seconds": round(c.slowest, 2),
             "faults": c.faults,
@@ -39,7 +40,7 @@ def added(before: Mapping[str, Row], more: Mapping[str, Row]) -> dict[str, Row]:
         if old is None:
             both[name] = row
             continue
-        sums = {key: round(old[key] + row[key], 1) for key in ("inputs", "seconds", "faults")}
+        sums = {key: round(old[key] + row[key], 1) for key in ("inputs", "failures", "seconds", "faults")}
         outcomes: dict[str, int] = dict((Counter(old["outcomes"]) + Counter(row["outcomes"])).most_common())
         slowest = max(old["slowest_seconds"], row["slowest_seconds"])
         findings = [*old["findings"], *row["findings"]]
@@ -71,10 +72,12 @@ def _lines(rows: Mapping[str, Row]) -> Sequence[Sequence[str]]:
 
 
 def _line(name: str, rows: Sequence[Row]) -> Sequence[str]:
-    inputs, seconds, faults = (sum(row[key] for row in rows) for key in ("inputs", "seconds", "faults"))
+    inputs, failures, seconds, faults = (
+        sum(r[key] for r in rows) for key in ("inputs", "failures", "seconds", "faults")
+    )
     slowest = max(row["slowest_seconds"] for row in rows)
-    failed = sum(row["outcomes"].get("failed", 0) for row in rows)
-    return [name, f"{inputs:,}", f"{inputs / max(seconds, 1e-9):.0f}", f"{slowest:.1f}", f"{failed:,}", f"{faults:,}"]
+    rate = inputs / max(seconds, 1e-9)
+    return [name, f"{inputs:,}", f"{rate:.0f}", f"{slowest:.1f}", f"{failures:,}", f"{faults:,}"]
 
 
 def write_page(rows: Mapping[str, Row]) -> None:

@@ -215,13 +215,13 @@ with guarded(np.arange(5, dtype=np.float32), at_end={at_end}) as a:
 
 def test_findings_are_counted_once_a_place() -> None:
     counts = Counts()
-    answer: dict[str, Any] = {"seconds": 0.5, "fault": True, "outcome": "failed", "failure": "KeyError: 1 [a.py:3]"}
+    answer: dict[str, Any] = {"seconds": 0.5, "fault": True, "outcome": "run", "failure": "KeyError: 1 [a.py:3]"}
     assert counts.add("texts", {**answer, "seed": 1}) == Finding("texts", 1, answer["failure"])
     assert counts.add("texts", {**answer, "seed": 2, "failure": "KeyError: 2 [a.py:3]"}) is None
     assert counts.add("texts", {**answer, "seed": 3, "failure": "KeyError: 1 [b.py:3]"}) is not None
     rows = rows_of({"texts": counts})
     twice = added(rows, rows)
-    assert twice["texts"]["inputs"] == 6 and twice["texts"]["outcomes"] == {"failed": 6}
+    assert twice["texts"]["inputs"] == 6 and twice["texts"]["outcomes"] == {"run": 6}
     assert "| texts | 6 | 2 | 0.5 | 6 | 6 |" in table(twice)
 
 

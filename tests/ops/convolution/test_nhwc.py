@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from ops.convolution.fused import FUSED_BLOCKS, FUSED_CONV
 from ops.convolution.nhwc import NHWC_CONV
+from ops.convolution.nhwc_transpose import NHWC_CONV_TRANSPOSE
 from ops.schema.backends import ONEDNN
-from ops.schema.schema import Kernel, Signature
+from ops.schema.schema import Kernel, OpSchema, Signature
 from ops.tensor.errors import AttributeValueError, OpError, ShapeError
 from ops.tensor.layout import Layout
 from ops.tensor.spec import Array, TensorSpec
@@ -18,6 +19,7 @@ from ops.windows.pixels import dense_pixels, pitch, rows
 from tests.helpers.ops.activations import PIECEWISE_LINEAR
 from tests.helpers.ops.kernel_checks import (
     bind,
+    check_strides,
     garbage,
     kernels,
     run,
@@ -178,3 +180,13 @@ def test_nhwc_conv_refuses_operands_that_do_not_fit() -> None:
         NHWC_CONV.sign([x, w], {"low": 0.0})
     with pytest.raises(OpError, match="float16"):
         NHWC_CONV.sign([s.with_dtype("float16") for s in (x, w)], {})
+
+
+@pytest.mark.parametrize("schema", [NHWC_CONV, NHWC_CONV_TRANSPOSE])
+@given(st.integers(1, 12), st.integers(1, 9), st.integers(1, 3), st.sampled_from(["float32", "float64"]))
+def test_bits_of_one_output_do_not_depend_on_gaps_between_pixels(
+    schema: OpSchema, channels: int, size: int, outputs: int, dtype: str
+) -> None:
+    filters = (channels, outputs) if schema is NHWC_CONV_TRANSPOSE else (outputs, channels)
+    x, w = normal(0, (1, size, size, channels), (*filters, 1, 1))
+    check_strides(schema, [x.astype(dtype), w.astype(dtype)], rtol=1e-5, atol=1e-5)

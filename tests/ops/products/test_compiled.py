@@ -44,7 +44,7 @@ def test_compiled_matmul_is_the_same_in_any_parts_and_places(case: Case, first: 
     arrays, attrs = case
     if arrays[0].dtype != np.float32 or not parts(*case).size:
         return
-    stored = [placed(a, extra if a.ndim > 1 else 0, first) for a in arrays]
+    stored = [placed(a, extra if a.ndim > 1 and a.shape[-1] > 1 else 0, first) for a in arrays]
     _near(stored, attrs, frozenset({1}) if packs else frozenset(), extra)
 
 

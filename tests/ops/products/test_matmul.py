@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ops.products.fused import FUSED_MATMUL
+from ops.products.gemm import GEMM
 from ops.products.matmul import MATMUL
-from ops.schema.schema import evaluate
+from ops.schema.schema import OpSchema, evaluate
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.spec import Array
-from tests.helpers.ops.kernel_checks import check_kernels, check_no_allocation, sign
+from tests.helpers.ops.kernel_checks import check_kernels, check_no_allocation, check_strides, sign
 
 TOLERANCE = {"float16": 2e-3, "float32": 1e-5, "float64": 1e-12}
 
@@ -93,3 +95,20 @@ def test_matmul_refuses_operands_that_do_not_fit() -> None:
 def test_the_cost_of_matmul_counts_multiplications_and_additions() -> None:
     signature = sign(MATMUL, [np.ones((5, 2, 3)), np.ones((3, 4))], {})
     assert MATMUL.cost(signature).flops == 2 * 5 * 2 * 3 * 4
+
+
+@pytest.mark.parametrize(
+    ("schema", "flips"), [(MATMUL, ()), (GEMM, ("trans_a", "trans_b")), (FUSED_MATMUL, ("transpose_b",))]
+)
+@given(st.data())
+def test_bits_of_vector_products_do_not_depend_on_gaps_between_rows(
+    schema: OpSchema, flips: tuple[str, ...], data: st.DataObject
+) -> None:
+    lengths, flip = st.integers(1, 70), {name: data.draw(st.booleans()) for name in flips}
+    m, k, n = data.draw(st.permutations([1, data.draw(lengths), data.draw(lengths)]))
+    dtype = data.draw(st.sampled_from(["float32", "float64"]))
+    a, b = (
+        ((k, m) if flip.get("trans_a") else (m, k)),
+        ((n, k) if True in (flip.get("trans_b"), flip.get("transpose_b")) else (k, n)),
+    )
+    check_strides(schema, [drawn(a, dtype, 1), drawn(b, dtype, 2)], rtol=TOLERANCE[dtype], **flip)
