@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # the names for checkers of types and editors; at run time ea
     from engine.graph.operator import Operator
     from engine.graph.var import Var
     from engine.onnx.load import load_onnx
+    from engine.onnx.registered import register_operator
     from engine.onnx.saved import load_plan, save_plan
     from engine.passes.pipeline import optimise
     from engine.passes.storage import cast_storage
@@ -54,6 +55,7 @@ __all__ = [
     "make_plan",
     "optimise",
     "read_trace",
+    "register_operator",
     "save_plan",
     "scan",
     "train_step",
@@ -75,6 +77,7 @@ _HOMES = {
     "Operator": "engine.graph.operator:Operator",
     "Var": "engine.graph.var:Var",
     "load_onnx": "engine.onnx.load:load_onnx",
+    "register_operator": "engine.onnx.registered:register_operator",
     "load_plan": "engine.onnx.saved:load_plan",
     "save_plan": "engine.onnx.saved:save_plan",
     "optimise": "engine.passes.pipeline:optimise",

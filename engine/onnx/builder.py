@@ -50,22 +50,36 @@ class GraphBuilder:
         self._data: dict[Var, tuple[Dim | int, ...]] = {}
 
     def emit(
-        self, name: str, values: Sequence[Value], attrs: Mapping[str, Any], node: str, outputs: Sequence[str]
+        self,
+        schema: str | OpSchema,
+        values: Sequence[Value],
+        attrs: Mapping[str, Any],
+        node: str,
+        outputs: Sequence[str],
     ) -> tuple[Value, ...]:
-        """Adds the operator `name` or computes it; returns its outputs. `outputs` are their names, "" for a new one."""
+        """Adds an operator, given by its schema or by the name of one, or computes it; returns its outputs.
+
+        `outputs` are their names, "" for a new one.
+        """
+        schema = _found(schema)
         constants = [v for v in values if not isinstance(v, Var)]
         if len(constants) == len(values):
-            results = self._computed(find(name), constants, attrs)
+            results = self._computed(schema, constants, attrs)
             if results:
                 return results
-        return self.add(name, values, attrs, node, outputs)
+        return self.add(schema, values, attrs, node, outputs)
 
     def add(
-        self, name: str, values: Sequence[Value], attrs: Mapping[str, Any], node: str, outputs: Sequence[str]
+        self,
+        schema: str | OpSchema,
+        values: Sequence[Value],
+        attrs: Mapping[str, Any],
+        node: str,
+        outputs: Sequence[str],
     ) -> tuple[Var, ...]:
         """Adds the operator as `emit` does, also where all its inputs are constant."""
         operands = [self.var(v) for v in values]
-        return self.graph.add(find(name), operands, attrs, name=node, output_names=self.names(node, outputs))
+        return self.graph.add(_found(schema), operands, attrs, name=node, output_names=self.names(node, outputs))
 
     def names(self, node: str, outputs: Sequence[str]) -> NamesFor:
         """Returns the names for the outputs of an operator: the wanted ones, and new ones for "" and for all others."""
@@ -181,6 +195,10 @@ class GraphBuilder:
             name = f"{stem}:{number}"
             if name not in self.graph.vars and name not in self._reserved:
                 return name
+
+
+def _found(schema: str | OpSchema) -> OpSchema:
+    return find(schema) if isinstance(schema, str) else schema
 
 
 def _read_only(array: Array) -> Array:

@@ -15,6 +15,7 @@ from engine.onnx.functions import Functions, arguments, substitute
 from engine.onnx.library import check_node, domain_of, one_line, onnx
 from engine.onnx.model_names import Value
 from engine.onnx.node import Node
+from engine.onnx.registered import registered
 from engine.onnx.scope import Scope, check_unique, sorted_nodes
 from engine.onnx.table import converter
 from engine.text.errors import EngineError, ModelError, UnsupportedError
@@ -75,8 +76,12 @@ class GraphReader:
         inputs = tuple(scope.get(n) for n in proto.input)
         domain = domain_of(proto.domain)
         version = scope.opsets.get(domain, 0)
+        own = registered(domain, proto.op_type)
         convert = None if self.functions.own(proto) else converter(domain, proto.op_type, version)
         try:
+            if own is not None:
+                node = self._node_in_scope(proto, name, inputs, scope)
+                return self.builder.emit(own, node.operands(), node.attrs, node.name, node.outputs)
             if convert is None:
                 return self._call(proto, name, version, inputs, scope)
             self._check(proto, domain, scope)

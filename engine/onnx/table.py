@@ -19,6 +19,7 @@ from engine.onnx.converters import (
 from engine.onnx.functions import Functions
 from engine.onnx.library import all_nodes, domain_of
 from engine.onnx.node import Converter
+from engine.onnx.registered import registered
 from engine.text.errors import UnsupportedError
 
 Versions = tuple[tuple[int, Converter | None], ...]
@@ -47,7 +48,9 @@ def check_operators(model: Any, opsets: Mapping[str, int], functions: Functions)
     for proto in all_nodes(model.graph.node):
         domain = domain_of(proto.domain)
         version = opsets.get(domain, 0)
-        if functions.own(proto) or converter(domain, proto.op_type, version) or functions.is_defined(proto, version):
+        if registered(domain, proto.op_type) or functions.own(proto) or converter(domain, proto.op_type, version):
+            continue
+        if functions.is_defined(proto, version):
             continue
         opset = f"opset {version}" if domain in opsets else "of no imported operator set"
         name = "".join(c if c.isprintable() else "?" for c in f"{domain or 'ai.onnx'}.{proto.op_type}")

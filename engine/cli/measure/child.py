@@ -17,6 +17,7 @@ from engine.cli.measure.processes import BYTES, PROCESS, SECONDS, MeasureTask, r
 from engine.cli.measure.readings import Run, digest, noise_bytes, time_runs, trace_arrays, watch
 from engine.cli.options.common import plan_options
 from engine.cli.options.models import Subject, load_subject
+from engine.cli.options.own_operators import run_operator_files
 from engine.executor.dynamic import DynamicExecutor
 from engine.executor.static import StaticExecutor, new_arena
 from engine.report.resident import resident_set
@@ -88,4 +89,5 @@ if __name__ == "__main__":
     _task = read_task(json.load(sys.stdin))
     if _task.arguments.instructions:
         limit_instructions(_task.arguments.instructions)
+    run_operator_files(_task.arguments.ops)
     print(json.dumps(measure(_task)))

@@ -13,6 +13,7 @@ from allocator.machine_code.instructions import NAMES
 from allocator.problem import NO_CAPACITY
 from allocator.solvers import BEST, STRATEGIES
 from engine.cli.options.dims import named_lengths
+from engine.cli.options.own_operators import add_ops
 from engine.planning.options import AT_ONCE, CALLS, FIELDS, LIMITS, SEARCH, PlanOptions, about, flag
 from engine.system.threads import AS_THEY_ARE
 from engine.text.errors import OptionError
@@ -56,6 +57,7 @@ def add_model(parser: ArgumentParser) -> None:
         default=[],
         help="an input that is fixed to an array, needed where it decides shapes; repeatable",
     )
+    add_ops(parser)
 
 
 def add_planning(parser: ArgumentParser) -> None:
