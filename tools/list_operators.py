@@ -22,8 +22,9 @@ from onnx.backend.test.runner import Runner  # noqa: E402
 from allocator.progress import each  # noqa: E402
 from engine.api import compile_graph  # noqa: E402
 from engine.cli.progress import add_quiet, progress_shown  # noqa: E402
+from engine.onnx.converters.onnxruntime import norms  # noqa: E402
 from engine.onnx.library import newest_opset, onnx  # noqa: E402
-from engine.onnx.table import CONVERTERS, Versions  # noqa: E402
+from engine.onnx.table import CONVERTERS, ONNXRUNTIME, Versions  # noqa: E402
 from engine.onnx_backend import Backend, as_input  # noqa: E402
 from engine.text.errors import UnsupportedError  # noqa: E402
 
@@ -70,7 +71,25 @@ def text_of_operators() -> str:
     ]
     names = ", ".join(function_names())
     rest = ["", "## Read as what onnx defines them by", "", f"{names}: as far as the operators inside are read.", ""]
-    return "\n".join([*head, *operator_table(), *rest])
+    return "\n".join([*head, *operator_table(), *rest, *_of_onnxruntime()])
+
+
+def _of_onnxruntime() -> list[str]:
+    """Returns the section of the operators that onnxruntime adds."""
+    names = {domain: ", ".join(sorted(table)) for domain, table in (("own", ONNXRUNTIME), ("", norms.DEFAULT_DOMAIN))}
+    return [
+        "## Read as onnxruntime means them",
+        "",
+        "Files that onnxruntime has optimised or quantised have operators of its domain `com.microsoft`. Each becomes",
+        f"operators of this project, which passes fuse again: {names['own']}.",
+        "",
+        f"It writes without a domain, in models of any operator set: {names['']}.",
+        "",
+        "An input, an output or an attribute that is not supported is refused with the operator's name. A file that",
+        "was saved at a level above the extended one has operators for one processor (domain `com.microsoft.nchwc`)",
+        "and is refused.",
+        "",
+    ]
 
 
 def _range(versions: Versions) -> str:

@@ -59,10 +59,11 @@ def newest_opset() -> int:
 def check_node(proto: Any, domain: str, opsets: dict[str, int], ir_version: int) -> str:
     """Returns the complaint of onnx's checker about a node (counts, attributes, their types) in one line, or "".
 
-    Deprecated operators are not checked: models have some of them all the same.
+    Deprecated operators are not checked: models have some of them all the same. Those that onnx does not know are not.
     """
     package = onnx()
-    if package.defs.get_schema(proto.op_type, opsets[domain], domain).deprecated:
+    known = package.defs.has(proto.op_type, opsets[domain], domain)
+    if not known or package.defs.get_schema(proto.op_type, opsets[domain], domain).deprecated:
         return ""
     context = type(package.checker.DEFAULT_CONTEXT)()
     context.ir_version, context.opset_imports = ir_version, opsets

@@ -140,6 +140,11 @@ class Node:
         """Adds the operator that computes the outputs of the node, with their names, and returns its outputs."""
         return self.builder.emit(schema, values, attrs, self.name, self.outputs)
 
+    def output(self, index: int, schema: str, *values: Value, **attrs: Any) -> Value:
+        """Adds the operator that computes one output of the node, with its name, and returns it."""
+        names = self.outputs[index : index + 1] or ("",)
+        return self.builder.emit(schema, values, attrs, f"{self.name}/{schema}" if index else self.name, names)[0]
+
     def like(self, number: Any, value: Value) -> Array:
         """Returns a number as a 0-d array of the dtype of `value`."""
         return np.asarray(number, dtype=value.dtype)
@@ -154,8 +159,8 @@ def no_guess(_: int) -> Sequence[Guess]:
     return ()
 
 
-Converter = Callable[[Node], tuple[Value, ...]]
-"""A converter adds the operators of a node to the graph and returns the values of its outputs."""
+Converter = Callable[[Node], tuple[Value | None, ...]]
+"""A converter adds the operators of a node to the graph and returns the values of its outputs (None: not used)."""
 
 
 def direct(schema: str, **defaults: Any) -> Converter:

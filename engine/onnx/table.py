@@ -1,4 +1,4 @@
-"""The table of ONNX operators by converter and operator set, and a check that a model needs no others."""
+"""The table of operators by domain, name and operator set, and a check that a model needs no others."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -16,6 +16,7 @@ from engine.onnx.converters import (
     resize,
     shape,
 )
+from engine.onnx.converters.onnxruntime import layers, norms
 from engine.onnx.functions import Functions
 from engine.onnx.library import all_nodes, domain_of
 from engine.onnx.node import Converter
@@ -31,14 +32,27 @@ None stands for a version that has the operator no longer.
 FAMILIES = (constant, control, elementwise, index, nn, quantised, recurrent, reduce, resize, shape)
 CONVERTERS: Mapping[str, Versions] = MappingProxyType({k: v for f in FAMILIES for k, v in f.CONVERTERS.items()})
 """The operators of the default domain by name."""
+ONNXRUNTIME_FAMILIES = (layers, norms)
+ONNXRUNTIME: Mapping[str, Versions] = MappingProxyType(
+    {k: v for f in ONNXRUNTIME_FAMILIES for k, v in f.CONVERTERS.items()}
+)
+"""The operators of onnxruntime's own domain by name."""
+_DOMAINS = MappingProxyType({"": (CONVERTERS, norms.DEFAULT_DOMAIN), "com.microsoft": (ONNXRUNTIME,)})
+"""The tables of a domain; the first one that has a converter for the version decides."""
+_ONE_PROCESSOR = "com.microsoft.nchwc"
+"""The domain of operators whose layout is that of a processor's vectors."""
 
 
 def converter(domain: str, op_type: str, version: int) -> Converter | None:
     """Returns the converter of an operator in a version of its operator set, or None."""
+    found = (_newest(table.get(op_type, ()), version) for table in _DOMAINS.get(domain, ()))
+    return next((convert for convert in found if convert), None)
+
+
+def _newest(versions: Versions, version: int) -> Converter | None:
     convert = None
-    if domain == "":
-        for since, candidate in CONVERTERS.get(op_type, ()):
-            convert = candidate if since <= version else convert
+    for since, candidate in versions:
+        convert = candidate if since <= version else convert
     return convert
 
 
@@ -47,6 +61,9 @@ def check_operators(model: Any, opsets: Mapping[str, int], functions: Functions)
     unknown: dict[str, int] = {}
     for proto in all_nodes(model.graph.node):
         domain = domain_of(proto.domain)
+        if domain == _ONE_PROCESSOR:
+            reason = "this file was optimised for one processor; save it at the extended level"
+            raise UnsupportedError(f"operator {domain}.{proto.op_type}: {reason}")
         version = opsets.get(domain, 0)
         if registered(domain, proto.op_type) or functions.own(proto) or converter(domain, proto.op_type, version):
             continue

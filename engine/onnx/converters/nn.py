@@ -2,24 +2,28 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 from engine.onnx.converters.elementwise import cast_to
 from engine.onnx.model_names import Value
 from engine.onnx.node import Converter, Node, direct
 from engine.text.errors import ModelError
 
-_WINDOW = ("strides", "pads", "dilations", "auto_pad")
+WINDOW = ("strides", "pads", "dilations", "auto_pad")
+
+
+def gemm_attributes(node: Node) -> dict[str, Any]:
+    """Returns the attributes of a Gemm."""
+    return {
+        "alpha": node.attr("alpha", 1.0),
+        "beta": node.attr("beta", 1.0),
+        "trans_a": node.attr("transA", 0),
+        "trans_b": node.attr("transB", 0),
+    }
 
 
 def _gemm(node: Node) -> tuple[Value, ...]:
-    return node.last(
-        "gemm",
-        *node.operands(),
-        alpha=node.attr("alpha", 1.0),
-        beta=node.attr("beta", 1.0),
-        trans_a=node.attr("transA", 0),
-        trans_b=node.attr("transB", 0),
-    )
+    return node.last("gemm", *node.operands(), **gemm_attributes(node))
 
 
 def _einsum(node: Node) -> tuple[Value, ...]:
@@ -37,30 +41,30 @@ def check_kernel(node: Node, weights: int) -> None:
 
 def _conv(node: Node) -> tuple[Value, ...]:
     check_kernel(node, 1)
-    return node.last("conv", *node.operands(), **node.present(*_WINDOW, "group"))
+    return node.last("conv", *node.operands(), **node.present(*WINDOW, "group"))
 
 
 def _conv_transpose(node: Node) -> tuple[Value, ...]:
     check_kernel(node, 1)
     return node.last(
-        "conv_transpose", *node.operands(), **node.present(*_WINDOW, "group", "output_padding", "output_shape")
+        "conv_transpose", *node.operands(), **node.present(*WINDOW, "group", "output_padding", "output_shape")
     )
 
 
 def _max_pool(node: Node) -> tuple[Value, ...]:
-    attrs = node.present(*_WINDOW, "kernel_shape", "ceil_mode", "storage_order")
+    attrs = node.present(*WINDOW, "kernel_shape", "ceil_mode", "storage_order")
     return node.last("max_pool", node.value(0), with_indices=node.uses_output(1), **attrs)
 
 
 def _average_pool(node: Node) -> tuple[Value, ...]:
     return node.last(
-        "average_pool", node.value(0), **node.present(*_WINDOW, "kernel_shape", "ceil_mode", "count_include_pad")
+        "average_pool", node.value(0), **node.present(*WINDOW, "kernel_shape", "ceil_mode", "count_include_pad")
     )
 
 
 def _lp_pool(node: Node) -> tuple[Value, ...]:
     return node.last(
-        "lp_pool", node.value(0), p=node.attr("p", 2), **node.present(*_WINDOW, "kernel_shape", "ceil_mode")
+        "lp_pool", node.value(0), p=node.attr("p", 2), **node.present(*WINDOW, "kernel_shape", "ceil_mode")
     )
 
 
@@ -74,7 +78,8 @@ def _batch_norm(node: Node) -> tuple[Value, ...]:
     return node.last("batch_norm", x, *(cast_to(node, v, x.dtype) for v in rest), epsilon=node.attr("epsilon", 1e-5))
 
 
-def _layer_norm(node: Node) -> tuple[Value, ...]:
+def layer_norm(node: Node) -> tuple[Value, ...]:
+    """Converts LayerNormalization."""
     return node.last(
         "layer_norm",
         *node.operands(),
@@ -132,7 +137,7 @@ CONVERTERS: Mapping[str, tuple[tuple[int, Converter | None], ...]] = MappingProx
         "GlobalMaxPool": ((1, direct("global_max_pool")),),
         "GlobalLpPool": ((2, direct("global_lp_pool", p=2)),),
         "BatchNormalization": ((7, _batch_norm),),
-        "LayerNormalization": ((17, _layer_norm),),
+        "LayerNormalization": ((17, layer_norm),),
         "InstanceNormalization": ((6, direct("instance_norm", epsilon=1e-5)),),
         "GroupNormalization": ((18, _group_norm_by_group), (21, _group_norm)),
         "RMSNormalization": ((23, direct("rms_norm", axis=-1, epsilon=1e-5)),),

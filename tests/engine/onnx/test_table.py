@@ -1,9 +1,11 @@
 import re
 
 import pytest
+from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 
+from engine.onnx.converters.onnxruntime import norms
 from engine.onnx.library import newest_opset, onnx
-from engine.onnx.table import CONVERTERS, FAMILIES, converter
+from engine.onnx.table import CONVERTERS, FAMILIES, ONNXRUNTIME, ONNXRUNTIME_FAMILIES, converter
 from tools.list_operators import PATH, text_of_operators
 
 
@@ -19,6 +21,22 @@ def test_an_operator_in_the_table_is_one_of_onnx_in_each_of_its_versions(name: s
 
 def test_no_operator_stands_in_two_families() -> None:
     assert sum(len(family.CONVERTERS) for family in FAMILIES) == len(CONVERTERS)
+    assert sum(len(family.CONVERTERS) for family in ONNXRUNTIME_FAMILIES) == len(ONNXRUNTIME)
+
+
+def test_an_operator_of_onnxruntime_is_one_that_it_declares() -> None:
+    declared = {(s.domain, s.name, s.since_version) for s in get_all_operator_schema()}
+    for domain, table in (("com.microsoft", ONNXRUNTIME), ("", norms.DEFAULT_DOMAIN)):
+        names = {(domain, name, since) for name, versions in table.items() for since, _ in versions}
+        assert names <= declared
+
+
+def test_what_onnxruntime_writes_without_a_domain_stands_behind_what_onnx_defines() -> None:
+    assert converter("", "LayerNormalization", 13) is not None
+    assert converter("", "LayerNormalization", 13) is not converter("", "LayerNormalization", 17)
+    assert converter("", "SimplifiedLayerNormalization", 9) is not None
+    assert converter("com.microsoft", "FusedConv", 1) is not None
+    assert converter("com.microsoft", "FusedConv", 0) is None
 
 
 def test_an_operator_is_read_from_its_first_version_to_its_last() -> None:

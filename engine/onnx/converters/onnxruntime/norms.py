@@ -1,0 +1,96 @@
+"""Converters of onnxruntime's normalisations with what was fused into them: additions and embeddings."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from engine.onnx.converters.nn import layer_norm
+from engine.onnx.converters.onnxruntime.contract import Step, Versions, contract, in_chain
+from engine.onnx.model_names import Value
+from engine.onnx.node import Node
+
+EPSILON = 1e-12
+_SUM = 3
+"""The output of a normalisation with additions that has the sum."""
+
+
+def _simplified_layer_norm(node: Node) -> tuple[Value, ...]:
+    return node.last(
+        "rms_norm", node.value(0), node.value(1), axis=node.attr("axis", -1), epsilon=node.attr("epsilon", 1e-5)
+    )
+
+
+def _skip_norm(node: Node, schema: str, bias: int) -> tuple[Value | None, ...]:
+    """Converts a normalisation of a sum: of the input, of what skipped layers, and of the input `bias`, if it is there.
+
+    Scale, and shift in front of the input `bias`, are the other inputs.
+    """
+    added = [Step("add", (v,)) for v in (node.value(1), node.optional(bias)) if v is not None]
+    total = in_chain(node, node.value(0), *added, output=_SUM)
+    parameters = [v for v in map(node.optional, range(2, bias)) if v is not None]
+    y = node.output(0, schema, total, *parameters, axis=-1, epsilon=node.attr("epsilon", EPSILON))
+    return y, None, None, total
+
+
+def _skip_layer_norm(node: Node) -> tuple[Value | None, ...]:
+    return _skip_norm(node, "layer_norm", 4)
+
+
+def _skip_simplified_layer_norm(node: Node) -> tuple[Value | None, ...]:
+    return _skip_norm(node, "rms_norm", 3)
+
+
+def _embed_layer_norm(node: Node) -> tuple[Value | None, ...]:
+    """Converts EmbedLayerNormalization: words, positions and segments looked up, added and normalised.
+
+    Output 1 is the number of ones in each row of the mask.
+    """
+    ids = node.value(0)
+    positions = node.optional(8)
+    if positions is None:
+        of_position = node.step("slice", node.value(3), starts=(0,), ends=(ids.shape[1],), axes=(0,))
+    else:
+        of_position = node.step("gather", node.value(3), positions, axis=0)
+    additions = [Step("add", (of_position,))]
+    segments = node.optional(1)
+    if segments is not None:
+        additions.append(Step("add", (node.step("gather", node.value(4), segments, axis=0),)))
+    total = in_chain(node, node.value(2), Step("gather", (ids,), {"axis": 0}), *additions, output=2)
+    y = node.output(0, "layer_norm", total, node.value(5), node.value(6), epsilon=node.attr("epsilon", EPSILON))
+    return y, _mask_index(node, ids) if node.uses_output(1) else None, total
+
+
+def _mask_index(node: Node, ids: Value) -> Value:
+    mask = node.optional(7)
+    if mask is None:
+        return node.output(1, "expand", np.zeros((), np.int32), shape=ids.shape[:1])
+    cast = Step("cast", (), {"to": np.dtype(np.int32)})
+    return in_chain(
+        node,
+        mask,
+        Step("equal", (node.like(1, mask),)),
+        cast,
+        Step("reduce_sum", (), {"axes": (1,), "keepdims": 0}),
+        output=1,
+    )
+
+
+CONVERTERS: Mapping[str, Versions] = MappingProxyType(
+    {
+        "SkipLayerNormalization": contract(_skip_layer_norm, "epsilon", inputs=5, outputs=(0, _SUM)),
+        "SkipSimplifiedLayerNormalization": contract(
+            _skip_simplified_layer_norm, "epsilon", inputs=4, outputs=(0, _SUM)
+        ),
+        "EmbedLayerNormalization": contract(
+            _embed_layer_norm, "epsilon", "mask_index_type", inputs=9, outputs=(0, 1, 2)
+        ),
+    }
+)
+DEFAULT_DOMAIN: Mapping[str, Versions] = MappingProxyType(
+    {
+        "SimplifiedLayerNormalization": contract(_simplified_layer_norm, "axis", "epsilon", "stash_type", inputs=2),
+        "LayerNormalization": contract(layer_norm, "axis", "epsilon", "stash_type", inputs=3, outputs=(0, 1, 2)),
+    }
+)
+"""Operators that onnxruntime writes without a domain, in models of any operator set."""

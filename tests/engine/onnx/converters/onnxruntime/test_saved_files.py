@@ -1,0 +1,64 @@
+"""Models that onnxruntime has optimised and saved: read, run, and compared with onnxruntime's own run."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnxruntime import GraphOptimizationLevel as Level
+
+import engine
+from engine import Graph
+from engine.text.errors import UnsupportedError
+from engine.zoo import densenet121, encoder, minilm, mobilenet_v2, resnet18
+from engine.zoo.encoder import EncoderSize
+from tests.helpers.graphs.unplanned_run import random_feeds
+from tests.helpers.onnx.onnx_writer import to_onnx
+
+SAVED = {"basic": Level.ORT_ENABLE_BASIC, "extended": Level.ORT_ENABLE_EXTENDED, "all": Level.ORT_ENABLE_ALL}
+NETWORKS: dict[str, Callable[[], Graph]] = {
+    "mobilenet_v2": lambda: mobilenet_v2(1, 32),
+    "encoder": lambda: encoder(EncoderSize(layers=1, width=32, heads=2, sequence=5)),
+    "resnet18": lambda: resnet18(1, 64),
+    "densenet121": lambda: densenet121(1, 64),
+    "minilm": lambda: minilm(2, 12),
+}
+QUICK = ("mobilenet_v2", "encoder")
+
+
+def saved(graph: Graph, level: str, folder: Path) -> tuple[Path, onnxruntime.InferenceSession]:
+    """Returns the file that onnxruntime saves at a level, and its session."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.intra_op_num_threads = 1
+    options.graph_optimization_level = SAVED[level]
+    path = folder / f"{level}.onnx"
+    options.optimized_model_filepath = str(path)
+    source = to_onnx(graph).SerializeToString()
+    return path, onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+
+
+@pytest.mark.parametrize("level", ["basic", "extended"])
+@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in NETWORKS])
+def test_a_file_that_onnxruntime_saved_gives_the_same_outputs(name: str, level: str, tmp_path: Path) -> None:
+    graph = NETWORKS[name]()
+    path, session = saved(graph, level, tmp_path)
+    feeds = random_feeds(graph)
+    outputs = engine.compile(engine.load_onnx(path)).run(feeds).values()
+    for got, want in zip(outputs, session.run(None, feeds), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4 * float(np.abs(want).max()))
+
+
+def test_the_extended_level_writes_operators_of_its_own(tmp_path: Path) -> None:
+    for name, wanted in (("mobilenet_v2", "FusedConv"), ("encoder", "SkipLayerNormalization")):
+        path, _ = saved(NETWORKS[name](), "extended", tmp_path)
+        assert Counter(node.op_type for node in onnx.load(path).graph.node)[wanted]
+
+
+def test_a_file_for_one_processor_is_refused(tmp_path: Path) -> None:
+    path, _ = saved(NETWORKS["mobilenet_v2"](), "all", tmp_path)
+    with pytest.raises(UnsupportedError, match=r"nchwc\.Conv: this file was optimised for one processor; save it at "):
+        engine.load_onnx(path)
