@@ -96,7 +96,7 @@ class Node:
         may_wait = guesses is not None and self.builder.may_wait
         if isinstance(value, Derived) or (isinstance(value, Var) and may_wait):
             return self.builder.integers(value, guesses or no_guess)
-        return self.numbers(index, role)
+        return tuple(_whole(number, role) for number in self.numbers(index, role))
 
     def numbers(self, index: int, role: str) -> tuple[Any, ...]:
         """Returns all elements of an input that must be constant. Raises ConstantNeededError, UnsupportedError."""
@@ -107,10 +107,12 @@ class Node:
 
     def integer(self, index: int, role: str, guesses: Guesses | None = None) -> int:
         """Returns the element of an input as `integers` does. Raises ModelError unless there is exactly one."""
-        numbers = self.integers(index, role, guesses)
-        if len(numbers) != 1:
-            raise ModelError(f"input {role!r} has {len(numbers)} elements; it must have one")
-        return numbers[0]
+        number: int = _only(self.integers(index, role, guesses), role)
+        return number
+
+    def number(self, index: int, role: str) -> Any:
+        """Returns the element of an input that must be constant. Raises ModelError unless there is exactly one."""
+        return _only(self.numbers(index, role), role)
 
     def optional_integers(self, index: int, role: str, guesses: Guesses | None = None) -> tuple[int, ...] | None:
         """Returns all elements of an input as `integers` does, or None where it is left out."""
@@ -173,3 +175,16 @@ def direct(schema: str, **defaults: Any) -> Converter:
         return node.last(schema, *node.operands(), **{k: node.attr(k, v) for k, v in defaults.items()})
 
     return convert
+
+
+def _only(numbers: tuple[Any, ...], role: str) -> Any:
+    if len(numbers) != 1:
+        raise ModelError(f"input {role!r} has {len(numbers)} elements; it must have one")
+    return numbers[0]
+
+
+def _whole(number: Any, role: str) -> int:
+    """Returns a number as an integer; a few operators take whole numbers of any element type."""
+    if number != number // 1:
+        raise ModelError(f"input {role!r} has {number}, which is no integer")
+    return int(number)

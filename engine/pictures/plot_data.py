@@ -95,8 +95,7 @@ def plot_data_of(rectangles: Rectangles) -> PlotData:
     begin, end = (rectangles.born, rectangles.died) if timed else (rectangles.begin, _shown_until(rectangles))
     times = rectangles.time if timed else rectangles.tick
     schema = tuple(s or r or _NO_KIND for s, r in zip(rectangles.schema, rectangles.role, strict=True))
-    kinds = _ranked(schema, rectangles.size)
-    place = {name: i for i, name in enumerate(kinds)}
+    kinds, kind = _ranked(schema, rectangles.size)
     settled = _settled(times, rectangles.live)
     return PlotData(
         rectangles=rectangles,
@@ -107,19 +106,21 @@ def plot_data_of(rectangles: Rectangles) -> PlotData:
         end=end.astype(float),
         low=rectangles.offset,
         high=rectangles.offset + rectangles.size,
-        kinds=tuple(kinds),
-        kind=np.array([place[name] for name in schema], dtype=int),
+        kinds=kinds,
+        kind=kind,
         times=times[settled],
         live=rectangles.live[settled],
         footprint=rectangles.footprint[settled],
     )
 
 
-def _ranked(kinds: tuple[str, ...], weight: Array) -> list[str]:
-    """Returns the kinds by their total weight, the heaviest first."""
-    names, place = np.unique(np.array(kinds, dtype=object).astype(str), return_inverse=True)
-    total = np.bincount(place, weights=weight, minlength=len(names))
-    return [str(names[i]) for i in np.lexsort((np.arange(len(names)), -total))]
+def _ranked(kinds: tuple[str, ...], weight: Array) -> tuple[tuple[str, ...], Array]:
+    """Returns the kinds by their total weight, the heaviest first, and the place of each of `kinds` among them."""
+    names = sorted(set(kinds))
+    number = {name: i for i, name in enumerate(names)}
+    numbers = np.array([number[kind] for kind in kinds], dtype=int)
+    order = np.argsort(-np.bincount(numbers, weights=weight, minlength=len(names)), kind="stable")
+    return tuple(names[i] for i in order), np.argsort(order)[numbers]
 
 
 def _shown_until(rectangles: Rectangles) -> Array:

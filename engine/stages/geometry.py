@@ -166,8 +166,8 @@ class Geometries:
         assert isinstance(template.instruction, Call)
         if template.task:
             signature = self._lowered(template, operands, signature)
-        workspace = self._workspace(template.instruction, signature)
         self._check_choices(template, template.instruction, operands, signature)
+        workspace = self._workspace(template.instruction, signature)
         return CallGeometry(template.schema, signature, self._all_dense(signature.outputs), workspace)
 
     def _lowered(self, template: CallTemplate, operands: Sequence[ValueGeometry], signature: Signature) -> Signature:
@@ -190,7 +190,8 @@ class Geometries:
     def _check_choices(
         self, template: CallTemplate, call: Call, operands: Sequence[ValueGeometry], signature: Signature
     ) -> None:
-        same = template.waits or self.kernel(template, signature) is call.kernel
+        kernel = call.kernel
+        same = kernel.supports(signature) if template.waits else self.kernel(template, signature) is kernel
         for position, before in enumerate(template.operands):
             same = same and self._reads(call, signature, position, before, operands[position])
         if not same or (template.task and self._overwrites(template, call, operands, signature) != call.overwrites):

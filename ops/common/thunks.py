@@ -1,5 +1,6 @@
 """Small thunks that kernels of several operators are made of."""
 
+from collections.abc import Callable, Iterable
 from functools import partial
 
 import numpy as np
@@ -8,6 +9,8 @@ from ops.native.call import Native, joined
 from ops.schema.schema import Thunk
 from ops.tensor.layout import Layout
 from ops.tensor.spec import Array
+
+_MANY = 10_000
 
 
 def nothing() -> None:
@@ -30,6 +33,19 @@ def in_turn(*thunks: Thunk) -> Thunk:
             thunk()
 
     return run
+
+
+def made_anew(make: Callable[[], Iterable[Thunk]], count: int) -> Iterable[Thunk]:
+    """Returns the steps of `make`, about `count`; very many are one step that makes them in each run.
+
+    So they take no memory between runs: each would take some hundred bytes, more than the elements that it moves.
+    """
+    return make() if count <= _MANY else (partial(_run, make),)
+
+
+def _run(make: Callable[[], Iterable[Thunk]]) -> None:
+    for thunk in make():
+        thunk()
 
 
 def copier(source: Array, y: Array) -> Thunk:

@@ -12,7 +12,7 @@ from itertools import product
 import numpy as np
 
 from ops.common.boxes import Box, Boxes, boxes
-from ops.common.thunks import in_turn
+from ops.common.thunks import in_turn, made_anew
 from ops.common.windows import tap_range
 from ops.convolution.gemm import COLUMN_BYTES
 from ops.convolution.nhwc_gemm import in_groups
@@ -113,7 +113,7 @@ def _image(call: Binding, case: TransposeCase, number: int, weights: Array, buff
         products = prefix(buffer, (case.group, part.shape[1], matrices.shape[2]))
         yield partial(np.matmul, part, matrices, products)
         apart = products.reshape((case.group, *box.shape, *case.windows.kernel, weights.shape[3]))
-        yield from _scatter(apart, y, case, box)
+        yield from made_anew(partial(_scatter, apart, y, case, box), case.taps)
 
 
 def _bind(call: Binding) -> Thunk:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ops.common.batches import dense_images
 from ops.common.boxes import Box, Boxes, boxes
-from ops.common.thunks import in_turn
+from ops.common.thunks import in_turn, made_anew
 from ops.common.windows import CONV_ATTRIBUTES, Windows, tap_range
 from ops.convolution.depthwise_gradient import bind_depthwise_data, depthwise_kernel
 from ops.convolution.gemm import COLUMN_BYTES
@@ -116,7 +116,8 @@ def _images(call: Binding, case: TransposeCase, cut: Sequence[Box], scratch: Seq
         yield from placing
         block = products[: matrix.shape[0] * matrix.shape[1] * part.shape[2]]
         yield partial(np.matmul, matrix, part, block.reshape((*matrix.shape[:2], -1)))
-        yield from _scatter(block.reshape((case.out_channels, *case.windows.kernel, *box.shape)), total, case, box)
+        apart = block.reshape((case.out_channels, *case.windows.kernel, *box.shape))
+        yield from made_anew(partial(_scatter, apart, total, case, box), case.taps)
     if total is not y:
         yield partial(np.copyto, y, total, casting="same_kind")
 

@@ -91,7 +91,7 @@ def _non_max_suppression(node: Node) -> tuple[Value, ...]:
     limits = [node.optional(2 + i) for i in range(len(_LIMITS))]
     behind = max((i + 1 for i, v in enumerate(limits) if isinstance(v, Var)), default=0)
     inputs = [np.zeros((), dtype) if v is None else v for v, (_, dtype) in zip(limits[:behind], _LIMITS, strict=False)]
-    attrs = {name: node.integer(2 + i, name) for i, (name, _) in _constant_limits(limits, behind)}
+    attrs = {name: node.number(2 + i, name) for i, (name, _) in _constant_limits(limits, behind)}
     attrs["center_point_box"] = node.attr("center_point_box", 0)
     name = f"{node.name}/non_max_suppression"
     operands = (node.value(0), node.value(1), *inputs)

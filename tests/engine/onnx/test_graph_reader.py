@@ -243,6 +243,10 @@ def test_versions_that_no_operator_set_can_have_are_refused(version: int) -> Non
 def test_axes_that_are_no_integers_are_refused_with_the_node() -> None:
     with pytest.raises(ModelError, match="node"):
         load_onnx(model([node("Transpose", ["x"], perm=[0.5, 1.5])], [value("x", (2, 3))]))
+    half = {"a": np.array([0.5], np.float32)}
+    floats = model([node("Unsqueeze", ["x", "a"], name="n")], [value("x", (2,))], initializers=half)
+    with pytest.raises(ModelError, match=r"node 'n' \(Unsqueeze\): input 'axes' has 0.5, which is no integer"):
+        load_onnx(floats)
 
 
 @pytest.mark.parametrize("shape", [(1,) * 65, (0, 2**62)])
