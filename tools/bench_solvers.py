@@ -9,6 +9,7 @@ an empty folder of compiled kernels (cold) and with a full one (warm, the least 
 """
 
 import json
+import math
 import os
 import platform
 import re
@@ -33,7 +34,7 @@ from allocator.io.instance import Instance
 from allocator.problem import NO_CAPACITY, Bound, Plan, Problem, column
 from allocator.progress import each
 from allocator.solvers import BEST, STRATEGIES, solve
-from allocator.solvers.base import SolverOptions, arena_bytes
+from allocator.solvers.base import NO_NODES, SolverOptions, arena_bytes
 from engine.cli.options.common import STRATEGY_CHOICES, count, duration, positive
 from engine.cli.progress import add_quiet, progress_shown, say
 from tools.solver_instances import GENERATORS, RANDOM, draw
@@ -116,7 +117,9 @@ def _run(problem: Problem, strategy: str, capacity: int, seed: int, limits: dict
     if strategy not in STRATEGIES:
         return _timed(lambda: solve(problem, strategy, seed, capacity=capacity, **limits))
     bound = proved_bound(problem)
-    task = SolverOptions(seed, goal=max(bound.nbytes, capacity) if capacity != NO_CAPACITY else bound.nbytes, **limits)
+    goal = max(bound.nbytes, capacity) if capacity != NO_CAPACITY else bound.nbytes
+    until = time.monotonic() + limits.get("seconds", math.inf)
+    task = SolverOptions(seed, until, limits.get("nodes", NO_NODES), goal)
     answer, seconds = _timed(lambda: STRATEGIES[strategy].solve(problem, task))
     offset = column(answer.offset)
     arena = arena_bytes(problem, offset)

@@ -141,7 +141,7 @@ def _sweep_compiled(enter: Column, end: Column, low: Column, high: Column) -> tu
     """Finds the same as `_sweep`, compiled, for any number of chunks alive at once. O(n log n)."""
     holder, place = np.argsort(low, kind="stable"), np.empty(len(low), np.int64)
     place[holder] = np.arange(len(low))
-    entering, leaving = np.lexsort((low, enter)), np.argsort(end, kind="stable")
+    entering, leaving = holder[np.argsort(enter[holder], kind="stable")], np.argsort(end, kind="stable")
     tree = np.zeros(2 << len(low).bit_length(), np.int8)
     other = np.zeros(1, np.int64)
     row = compiled(find_overlap)(enter, end, low, high, entering, leaving, place, holder, tree, other)

@@ -34,8 +34,8 @@ from allocator.solvers.strip_packing_bestfit import STRIP_PACKING_BESTFIT
 BEST = PORTFOLIO.name
 EXHAUSTED = "exact search"
 """The reason of a bound that a search proved: it tried all smaller arenas."""
-_JUDGE, _MOST_FOR_JUDGE = 3.0, 0.1
-"""How much longer than the bound the judge takes, of a million chunks, and the part of the time that is kept for it."""
+_JUDGE, _MOST_FOR_JUDGE = 6e-7, 0.1
+"""Seconds of the judge for each chunk of a million, and the part of a limit that is kept for it at most."""
 STRATEGIES: Mapping[str, Solver] = MappingProxyType(
     {
         s.name: s
@@ -77,25 +77,21 @@ def solve(
 ) -> Plan:
     """Plans by the named strategy, or by the best of a portfolio; `Plan.strategy` names the one that was used.
 
-    With a `capacity` the first plan that fits is good enough, else the smallest arena is looked for. `seconds` and
-    `nodes` limit the strategies that search; see `SolverOptions`.
+    With a `capacity` the first plan that fits is good enough, else the smallest arena is looked for. `seconds` limit
+    all of it, and `nodes` the strategies that search; see `SolverOptions`. A first plan is made and judged whatever the
+    limits are.
 
     Raises UnknownStrategyError, UnsupportedProblemError where the strategy cannot take the problem, and ProblemError
     where two pinned chunks overlap. Raises PlanError where the judge refuses the plan, which is an error in a solver.
     """
-    began = time.monotonic()
+    until = time.monotonic() + seconds - min(_JUDGE * len(problem), _MOST_FOR_JUDGE * seconds)
     check_chains(problem)
     check_pinned(problem)
     bound = proved_bound(problem)
     goal = max(bound.nbytes, capacity) if capacity != NO_CAPACITY else bound.nbytes
     with Activity("placing", f"by {strategy}", bound=bound.nbytes, limit=seconds):
-        options = SolverOptions(seed, _seconds_left(seconds, time.monotonic() - began), nodes, goal)
+        options = SolverOptions(seed, until, nodes, goal)
         return _judged(problem, _named(problem, strategy), options, bound, capacity)
-
-
-def _seconds_left(seconds: float, spent: float) -> float:
-    """Returns the seconds of a solver, when so many are spent on the bound: the judge takes some more in the end."""
-    return seconds - spent - min(_JUDGE * spent, _MOST_FOR_JUDGE * seconds)
 
 
 def find_strategy(name: str) -> Solver:

@@ -19,12 +19,12 @@ ANY_COUNT = 2**62
 class SolverOptions:
     """Options of a solver.
 
-    An arena of `goal` bytes or less is good enough. A search stops when `seconds` are over, or after `nodes` nodes
-    (whatever a strategy counts as one): with nodes alone, same seed, same plan, however fast the machine.
+    An arena of `goal` bytes or less is good enough. A search stops at the moment `until` of `time.monotonic`, or after
+    `nodes` nodes (whatever a strategy counts as one): with nodes alone, same seed, same plan, however fast the machine.
     """
 
     seed: int = 0
-    seconds: float = math.inf
+    until: float = math.inf
     nodes: int = NO_NODES
     goal: int = 0
 

@@ -6,7 +6,7 @@ from attrs import define, field, frozen
 
 from allocator.problem import FREE, Column, Problem
 from allocator.solvers.base import Answer, SolverOptions, Traits, arena_bytes
-from allocator.solvers.greedy import GREEDY_BY_SIZE
+from allocator.solvers.first_fit import FIRST_FIT
 from allocator.solvers.placing.conflicts import mean_conflicts
 from allocator.solvers.search.budget import Budget
 from allocator.solvers.search.partial_plan import PartialPlan
@@ -24,13 +24,13 @@ _LEAST_SHARE = 1e-3
 
 @frozen(eq=False)
 class Ejection:
-    """Searches from greedy by size. One node is one step: a unit gets a place below the goal.
+    """Searches from first fit by size. One node is one step: a unit gets a place below a target.
 
-    A target lies between the arena of the best plan and the one that is good enough. One that takes too many steps is
-    given up: the search goes back to the best plan, with a higher one and more patience. After one that is reached the
-    next one is lower. Chains of overwrites are rectangles here, so that the
-    bytes that an overwriter leaves free stay free. With no limit given, it has `nodes` nodes, or fewer where many
-    units are alive at once or there are few: about two seconds.
+    A target lies between the arena of the best plan and the one that is good enough. After a target that is reached
+    comes a lower one. A target that takes too many steps is given up: the search goes back to the best plan, with a
+    higher target and more patience. Chains of overwrites are rectangles here, so that the bytes that an overwriter
+    leaves free stay free. With no limit given, it has `nodes` nodes, or fewer where many units are alive at once or
+    there are few: about two seconds.
     """
 
     name: str = "ejection"
@@ -41,7 +41,7 @@ class Ejection:
 
     def solve(self, problem: Problem, options: SolverOptions) -> Answer:
         """Returns the offsets, and no bound."""
-        start = GREEDY_BY_SIZE.solve(problem, options).offset
+        start = FIRST_FIT.solve(problem, options).offset
         nodes = min(self.nodes, self.by_chunk * len(problem), self.meetings // (1 + mean_conflicts(problem)))
         return answer_of(self.search(problem, start, options, Budget.of(options, nodes)))
 

@@ -72,12 +72,10 @@ class Portfolio:
 
     def solve(self, problem: Problem, options: SolverOptions) -> Answer:
         """Returns the best plan, the strategy that made it, and the bound that the search proved."""
-        until = time.monotonic() + options.seconds
-        best = _quickest(problem, options, until)
+        best = _quickest(problem, options)
         if arena_bytes(problem, best.offset) <= options.goal:
             return best
-        rest = evolve(options, seconds=until - time.monotonic())
-        race = _Race(problem, rest, Budget.of(rest, self.nodes), best)
+        race = _Race(problem, options, Budget.of(options, self.nodes), best)
         race.run()
         return race.best
 
@@ -171,11 +169,11 @@ def _entrants(problem: Problem, budget: Budget) -> list[_Entrant]:
     ]
 
 
-def _quickest(problem: Problem, options: SolverOptions, until: float) -> Answer:
+def _quickest(problem: Problem, options: SolverOptions) -> Answer:
     """Returns the smallest arena of the quick strategies; ties: the first of them."""
     best, arena, seen = Answer(()), math.inf, current()
     for solver in _suitable(problem):
-        if arena < math.inf and (arena <= options.goal or current_stop().is_asked or time.monotonic() >= until):
+        if arena < math.inf and (arena <= options.goal or current_stop().is_asked or time.monotonic() >= options.until):
             break
         seen.item = f"by {solver.name}"
         answer = solver.solve(problem, options)

@@ -92,10 +92,11 @@ def _add_files(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Prints the size of the arena, and the offsets where they are asked for."""
+    until = time.monotonic() + arguments.timeout
     instance = formats.read(arguments.file, arguments.source)
     problem = _asked(instance, arguments)
     with interrupt_ends_search():
-        comparison = _solve(instance, problem, arguments)
+        comparison = _solve(instance, problem, arguments, until)
     plan, seconds = comparison.best.plan, comparison.best.seconds
     is_comparison = len(comparison.entries) + len(comparison.skipped) > 1
     if is_comparison and not arguments.json:
@@ -130,11 +131,12 @@ def _asked(instance: Instance, arguments: Namespace) -> Problem:
         raise type(error)(f"{arguments.file}: {in_names(str(error), instance.ids)}") from error
 
 
-def _solve(instance: Instance, problem: Problem, arguments: Namespace) -> StrategyComparison:
-    """Solves by each strategy of --strategy: one entry, but for --strategy all."""
+def _solve(instance: Instance, problem: Problem, arguments: Namespace, until: float) -> StrategyComparison:
+    """Solves by each strategy of --strategy, each within the time that is left: one entry, but for --strategy all."""
     if arguments.validate is not None:
         return StrategyComparison((_judged(instance, problem, arguments),), ())
-    limits = {"capacity": arguments.capacity, "seconds": arguments.timeout, "nodes": arguments.nodes}
+    seconds = max(until - time.monotonic(), 0.0)
+    limits = {"capacity": arguments.capacity, "seconds": seconds, "nodes": arguments.nodes}
     try:
         if arguments.strategy == ALL:
             return compare_strategies(problem, arguments.seed, limits)

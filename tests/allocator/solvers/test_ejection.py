@@ -9,7 +9,7 @@ from allocator.problem import FREE, Conflicts, Problem
 from allocator.solvers import solve
 from allocator.solvers.base import SolverOptions, arena_bytes
 from allocator.solvers.ejection import EJECTION
-from allocator.solvers.greedy import GREEDY_BY_SIZE
+from allocator.solvers.first_fit import FIRST_FIT
 from allocator.solvers.placing.units import units_of
 from allocator.solvers.search.partial_plan import _Near
 from tests.helpers.allocator.brute_force import is_right
@@ -36,7 +36,7 @@ def test_ejection_is_right_and_never_worse_than_its_start(problem: Problem, node
     task = SolverOptions(seed, nodes=nodes)
     result = EJECTION.solve(problem, task).offset
     assert is_right(problem, result.tolist(), arena_bytes(problem, result))
-    assert arena_bytes(problem, result) <= arena_bytes(problem, GREEDY_BY_SIZE.solve(problem, task).offset)
+    assert arena_bytes(problem, result) <= arena_bytes(problem, FIRST_FIT.solve(problem, task).offset)
     assert np.array_equal(EJECTION.solve(problem, task).offset, result)
 
 

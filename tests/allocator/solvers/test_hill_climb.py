@@ -62,7 +62,7 @@ def test_hill_climb_does_not_depend_on_chunk_numbers(problem: Problem, data: st.
 @settings(max_examples=30)
 def test_hill_climb_without_time_is_greedy_by_size(problem: Problem, nodes: int) -> None:
     greedy = GREEDY_BY_SIZE.solve(problem, SolverOptions()).offset
-    assert np.array_equal(HILL_CLIMB.solve(problem, SolverOptions(seconds=0)).offset, greedy)
+    assert np.array_equal(HILL_CLIMB.solve(problem, SolverOptions(until=0)).offset, greedy)
     assert np.array_equal(HILL_CLIMB.solve(problem, SolverOptions(nodes=nodes)).offset, greedy)
 
 

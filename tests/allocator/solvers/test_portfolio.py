@@ -86,8 +86,8 @@ def test_a_plan_exists_when_there_is_no_time(problem: Problem) -> None:
 @settings(max_examples=60)
 @given(problems(max_chunks=60, pins=True, conflicts=True))
 def test_first_fit_without_time_lays_the_rest_above(problem: Problem) -> None:
-    for seconds in (0, np.inf):
-        offset = FIRST_FIT.solve(problem, SolverOptions(seconds=seconds)).offset
+    for until in (0, np.inf):
+        offset = FIRST_FIT.solve(problem, SolverOptions(until=until)).offset
         assert is_right(problem, offset.tolist(), arena_bytes(problem, offset))
 
 

@@ -1,3 +1,7 @@
+import time
+from importlib import import_module
+from typing import Any
+
 import numpy as np
 import pytest
 from attrs import frozen
@@ -12,6 +16,7 @@ from allocator.errors import PlanError, ProblemError, UnknownStrategyError, Unsu
 from allocator.problem import FREE, Conflicts, Problem
 from allocator.solvers import BEST, STRATEGIES, solve
 from allocator.solvers.base import Answer, SolverOptions, Traits
+from allocator.solvers.search.budget import Budget
 from allocator.steps import Program
 from tests.helpers.allocator.brute_force import is_right, minimal_peak
 from tests.helpers.allocator.random_problems import relabelled
@@ -248,3 +253,27 @@ def test_chains_add_up_offsets_to_the_root(problem: Problem) -> None:
         assert result.root[chunk] == result.root[dest]
         assert result.offset[chunk] == result.offset[dest] + at
         assert (chunk == result.root[chunk]) == (chunk not in taken)
+
+
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [
+        ("exact", "allocator.solvers.greedy.place_in_order"),
+        ("ejection", "allocator.solvers.search.partial_plan.units_of"),
+        (BEST, "allocator.solvers.portfolio.arena_bytes"),
+        (BEST, "allocator.solvers.proved_bound"),
+    ],
+)
+def test_the_time_before_a_search_counts(name: str, first: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module, _, function = first.rpartition(".")
+    work, now = getattr(import_module(module), function), [0.0]
+
+    def slow(*arguments: Any) -> Any:
+        now[0] += 100
+        return work(*arguments)
+
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(first, slow)
+    monkeypatch.setattr(Budget, "spend", lambda *_: pytest.fail("the search goes on when the time is over"))
+    begin = np.arange(300)
+    solve(Problem(begin, begin + 50, 1 + begin % 7, [1] * 300, [FREE] * 300), name, seconds=50)

@@ -41,6 +41,7 @@ sys.exit(main(arguments))
 """
 """The command, which sends itself signals when a function is called for the first time."""
 SEARCHING = ("allocator.solvers.search.budget", "Budget.spend")
+EJECTING = ("allocator.solvers.ejection", "_Search._reach")
 BOUNDING = ("allocator.solvers", "proved_bound")
 PLANNED = ("engine.planning.planner", "_check")
 LOWERING = ("engine.planning.planner", "lower_graph")
@@ -68,11 +69,16 @@ def hard_file(tmp_path: Path) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("strategy", ["best", "ejection", "exact", "hill_climb"])
-def test_the_first_interrupt_ends_the_search_and_its_plan_is_written(hard: str, tmp_path: Path, strategy: str) -> None:
+@pytest.mark.parametrize(
+    ("strategy", "at"),
+    [("best", SEARCHING), ("ejection", EJECTING), ("exact", SEARCHING), ("hill_climb", SEARCHING)],
+)
+def test_the_first_interrupt_ends_the_search_and_its_plan_is_written(
+    hard: str, tmp_path: Path, strategy: str, at: tuple[str, str]
+) -> None:
     out = tmp_path / "out.csv"
     options = ("--strategy", strategy, "--nodes", ENDLESS, "-o", str(out))
-    done = run(SEARCHING, 1, "solve", hard, *options)
+    done = run(at, 1, "solve", hard, *options)
     assert done.returncode == OK
     assert messages(done) == ["arenaplan: the search was interrupted; this is its best plan so far"]
     assert "feasible" in done.stdout

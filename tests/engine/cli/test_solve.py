@@ -3,6 +3,7 @@
 import math
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from allocator.io import formats
 from allocator.io.formats import WRITERS
+from allocator.io.instance import Instance
 from allocator.problem import NO_CAPACITY, Plan
 from allocator.solvers import STRATEGIES, solve
 from allocator.solvers.base import NO_NODES, Traits
@@ -57,16 +59,25 @@ def test_solve_places_no_buffers_in_no_bytes(tmp_path: Path, capsys: Capture) ->
     assert main(["solve", path, "--validate"]) == 0
 
 
-def test_solve_limits_reach_the_solvers(buffers: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_solve_limits_reach_the_solvers_and_reading_takes_of_the_time(
+    buffers: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen: list[tuple[int, dict[str, Any]]] = []
 
     def spy(problem: Any, strategy: str, seed: int, **limits: Any) -> Plan:
         seen.append((seed, limits))
         return solve(problem, strategy, seed)
 
+    def slow_read(*arguments: Any) -> Instance:
+        now[0] += 2
+        return read(*arguments)
+
+    now, read = [1.0], formats.read
     monkeypatch.setattr(comparing, "solve", spy)
+    monkeypatch.setattr(formats, "read", slow_read)
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     assert main(["solve", buffers, "--seed", "7"]) == 0
-    assert main(["solve", buffers, "--capacity", "99", "--timeout", "500ms", "--nodes", "12"]) == 0
+    assert main(["solve", buffers, "--capacity", "99", "--timeout", "2500ms", "--nodes", "12"]) == 0
     free = {"capacity": NO_CAPACITY, "seconds": math.inf, "nodes": NO_NODES}
     assert seen == [(7, free), (0, {"capacity": 99, "seconds": 0.5, "nodes": 12})]
 
