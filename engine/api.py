@@ -23,6 +23,7 @@ from engine.executor.team import team
 from engine.graph.deferred import sources
 from engine.graph.graph import Graph
 from engine.graph.mapped import check_files
+from engine.graph.opaque import check_runs
 from engine.passes.automatic import optimised, plan_optimised
 from engine.planning.options import Options, PlanOptions, parse_budget
 from engine.planning.placed import PlacedPlan
@@ -238,6 +239,8 @@ def compile_graph(
     if debug:
         options["padding"] = max(options.get("padding", 0), GUARD)
     _check_threads(options.get("parallel", ""), mode, threads)
+    if not graph.is_symbolic:
+        check_runs(graph)
     check_files(array for entry in graph.constants.entries.values() for array in sources(entry))
     if graph.is_symbolic and graph.parameters:
         raise GraphError(f"graph {graph.name!r} has parameters, so its lengths must be known; see engine.bind")

@@ -12,6 +12,7 @@ from engine.graph.var import Var
 from ops.control.branch import IF, check_condition
 from ops.control.deferred import IF_LATE, LOOP_LATE
 from ops.control.loop import LOOP
+from ops.schema.declared import declaring
 from ops.schema.schema import Specs
 from ops.tensor.dims import Dim, Samples, dims_in, leaf, sample_of
 from ops.tensor.errors import ShapeError
@@ -41,7 +42,7 @@ def add_branch(
         raise ShapeError(f"one branch gives {len(one.outputs)} tensors, and the other one {len(other.outputs)}")
     specs = [_merged(a, b, outer.samples) for a, b in zip(one.outputs, other.outputs, strict=True)]
     bodies = {"then_body": one.graph, "else_body": other.graph}
-    return outer.add(IF_LATE, operands, {**bodies, **_shapes_and_dtypes(specs)}, **names)
+    return outer.add(IF_LATE, operands, {**bodies, **declaring(specs)}, **names)
 
 
 def add_loop(
@@ -62,7 +63,7 @@ def add_loop(
     turns: Any = leaf("turns", outer.samples.invent(), outer.samples, None)
     stacks = [TensorSpec((turns, *r.shape), r.dtype) for r in rows]
     specs = [*carried, *stacks, TensorSpec((), "int64")]
-    return outer.add(LOOP_LATE, operands, {"body": body.graph, **attrs, **_shapes_and_dtypes(specs)}, **names)
+    return outer.add(LOOP_LATE, operands, {"body": body.graph, **attrs, **declaring(specs)}, **names)
 
 
 def is_late(body: PlannedBody, carried: Specs, table: Samples) -> bool:
@@ -145,7 +146,3 @@ def _is_same(one: Dim | int, other: Dim | int, table: Samples) -> bool:
     if isinstance(one, Dim) != isinstance(other, Dim) or str(one) != str(other):
         return False  # lengths from different data may agree in all samples
     return _in_samples(one, table) == _in_samples(other, table)
-
-
-def _shapes_and_dtypes(specs: Sequence[TensorSpec]) -> dict[str, Any]:
-    return {"shapes": tuple(s.shape for s in specs), "dtypes": tuple(s.dtype for s in specs)}

@@ -17,6 +17,7 @@ from engine.planning.placed import PlacedPlan
 from engine.report.peak import peak_of
 from engine.text.tables import joined
 from engine.text.units import counted, format_bytes
+from ops.schema.backends import NOBODY
 
 CALL, ALIAS, JOIN, HAND_OVER = "call", "alias", "join", "hand over"
 
@@ -165,10 +166,14 @@ _FORMS = {
 }
 
 
+_UNKNOWN = "nobody implements it: it is planned with declared outputs and no workspace, and cannot run"
+
+
 def _lines(facts: OperatorExplanation, most: int) -> Iterator[str]:
     if facts.fate:
         yield facts.fate
-    what = _FORMS.get(facts.form, f"kernel {facts.kernel} of {facts.backend}")
+    kernel = f"kernel {facts.kernel} of {facts.backend}" if facts.backend != NOBODY else _UNKNOWN
+    what = _FORMS.get(facts.form, kernel)
     when = f"tick {facts.tick} of {facts.last_tick} in {shown(facts.model)}"
     yield f"{operator(facts.operator, facts.kind)}: {when}; {what}"
     for verb, operands in (("reads", facts.inputs), ("writes", facts.outputs)):

@@ -27,7 +27,7 @@ def writing_kernel(schema: OpSchema, signature: Signature, backends: Sequence[st
     copy of the output. Plain numpy is not chosen for this.
     """
     first = schema.kernel(signature, backends)
-    if all(map(first.writes, places)):
+    if all(map(first.writes, places)) or first.backend not in backends:
         return first
     later = [b for b in backends[backends.index(first.backend) + 1 :] if b != NUMPY]
     following = (k for b in later for k in schema.kernels if k.backend == b and k.supports(signature))

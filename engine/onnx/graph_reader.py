@@ -9,12 +9,14 @@ from typing import Any, NoReturn
 from attrs import evolve, frozen
 
 from engine.onnx.builder import GraphBuilder
+from engine.onnx.declarations import Declarations, reads
 from engine.onnx.external_data import DataFiles
 from engine.onnx.file import opsets_of
 from engine.onnx.functions import Functions, arguments, substitute
 from engine.onnx.library import check_node, domain_of, one_line, onnx
 from engine.onnx.model_names import Value
 from engine.onnx.node import Node
+from engine.onnx.opaque import OpaqueRules, OpaqueUse
 from engine.onnx.registered import registered
 from engine.onnx.scope import Scope, check_unique, sorted_nodes
 from engine.onnx.table import converter
@@ -31,12 +33,16 @@ _ATTRIBUTE_ERRORS = (ArithmeticError, LookupError, MemoryError, TypeError, Value
 
 @frozen(eq=False)
 class GraphReader:
-    """The reader of one graph into a builder. `files` has the data of tensors that are not in the message."""
+    """The reader of one graph into a builder. `files` has the data of tensors that are not in the message.
+
+    `rules` are for operators that nobody implements.
+    """
 
     builder: GraphBuilder
     functions: Functions
     files: DataFiles
     ir_version: int
+    rules: OpaqueRules
 
     def read_graph(self, proto: Any, scope: Scope) -> tuple[Value, ...]:
         """Reads initializers and nodes of a GraphProto into the scope, and returns the values of its outputs."""
@@ -83,7 +89,10 @@ class GraphReader:
                 node = self._node_in_scope(proto, name, inputs, scope)
                 return self.builder.emit(own, node.operands(), node.attrs, node.name, node.outputs)
             if convert is None:
-                return self._call(proto, name, version, inputs, scope)
+                function = self.functions.body(proto, version, inputs)
+                if function is None:
+                    return self._opaque(proto, name, inputs, scope)
+                return self._call(proto, name, inputs, scope, function)
             self._check(proto, domain, scope)
             return convert(self._node_in_scope(proto, name, inputs, scope))
         except EngineError as error:
@@ -100,7 +109,7 @@ class GraphReader:
         def branch(
             graph: Any, values: Sequence[Value] = (), builder: GraphBuilder = self.builder, part: str = ""
         ) -> tuple[Value, ...]:
-            inner = _inner(scope, f"{name}/{part}", scope.opsets, outer=scope)
+            inner = _inner(scope, f"{name}/{part}", graph, scope.opsets, outer=scope)
             inner.values.update(zip((i.name for i in graph.input), values, strict=True))
             return evolve(self, builder=builder).read_graph(graph, inner)
 
@@ -109,26 +118,32 @@ class GraphReader:
             op_type=proto.op_type,
             input_names=tuple(proto.input),
             inputs=inputs,
-            outputs=tuple(scope.prefix + o if o else "" for o in proto.output),
+            outputs=_names(proto, scope),
             attrs={a.name: _attribute(a) for a in proto.attribute},
             builder=self.builder,
             branch=branch,
         )
 
     def _call(
-        self, proto: Any, name: str, version: int, inputs: tuple[Value | None, ...], scope: Scope
+        self, proto: Any, name: str, inputs: tuple[Value | None, ...], scope: Scope, function: Any
     ) -> tuple[Value | None, ...]:
         """Reads the body of a function in place of its call; returns None for outputs that the call does not use."""
-        function = self.functions.body(proto, version, inputs)
-        if function is None:
-            raise UnsupportedError(f"operator {proto.op_type} is not supported with these inputs")
+        version = scope.opsets.get(domain_of(proto.domain), 0)
         opsets = {**scope.opsets, **opsets_of(function.opset_import)}
-        inner = _inner(scope, f"{name}/", opsets, arguments=arguments(proto, version, function))
+        inner = _inner(scope, f"{name}/", function, opsets, arguments=arguments(proto, version, function))
         operands = (*inputs, *[None] * len(function.input))
         inner.values.update(zip(function.input, operands, strict=False))
         self.read_nodes(function.node, inner)
         pairs = zip(function.output, proto.output, strict=False)
         return tuple(_output(o, inner) if wanted else None for o, wanted in pairs)
+
+    def _opaque(
+        self, proto: Any, name: str, inputs: tuple[Value | None, ...], scope: Scope
+    ) -> tuple[Value | None, ...]:
+        """Reads an operator that nobody implements."""
+        captured = tuple(scope.get(n) for n in sorted(reads(proto) - set(proto.input)))
+        use = OpaqueUse(proto, name, inputs, captured, _names(proto, scope), scope.declarations)
+        return self.rules.read(self.builder, use)
 
     def _check(self, proto: Any, domain: str, scope: Scope) -> None:
         if any(a.HasField("g") for a in proto.attribute):
@@ -142,11 +157,18 @@ class GraphReader:
         scope.values[name] = value
 
 
-def _inner(scope: Scope, prefix: str, opsets: Any, outer: Scope | None = None, arguments: Any = None) -> Scope:
+def _names(proto: Any, scope: Scope) -> tuple[str, ...]:
+    """Returns the names that the outputs of a node have in our graph; "" for one that is left out."""
+    return tuple(scope.prefix + o if o else "" for o in proto.output)
+
+
+def _inner(
+    scope: Scope, prefix: str, proto: Any, opsets: Any, *, outer: Scope | None = None, arguments: Any = None
+) -> Scope:
     if scope.depth >= _DEEPEST:
         raise ModelError(f"functions and branches are nested more than {_DEEPEST} deep")
     passed = arguments if outer is None else scope.arguments
-    return Scope(opsets, prefix, outer, passed, scope.depth + 1)
+    return Scope(opsets, Declarations(proto), prefix, outer, passed, scope.depth + 1)
 
 
 def _output(name: str, scope: Scope) -> Value:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from engine.graph.graph import Graph
 from engine.onnx.allowance import Allowance
 from engine.onnx.builder import GraphBuilder
+from engine.onnx.declarations import Declarations
 from engine.onnx.file import Model, read_model
 from engine.onnx.fitting import first_fitting
 from engine.onnx.functions import Functions
@@ -16,6 +17,7 @@ from engine.onnx.graph_reader import GraphReader
 from engine.onnx.inputs import InputChoices, read_inputs
 from engine.onnx.library import ModelProto
 from engine.onnx.model_names import Value
+from engine.onnx.opaque import OpaqueRules
 from engine.onnx.scope import Scope, check_unique
 from engine.onnx.symbols import Equal
 from engine.onnx.table import check_operators
@@ -29,6 +31,7 @@ def load_onnx(
     *,
     shapes: Mapping[str, Sequence[int | str]] | None = None,
     constants: Mapping[str, npt.ArrayLike] | None = None,
+    infer: Mapping[str, str] | None = None,
     stages: bool = True,
     mapped: bool = True,
 ) -> Graph:
@@ -43,20 +46,26 @@ def load_onnx(
     otherwise the run decides it, in stages. Without `stages`, an error names the first such input. An input that has an
     initializer is a constant, unless `shapes` names it.
 
+    A graph may have operators that nobody implements, where the model declares the shapes of their outputs: it can be
+    planned, and not run. `infer` says what they give, such as {"acme.MyOp": "like:0"}: shape and type of input 0.
+
     Large weights are not read: they are parts of the mapped files. While a graph or an executable lives, do not cut or
     overwrite these files in place. To rename a new file over one is safe (onnx.save does not do that). Without
-    `mapped`, weights are read into memory. Raises ModelError, UnsupportedError, CycleError, GraphError, and without
-    `stages` ConstantNeededError.
+    `mapped`, weights are read into memory. Raises ModelError, UnsupportedError, CycleError, GraphError, OptionError,
+    and without `stages` ConstantNeededError.
     """
     model = read_model(source, cut=True, mapped=mapped)
     functions = Functions.of(model.proto)
-    check_operators(model.proto, model.opsets, functions)
+    rules = OpaqueRules.of(infer or {})
+    check_operators(model.proto, model.opsets, functions, rules)
     choices = InputChoices(shapes or {}, constants or {})
 
     def read(graph: Graph, equal: Equal) -> None:
         builder = GraphBuilder(graph, Allowance.of(model.proto, model.files), _tensor_names(model.proto.graph), stages)
-        scope = Scope(model.opsets, values=dict(read_inputs(model.proto.graph, choices, builder, equal)))
-        reader = GraphReader(builder, functions, model.files, model.proto.ir_version)
+        values = read_inputs(model.proto.graph, choices, builder, equal)
+        bound = rules.within(model.proto.graph.input, values)
+        scope = Scope(model.opsets, Declarations(model.proto.graph), values=dict(values))
+        reader = GraphReader(builder, functions, model.files, model.proto.ir_version, bound)
         _mark_outputs(model, reader.read_graph(model.proto.graph, scope), builder)
         graph.vanished = builder.lost_names
 

@@ -9,6 +9,7 @@ from typing import Any
 from attrs import field, frozen
 
 from engine.graph.order import stable_order
+from engine.onnx.declarations import Declarations, reads
 from engine.onnx.model_names import Value
 from engine.text.errors import ModelError
 
@@ -18,10 +19,11 @@ class Scope:
     """The values of names in one graph. `values` grows as nodes are read; None is an input that a call left out.
 
     `prefix` stands in front of the names in our graph. `arguments` are the attributes of the call where the scope is
-    the body of a function. `depth` is the number of scopes around this one.
+    the body of a function. `depth` is the number of scopes around this one. `declarations` are those of its graph.
     """
 
     opsets: Mapping[str, int]
+    declarations: Declarations
     prefix: str = ""
     outer: "Scope | None" = None
     arguments: Mapping[str, Any] | None = None
@@ -36,18 +38,6 @@ class Scope:
         if name in self.values or self.outer is None:
             return self.values.get(name)
         return self.outer.get(name)
-
-
-def reads(proto: Any) -> set[str]:
-    """Returns the names that a node reads from its scope: its inputs, and the names that its branches do not define."""
-    names = {name for name in proto.input if name}
-    for attribute in proto.attribute:
-        for graph in (attribute.g, *attribute.graphs):
-            defined = {name for n in graph.node for name in n.output}
-            defined |= {i.name for i in graph.input} | {t.name for t in graph.initializer}
-            taken = {name for n in graph.node for name in reads(n)} | {o.name for o in graph.output}
-            names |= taken - defined
-    return names - {""}
 
 
 def check_unique(names: Iterable[str], what: str) -> None:

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from engine.onnx.declarations import reads
 from engine.onnx.library import ModelProto, onnx
 from engine.onnx.load import load_onnx
 from engine.onnx.random_weights import calibrated
-from engine.onnx.scope import reads
 from engine.onnx.tensors import code_of
 from engine.text.errors import ModelError
 from ops.tensor.spec import Array

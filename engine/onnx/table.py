@@ -1,5 +1,6 @@
 """The table of operators by domain, name and operator set, and a check that a model needs no others."""
 
+from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
@@ -17,9 +18,11 @@ from engine.onnx.converters import (
     shape,
 )
 from engine.onnx.converters.onnxruntime import layers, norms
+from engine.onnx.declarations import nodes_in
 from engine.onnx.functions import Functions
 from engine.onnx.library import all_nodes, domain_of
 from engine.onnx.node import Converter
+from engine.onnx.opaque import OpaqueRules, advice, key_of, shown
 from engine.onnx.registered import registered
 from engine.text.errors import UnsupportedError
 
@@ -56,26 +59,41 @@ def _newest(versions: Versions, version: int) -> Converter | None:
     return convert
 
 
-def check_operators(model: Any, opsets: Mapping[str, int], functions: Functions) -> None:
-    """Raises UnsupportedError that lists all operators of a ModelProto, branches included, that are not supported."""
-    unknown: dict[str, int] = {}
-    for proto in all_nodes(model.graph.node):
-        domain = domain_of(proto.domain)
-        if domain == _ONE_PROCESSOR:
-            reason = "this file was optimised for one processor; save it at the extended level"
-            raise UnsupportedError(f"operator {domain}.{proto.op_type}: {reason}")
-        version = opsets.get(domain, 0)
-        if registered(domain, proto.op_type) or functions.own(proto) or converter(domain, proto.op_type, version):
-            continue
-        if functions.is_defined(proto, version):
-            continue
-        opset = f"opset {version}" if domain in opsets else "of no imported operator set"
-        name = "".join(c if c.isprintable() else "?" for c in f"{domain or 'ai.onnx'}.{proto.op_type}")
-        shown = f"{name} ({opset}{_reason(proto.op_type)})"
-        unknown[shown] = unknown.get(shown, 0) + 1
-    if unknown:
-        listed = ", ".join(f"{name} x{count}" if count > 1 else name for name, count in unknown.items())
-        raise UnsupportedError(f"the model uses operators that are not supported: {listed}")
+def check_operators(model: Any, opsets: Mapping[str, int], functions: Functions, rules: OpaqueRules) -> None:
+    """Raises UnsupportedError that lists all operators of a ModelProto, branches included, that cannot be read.
+
+    That are those that nobody implements and that nobody tells the outputs of. Raises OptionError for a rule for an
+    operator that the model does not have, or that is implemented.
+    """
+
+    def is_known(proto: Any) -> bool:
+        domain, version = domain_of(proto.domain), opsets.get(domain_of(proto.domain), 0)
+        ours = registered(domain, proto.op_type) or functions.own(proto) or converter(domain, proto.op_type, version)
+        return ours is not None or functions.is_defined(proto, version)
+
+    nodes = [(proto, graph) for proto, graph in nodes_in(model.graph) if not is_known(proto)]
+    for proto, _ in nodes:
+        _check_layout(proto)
+    inside = (proto for function in model.functions for proto in all_nodes(function.node))
+    rules.check({key_of(proto) for proto in (*(proto for proto, _ in nodes), *inside)})
+    unread = [proto for proto, graph in nodes if rules.missing(proto, graph)]
+    if unread:
+        counts = Counter(_shown(proto, opsets) for proto in unread)
+        listed = ", ".join(f"{name} x{count}" if count > 1 else name for name, count in counts.items())
+        raise UnsupportedError(f"the model uses operators that are not supported: {listed}; {advice(unread[0])}")
+
+
+def _check_layout(proto: Any) -> None:
+    """Raises UnsupportedError for an operator on tensors in the layout of one processor: no shape tells its bytes."""
+    if domain_of(proto.domain) == _ONE_PROCESSOR:
+        reason = "this file was optimised for one processor; save it at the extended level"
+        raise UnsupportedError(f"operator {shown(proto)}: {reason}")
+
+
+def _shown(proto: Any, opsets: Mapping[str, int]) -> str:
+    domain = domain_of(proto.domain)
+    opset = f"opset {opsets[domain]}" if domain in opsets else "of no imported operator set"
+    return f"{shown(proto)} ({opset}{_reason(proto.op_type)})"
 
 
 def _reason(op_type: str) -> str:

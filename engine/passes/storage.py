@@ -17,6 +17,7 @@ from engine.text.errors import GraphError
 from ops.elementwise.cast import CAST
 from ops.half.ops import IN_SINGLE, Inner
 from ops.schema.body import bodies
+from ops.schema.opaque import is_opaque
 from ops.schema.schema import OpSchema
 from ops.tensor.spec import Array, as_dtype
 
@@ -70,7 +71,8 @@ class _Storage:
 
     def _operator(self, operator: Operator) -> None:
         singles = any(v.dtype == _SINGLE for v in operator.inputs + operator.outputs)
-        if not singles or bodies(operator.schema, operator.attrs) or operator.schema is IN_SINGLE:
+        schema = operator.schema
+        if not singles or bodies(schema, operator.attrs) or schema is IN_SINGLE or is_opaque(schema):
             self._keep(operator)
         elif operator.schema.bit_copies:
             self._move(operator)

@@ -16,6 +16,7 @@ from engine.planning.placed import PlacedPlan
 from engine.planning.planner import lower_graph
 from engine.remat.trial import Trial, trial_of
 from ops.schema.body import bodies
+from ops.schema.opaque import is_opaque
 
 ROUNDS = 8
 """Schedules that are tried, at most: each aims lower by the bytes that the one before had too many."""
@@ -95,7 +96,7 @@ def _in_order_of(lowered: Lowered, other: Lowered) -> Lowered:
 def _work_in(lowered: Lowered, *, overwrite: bool = True, alignment: int = 1) -> RecomputeProblem:
     """Returns the work of calls in their order, before anything is nested: step i is what runs in tick i.
 
-    What has a body inside, and a copy that no view asked for, is done once.
+    What has a body inside, what nobody implements, and a copy that no view asked for, is done once.
     """
     program = to_program(lowered, arena_ids(lowered))
     cost = [0, *(call_cost(s) if isinstance(s, Call) else 0 for s in lowered.instructions), 0]
@@ -106,4 +107,4 @@ def _work_in(lowered: Lowered, *, overwrite: bool = True, alignment: int = 1) ->
 def _runs_once(lowered: Lowered, instruction: Instruction) -> bool:
     if not instruction.operators:
         return not lowered.values[instruction.inputs[0]].is_view
-    return any(bodies(op.schema, op.attrs) for op in instruction.operators)
+    return any(bodies(op.schema, op.attrs) or is_opaque(op.schema) for op in instruction.operators)

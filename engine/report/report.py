@@ -10,6 +10,7 @@ from allocator import bounds, solvers
 from allocator.derive import chunks as memory
 from allocator.problem import Status, Witness
 from allocator.solvers.base import arena_bytes
+from engine.graph.opaque import OpaqueOperator, opaque_operators, opaque_text
 from engine.lower.calls import Role, Value
 from engine.lower.costs import graph_cost
 from engine.lower.order import Ordering
@@ -52,6 +53,7 @@ class Report:
     `backends`: the share of each back-end in a run; `kernels`: the kernel of each call.
     `origin`: whether the plan comes from a file, and if it does not although there was one, why.
     `optimisation`: what passes did to the graph before it was planned; empty where none ran.
+    `opaque`: operators that nobody implements; the plan cannot run where there are some.
     """
 
     model: str
@@ -90,6 +92,7 @@ class Report:
     kernels: tuple[KernelUse, ...]
     origin: str
     optimisation: tuple[Optimisation, ...]
+    opaque: tuple[OpaqueOperator, ...]
 
     def to_json(self) -> dict[str, Any]:
         """Returns plain data with stable keys."""
@@ -152,6 +155,7 @@ def report(plan: PlacedPlan) -> Report:
         kernels=kernel_uses(plan),
         origin=plan.origin,
         optimisation=plan.optimisation,
+        opaque=opaque_operators(plan.lowered.graph),
     )
 
 
@@ -261,6 +265,8 @@ def _totals(report: Report) -> list[str]:
         head += f"\n  {optimisation.text}"
     if report.backends:
         head += f"\n  computed by {shares_text(report.backends)}"
+    if report.opaque:
+        head += f"\n  cannot run: nobody implements {opaque_text(report.opaque)}"
     if report.origin:
         head += f"\n  plan: {report.origin}"
     return [head] + [f"  {name:<18}{size:>14} B {format_bytes(size):>12}   {why}" for name, size, why in rows]

@@ -15,6 +15,7 @@ from engine.executor.feeds import as_arrays, check_apart, check_names, deliver, 
 from engine.executor.poison import PoisonExecutor
 from engine.executor.team import team
 from engine.graph.bindings import Bindings
+from engine.graph.opaque import check_runs, opaque_operators
 from engine.stages.bind import lengths_of
 from engine.stages.cache import CachedStage, PlanCache
 from engine.stages.deciding import deciding_elements, deciding_key
@@ -77,6 +78,7 @@ class StagedExecutor:
         self._fed = sorted(template.data & template.graph.inputs.keys())
         self._runners: WeakKeyDictionary[CachedStage, RunsStage] = WeakKeyDictionary()  # dropped with its plan
         self._bound_at = self.memory.relocations
+        self._refused = bool(opaque_operators(template.graph))
         self._reuse = ReusedPlans(template, terms, self._packs, plan_first)
         self._mutex = Mutex()
 
@@ -98,6 +100,8 @@ class StagedExecutor:
 
     def _run(self, feeds: Mapping[str, Any], out: Mapping[str, Array], copy: bool, around: Arounds) -> Outputs:
         graph = self.template.graph
+        if self._refused:
+            check_runs(graph)
         check_names("input", feeds, graph.inputs, complete=True)
         check_names("output", out, graph.outputs, complete=False)
         specs = {name: var.spec for name, var in graph.inputs.items()}

@@ -4,26 +4,18 @@ from typing import Any
 
 from ops.control.branch import check_condition
 from ops.schema.attributes import Attribute, flag, integer, optional
+from ops.schema.declared import DECLARED, declared_outputs
 from ops.schema.schema import Attrs, OpSchema, Specs
 from ops.tensor.errors import AttributeValueError
-from ops.tensor.spec import TensorSpec
 
 
 def _anything(value: Any) -> object:
     return value
 
 
-def _shapes(value: Any) -> tuple[tuple[int, ...], ...]:
-    return tuple(tuple(integer(n) for n in shape) for shape in value)
-
-
-def _told(attrs: Attrs) -> Specs:
-    return tuple(TensorSpec(shape, dtype) for shape, dtype in zip(attrs["shapes"], attrs["dtypes"], strict=True))
-
-
 def _branch(inputs: Specs, attrs: Attrs) -> Specs:
     check_condition(inputs[0])
-    return _told(attrs)
+    return declared_outputs(attrs)
 
 
 def _loop(inputs: Specs, attrs: Attrs) -> Specs:
@@ -31,10 +23,8 @@ def _loop(inputs: Specs, attrs: Attrs) -> Specs:
         raise AttributeValueError(f"the number of turns must be one int64, not {inputs[0]}")
     if attrs["cond_given"]:
         check_condition(inputs[attrs["trips_given"]])
-    return _told(attrs)
+    return declared_outputs(attrs)
 
-
-_OUTPUTS = (Attribute("shapes", _shapes), Attribute("dtypes", tuple))
 
 IF_LATE = OpSchema(
     name="if_late",
@@ -42,7 +32,7 @@ IF_LATE = OpSchema(
     infer=_branch,
     kernels=(),
     arity=(1, 2**31),
-    attributes=(Attribute("then_body", _anything), Attribute("else_body", _anything), *_OUTPUTS),
+    attributes=(Attribute("then_body", _anything), Attribute("else_body", _anything), *DECLARED),
 )
 LOOP_LATE = OpSchema(
     name="loop_late",
@@ -57,6 +47,6 @@ LOOP_LATE = OpSchema(
         Attribute("trips_given", flag, False),
         Attribute("cond_given", flag, False),
         Attribute("conditional", flag, False),
-        *_OUTPUTS,
+        *DECLARED,
     ),
 )

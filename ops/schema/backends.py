@@ -5,3 +5,5 @@ PLAIN = (NUMBA, NUMPY)
 """The back-ends that are always installed, the preferred one first. numpy has a kernel of every operator."""
 EVERY = (ONEDNN, *PLAIN)
 """All back-ends, where oneDNN is installed."""
+NOBODY = "nobody"
+"""The back-end of operators that are planned and never run; it is asked last of all."""

@@ -10,7 +10,7 @@ import numpy as np
 from attrs import field, frozen
 
 from ops.schema.attributes import REQUIRED, Attribute
-from ops.schema.backends import NUMPY, PLAIN
+from ops.schema.backends import NOBODY, NUMPY, PLAIN
 from ops.schema.workspace import dense_bytes
 from ops.tensor.errors import ArityError, AttributeValueError, GradientError, OpError, SchemaError, ShapeError
 from ops.tensor.layout import Layout
@@ -374,7 +374,7 @@ class OpSchema:
 
         Raises ShapeError where none does.
         """
-        for backend in backends:
+        for backend in (*backends, NOBODY):
             for kernel in self.kernels:
                 if kernel.backend == backend and kernel.supports(signature):
                     return kernel

@@ -49,6 +49,7 @@ def read_task(data: Mapping[str, Any]) -> MeasureTask:
     arguments.file = Path(arguments.file)
     arguments.shape = [(name, tuple(dims)) for name, dims in arguments.shape]
     arguments.dim = [(name, length) for name, length in arguments.dim]
+    arguments.infer = [(operator, rule) for operator, rule in arguments.infer]
     arguments.ops = [Path(path) for path in arguments.ops]
     for name in ("constant", "input"):
         setattr(arguments, name, [(key, Path(path)) for key, path in getattr(arguments, name)])

@@ -58,6 +58,15 @@ def add_model(parser: ArgumentParser) -> None:
         help="an input that is fixed to an array, needed where it decides shapes; repeatable",
     )
     add_ops(parser)
+    parser.add_argument(
+        "--infer",
+        metavar="OPERATOR=RULE",
+        type=named_rule,
+        action="append",
+        default=[],
+        help="what an operator that nobody implements gives, to plan a model without running it, such as "
+        "acme.MyOp=like:0: shape and type of its input 0 (like:0,like:1 for two outputs); repeatable",
+    )
 
 
 def add_planning(parser: ArgumentParser) -> None:
@@ -203,6 +212,11 @@ def named_path(text: str) -> tuple[str, Path]:
     """Reads NAME=FILE."""
     name, path = _named(text, "x=x.npy")
     return name, Path(path)
+
+
+def named_rule(text: str) -> tuple[str, str]:
+    """Reads OPERATOR=RULE."""
+    return _named(text, "acme.MyOp=like:0")
 
 
 def count(text: str) -> int:

@@ -12,6 +12,7 @@ from engine.cli.options.dims import bound, known_lengths
 from engine.cli.options.files import read_array
 from engine.cli.options.zoo import is_zoo, zoo_graph
 from engine.graph.graph import Graph
+from engine.graph.opaque import check_runs
 from engine.onnx.file import read_model
 from engine.onnx.library import onnx
 from engine.onnx.load import load_inputs, load_onnx
@@ -69,6 +70,7 @@ def _subject(arguments: Namespace) -> Subject:
     arrays, constants = _arrays(arguments.input), _arrays(arguments.constant)
     shapes, file = _shapes(arguments), arguments.file
     graph, model = _read(arguments, file, shapes, constants), file
+    check_runs(graph)
     lengths = known_lengths(graph, file, dict(arguments.dim))
     if not is_zoo(file) and arguments.weights == "random":
         if template(graph).is_staged:
@@ -114,9 +116,11 @@ def _shapes(arguments: Namespace) -> Shapes:
 def _read(arguments: Namespace, model: Any, shapes: Shapes, constants: Mapping[str, Array]) -> Graph:
     with Activity("reading", arguments.file.name):
         if is_zoo(arguments.file):
+            if arguments.infer:
+                raise ModelError(f"all operators of {arguments.file} are there; leave out --infer")
             names = [name for name, _ in (*arguments.dim, *vars(arguments).get("length_ranges", ()))]
             return zoo_graph(arguments.file, shapes, constants, arguments.seed, names=names)
-        return load_onnx(model, shapes=shapes, constants=constants)
+        return load_onnx(model, shapes=shapes, constants=constants, infer=dict(arguments.infer))
 
 
 def light_model(name: str) -> Path:

@@ -100,7 +100,7 @@ def test_all_unknown_operators_stand_in_one_message() -> None:
         node("Det", ["b"], ["y"]),
         node("RandomNormalLike", ["x"], ["z"]),
     ]
-    proto = model(nodes, [value("x", (2,))])
+    proto = model(nodes, [value("x", (2,))], ["y", "z"])
     proto.opset_import.append(helper.make_opsetid("com.example", 3))
     with pytest.raises(UnsupportedError) as caught:
         load_onnx(proto)

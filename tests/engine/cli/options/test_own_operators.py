@@ -45,8 +45,8 @@ def test_a_wrong_file_of_operators_ends_with_1_in_one_line(
     text: str, message: str, tmp_path: Path, capsys: Capture
 ) -> None:
     ops, path = save_text(tmp_path, text, "my_ops.py"), save(scale_model(), tmp_path)
-    told = error(["plan", path, "--ops", ops], 1, capsys)
-    assert f"--ops {ops}" in told and message in told
+    printed = error(["plan", path, "--ops", ops], 1, capsys)
+    assert f"--ops {ops}" in printed and message in printed
 
 
 def test_a_file_of_operators_that_is_not_there_ends_with_1(tmp_path: Path, capsys: Capture) -> None:
