@@ -22,12 +22,16 @@ def contributed(
     dims: Mapping[int, Dims] | None = None,
     outputs: Sequence[str] = ("y",),
     domain: str = MICROSOFT,
-    **attrs: Any,
+    attrs: Mapping[str, Any] | None = None,
+    **more: Any,
 ) -> tuple[Any, dict[str, Array]]:
-    """Returns a model of one node, and its feeds. Inputs at the positions `constants` are initializers."""
+    """Returns a model of one node, and its feeds. Inputs at the positions `constants` are initializers.
+
+    `attrs` and `more` are the attributes of the node.
+    """
     names = [f"i{k}" if a is not None else "" for k, a in enumerate(arrays)]
     given = {k: a for k, a in enumerate(arrays) if a is not None}
-    node = helper.make_node(op_type, names, list(outputs), domain=domain, **attrs)
+    node = helper.make_node(op_type, names, list(outputs), domain=domain, **(attrs or {}), **more)
     inputs = [
         helper.make_tensor_value_info(
             names[k], helper.np_dtype_to_tensor_dtype(a.dtype), list((dims or {}).get(k, a.shape))
