@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # the names for checkers of types and editors; at run time ea
         thresholded_relu,
     )
     from ops.elementwise.binary import add, bit_shift, bitwise_and, bitwise_or, bitwise_xor, div, mod, mul, sub
+    from ops.elementwise.bit_cast import bit_cast
     from ops.elementwise.cast import cast
     from ops.elementwise.comparison import (
         equal,
@@ -72,7 +73,7 @@ if TYPE_CHECKING:  # the names for checkers of types and editors; at run time ea
     from ops.index.unique import unique
     from ops.movement.arange import arange
     from ops.movement.concat import concat, stack
-    from ops.movement.cumulative import cum_sum, reverse_sequence
+    from ops.movement.cumulative import cum_prod, cum_sum, reverse_sequence
     from ops.movement.generate import eye_like, hardmax, one_hot, trilu
     from ops.movement.indexing import getitem
     from ops.movement.reshape import flatten, reshape, squeeze, unsqueeze
@@ -142,6 +143,7 @@ __all__ = [
     "batch_norm",
     "batch_norm_running",
     "batch_norm_training",
+    "bit_cast",
     "bit_shift",
     "bitwise_and",
     "bitwise_not",
@@ -162,6 +164,7 @@ __all__ = [
     "cos",
     "cosh",
     "count_nonzero",
+    "cum_prod",
     "cum_sum",
     "depth_to_space",
     "dequantize_linear",
@@ -293,6 +296,7 @@ _HOMES = homes_of(
             "clip hard_sigmoid hard_swish leaky_relu prelu relu shrink softsign tanh thresholded_relu"
         ),
         "ops.elementwise.binary": "add bit_shift bitwise_and bitwise_or bitwise_xor div mod mul sub",
+        "ops.elementwise.bit_cast": "bit_cast",
         "ops.elementwise.cast": "cast",
         "ops.elementwise.comparison": (
             "equal greater greater_or_equal less less_or_equal logical_and logical_or logical_xor"
@@ -314,7 +318,7 @@ _HOMES = homes_of(
         "ops.index.unique": "unique",
         "ops.movement.arange": "arange",
         "ops.movement.concat": "concat stack",
-        "ops.movement.cumulative": "cum_sum reverse_sequence",
+        "ops.movement.cumulative": "cum_sum cum_prod reverse_sequence",
         "ops.movement.generate": "eye_like hardmax one_hot trilu",
         "ops.movement.indexing": "getitem",
         "ops.movement.reshape": "flatten reshape squeeze unsqueeze",

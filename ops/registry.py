@@ -29,6 +29,7 @@ OPERATORS: Mapping[str, str] = MappingProxyType(
             "shrink_gradient hard_swish_gradient softsign_gradient tanh_gradient"
         ),
         "ops.elementwise.binary": "add sub mul div mod bit_shift bitwise_and bitwise_or bitwise_xor",
+        "ops.elementwise.bit_cast": "bit_cast",
         "ops.elementwise.cast": "cast",
         "ops.elementwise.comparison": "equal less less_or_equal greater greater_or_equal and or xor",
         "ops.elementwise.fused": "fused_elementwise",
@@ -56,7 +57,7 @@ OPERATORS: Mapping[str, str] = MappingProxyType(
         "ops.movement.assign": "assign",
         "ops.movement.concat": "concat",
         "ops.movement.copy": "copy",
-        "ops.movement.cumulative": "cum_sum reverse_sequence",
+        "ops.movement.cumulative": "cum_sum cum_prod reverse_sequence",
         "ops.movement.generate": "trilu eye_like one_hot hardmax",
         "ops.movement.reshape": "reshape",
         "ops.movement.slicing": "slice slice_gradient",

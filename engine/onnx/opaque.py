@@ -102,7 +102,7 @@ class OpaqueRules:
         if not name:
             return None
         if likes is not None:
-            return _spec_like(use, likes[output] if len(likes) > 1 else likes[0])
+            return _spec_like(use, output, likes)
         declared = use.declarations.types.get(name)
         return None if declared is None else self._declared(use, name, declared)
 
@@ -135,7 +135,10 @@ def advice(proto: Any) -> str:
     return f"to plan without running, say what it gives, such as --infer {shown(proto)}=like:0 (as its input 0)"
 
 
-def _spec_like(use: OpaqueUse, position: int) -> TensorSpec:
+def _spec_like(use: OpaqueUse, output: int, likes: Sequence[int]) -> TensorSpec:
+    if len(likes) > 1 and output >= len(likes):
+        raise ModelError(f"{shown(use.proto)} has an output {output}, and the rule for it says only {len(likes)}")
+    position = likes[output] if len(likes) > 1 else likes[0]
     value = use.inputs[position] if position < len(use.inputs) else None
     if value is None:
         raise ModelError(f"{shown(use.proto)} is to be like its input {position}, and has none there")

@@ -1,4 +1,4 @@
-"""Running sums, and sequences turned round (ONNX CumSum-14, ReverseSequence-10)."""
+"""Running sums and products, and sequences turned round (ONNX CumSum-14, CumProd-26, ReverseSequence-10)."""
 
 from functools import partial
 
@@ -14,7 +14,7 @@ from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.spec import NUMBERS, normalize_axis
 
 
-def _cum_sum_infer(inputs: Specs, attrs: Attrs) -> Specs:
+def _infer(inputs: Specs, attrs: Attrs) -> Specs:
     (x,) = inputs
     if x.dtype not in NUMBERS:
         raise DtypeError(f"takes numbers, not {x.dtype}")
@@ -22,14 +22,14 @@ def _cum_sum_infer(inputs: Specs, attrs: Attrs) -> Specs:
     return (x,)
 
 
-def _cum_sum(call: Binding) -> Thunk:
+def _running(add: np.ufunc, call: Binding) -> Thunk:
     axis, step = normalize_axis(call.attrs["axis"], call.x.ndim), -1 if call.attrs["reverse"] else 1
     ahead = (slice(None),) * axis
     x, y = (array[(*ahead, slice(None, None, step))] for array in (call.x, call.y))
     if not call.attrs["exclusive"]:
-        return partial(np.add.accumulate, x, axis=axis, dtype=x.dtype, out=y)
+        return partial(add.accumulate, x, axis=axis, dtype=x.dtype, out=y)
     x, first, y = x[(*ahead, slice(None, -1))], y[(*ahead, slice(0, 1))], y[(*ahead, slice(1, None))]
-    return in_turn(partial(first.fill, 0), partial(np.add.accumulate, x, axis=axis, dtype=x.dtype, out=y))
+    return in_turn(partial(first.fill, add.identity), partial(add.accumulate, x, axis=axis, dtype=x.dtype, out=y))
 
 
 def _reverse_infer(inputs: Specs, attrs: Attrs) -> Specs:
@@ -66,13 +66,22 @@ def _reverse_gradient(b: Backward) -> Terms:
     return b.terms(lambda: b.apply1(REVERSE_SEQUENCE, b.dy, b.inputs[1], **b.attrs))
 
 
+_RUNNING = (Attribute("axis", integer), Attribute("exclusive", flag, False), Attribute("reverse", flag, False))
 CUM_SUM = OpSchema(
     name="cum_sum",
     summary="Sums of the elements up to each along `axis`, without it where `exclusive`, from the end where `reverse`.",
-    infer=_cum_sum_infer,
-    kernels=(Kernel("numpy", _cum_sum),),
-    attributes=(Attribute("axis", integer), Attribute("exclusive", flag, False), Attribute("reverse", flag, False)),
+    infer=_infer,
+    kernels=(Kernel("numpy", partial(_running, np.add)),),
+    attributes=_RUNNING,
     gradient=_cum_sum_gradient,
+)
+CUM_PROD = OpSchema(
+    name="cum_prod",
+    summary="Products of the elements up to each along `axis`, without it where `exclusive`, from the end where "
+    "`reverse`.",
+    infer=_infer,
+    kernels=(Kernel("numpy", partial(_running, np.multiply)),),
+    attributes=_RUNNING,
 )
 REVERSE_SEQUENCE = OpSchema(
     name="reverse_sequence",
@@ -83,12 +92,17 @@ REVERSE_SEQUENCE = OpSchema(
     attributes=(Attribute("batch_axis", integer, 1), Attribute("time_axis", integer, 0)),
     gradient=_reverse_gradient,
 )
-OPS = (CUM_SUM, REVERSE_SEQUENCE)
+OPS = (CUM_SUM, CUM_PROD, REVERSE_SEQUENCE)
 
 
 def cum_sum(x: V, axis: int, exclusive: bool = False, reverse: bool = False) -> V:
     """Returns sums of the elements up to each along `axis`."""
     return apply1(CUM_SUM, x, axis=axis, exclusive=exclusive, reverse=reverse)
+
+
+def cum_prod(x: V, axis: int, exclusive: bool = False, reverse: bool = False) -> V:
+    """Returns products of the elements up to each along `axis`."""
+    return apply1(CUM_PROD, x, axis=axis, exclusive=exclusive, reverse=reverse)
 
 
 def reverse_sequence(x: V, lengths: Operand, batch_axis: int = 1, time_axis: int = 0) -> V:

@@ -25,9 +25,11 @@ _WITHOUT_RULE = frozenset(
         *("bitwise_xor", "and", "or", "xor", "not", "equal", "less", "less_or_equal", "greater", "greater_or_equal"),
         *("is_nan", "is_inf", "nonzero", "count_nonzero", "non_max_suppression"),
         *("quantize_linear", "dequantize_linear", "dynamic_quantize_linear"),
-        *("matmul_integer", "qlinear_matmul", "quantised_add", "quantised_mean", "look_up"),
+        *("bit_cast", "matmul_integer", "qlinear_matmul", "quantised_add", "quantised_mean", "look_up"),
         # their sizes are known only while they run
         *("compress", "unique"),
+        # it would divide by elements, which may be 0
+        "cum_prod",
         # operators inside them
         *("if", "loop", "scan", "rnn", "gru", "lstm"),
         # gradients themselves, and what passes make at the end

@@ -61,6 +61,10 @@ def _cast_attribute(node: Node) -> tuple[Value, ...]:
     return _cast(node, dtype_of(node.attr("to"), f"the output of {node}"))
 
 
+def _bit_cast(node: Node) -> tuple[Value, ...]:
+    return node.last("bit_cast", node.value(0), to=dtype_of(node.attr("to"), f"the output of {node}"))
+
+
 def _cast_like(node: Node) -> tuple[Value, ...]:
     return _cast(node, node.value(1).dtype)
 
@@ -144,6 +148,7 @@ CONVERTERS: Mapping[str, tuple[tuple[int, Converter | None], ...]] = MappingProx
         "Clip": ((6, _clip_attributes), (11, _clip)),
         "Cast": ((6, _cast_attribute),),
         "CastLike": ((15, _cast_like),),
+        "BitCast": ((26, _bit_cast),),
         "Identity": ((1, _identity),),
     }
 )

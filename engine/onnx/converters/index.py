@@ -1,6 +1,7 @@
 """Converters of operators that pick, place, sort or accumulate elements by position."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -32,11 +33,11 @@ def _one_hot(node: Node) -> tuple[Value, ...]:
     return node.last("one_hot", node.value(0), node.value(2), depth=depth, axis=node.attr("axis", -1))
 
 
-def _cum_sum(node: Node) -> tuple[Value, ...]:
+def _running(schema: str, node: Node) -> tuple[Value, ...]:
     x = node.value(0)
     axis = node.integer(1, "axis", lambda _: choices(1, len(x.shape)))
     return node.last(
-        "cum_sum",
+        schema,
         x,
         axis=axis,
         exclusive=node.attr("exclusive", 0),
@@ -120,7 +121,8 @@ CONVERTERS: Mapping[str, tuple[tuple[int, Converter | None], ...]] = MappingProx
         "ScatterND": ((11, direct("scatter_nd", reduction="none")),),
         "TopK": ((1, _top_k_attribute), (10, _top_k_input)),
         "OneHot": ((9, _one_hot),),
-        "CumSum": ((11, _cum_sum),),
+        "CumSum": ((11, partial(_running, "cum_sum")),),
+        "CumProd": ((26, partial(_running, "cum_prod")),),
         "Trilu": ((14, _trilu),),
         "EyeLike": ((9, _eye_like),),
         "Compress": ((9, _compress),),

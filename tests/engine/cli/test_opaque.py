@@ -1,4 +1,4 @@
-"""Models with operators that nobody implements, through the command: planned, printed about, and never run."""
+"""Models with operators that nobody implements, through the command: planned, reported, and never run."""
 
 import json
 from collections.abc import Sequence

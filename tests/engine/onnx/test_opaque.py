@@ -7,7 +7,7 @@ import pytest
 from onnx import helper
 
 import engine
-from engine.text.errors import OptionError, UnsupportedError
+from engine.text.errors import ModelError, OptionError, UnsupportedError
 from ops.schema.opaque import is_opaque
 from ops.tensor.errors import GradientError
 from tests.helpers.onnx.own_operators import foreign_model
@@ -98,6 +98,12 @@ def test_an_element_type_that_is_not_there_is_refused() -> None:
     info = helper.make_tensor_value_info("m", 17, (4, 8))
     with pytest.raises(UnsupportedError, match="tensor 'm' has element type float8e4m3fn"):
         engine.load_onnx(foreign_model(nodes, [value("x", (4, 8))], [info]))
+
+
+def test_a_rule_for_fewer_outputs_than_there_are_is_refused() -> None:
+    proto = foreign_model([node("Mix", ["x"], ["a", "b", "y"], domain="acme")], [value("x", (4, 8))])
+    with pytest.raises(ModelError, match=r"acme\.Mix has an output 2, and the rule for it says only 2"):
+        engine.load_onnx(proto, infer={"acme.Mix": "like:0,like:0"})
 
 
 def test_a_wrong_rule_is_an_option_error() -> None:

@@ -110,6 +110,7 @@ def _elementwise(n: int) -> Iterator[Use]:
     yield _use("bitwise_not", byte)
     yield _use("bit_shift", byte, byte, direction="LEFT")
     yield _use("cast", x, to="float16")
+    yield _use("bit_cast", x, to="int32")
     yield _use("cast", word, to=F32)
     yield _use("look_up", byte, table=tuple(range(256)))
     yield _use("quantised_add", byte, byte, a_factor=0.5, b_factor=0.25)
@@ -137,7 +138,8 @@ def _rows(n: int, m: int) -> Iterator[Use]:
         yield _use("log_softmax_gradient", x, x, axis=axis)
         yield _use("hardmax", x, axis=axis)
         yield _use("arg_max", x, axis=axis)
-        yield _use("cum_sum", x, axis=axis)
+        for name in ("cum_sum", "cum_prod"):
+            yield _use(name, x, axis=axis)
         yield _use("top_k", x, k=2, axis=axis)
         yield _use("top_k", x, k=x.shape[axis], axis=axis)
         yield _use("unique", x, axis=axis)

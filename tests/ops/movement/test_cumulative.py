@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.common.indices import IndexRangeError
-from ops.movement.cumulative import CUM_SUM, REVERSE_SEQUENCE
+from ops.movement.cumulative import CUM_PROD, CUM_SUM, REVERSE_SEQUENCE
 from ops.schema.schema import OpSchema, evaluate
 from ops.tensor.errors import OpError
 from ops.tensor.spec import Array
@@ -29,6 +29,19 @@ def test_cum_sum_equals_plain_sums(
         part = moved[i + exclusive :] if reverse else moved[: i + (not exclusive)]
         np.moveaxis(wanted, axis, 0)[i] = part.astype(np.float64).sum(0).astype(dtype)
     check_kernels(CUM_SUM, [x], [wanted], axis=axis, exclusive=exclusive, reverse=reverse)
+
+
+@given(SHAPES, st.sampled_from(["int8", "int64", "float16", "float64"]), st.booleans(), st.booleans(), st.data())
+def test_cum_prod_equals_plain_products(
+    shape: tuple[int, ...], dtype: str, exclusive: bool, reverse: bool, data: st.DataObject
+) -> None:
+    axis = data.draw(st.integers(-len(shape), len(shape) - 1))
+    x = np.random.default_rng(data.draw(SEEDS)).integers(-3, 4, shape).astype(dtype)
+    moved, wanted = np.moveaxis(x, axis, 0), np.empty_like(x)
+    for i in range(shape[axis]):
+        part = moved[i + exclusive :] if reverse else moved[: i + (not exclusive)]
+        np.moveaxis(wanted, axis, 0)[i] = part.astype(np.float64).prod(0).astype(dtype)
+    check_kernels(CUM_PROD, [x], [wanted], axis=axis, exclusive=exclusive, reverse=reverse)
 
 
 def test_cum_sum_of_small_integers_wraps_round() -> None:
@@ -62,6 +75,7 @@ def test_cum_sum_and_reverse_sequence_allocate_nothing() -> None:
     x = random.random((200, 300), np.float32)
     for axis in (0, 1):
         check_no_allocation(CUM_SUM, [x], axis=axis)
+        check_no_allocation(CUM_PROD, [x], axis=axis, exclusive=True)
         check_no_allocation(CUM_SUM, [(x * 9).astype(np.int32).T], axis=axis, exclusive=True, reverse=True)
     check_no_allocation(REVERSE_SEQUENCE, [x, random.integers(0, 200, 300)])
     check_no_allocation(REVERSE_SEQUENCE, [x.T, random.integers(0, 200, 300)], batch_axis=0, time_axis=1)
@@ -72,6 +86,7 @@ def test_cum_sum_and_reverse_sequence_allocate_nothing() -> None:
     [
         (CUM_SUM, [np.zeros(3, bool)], {"axis": 0}, "takes numbers"),
         (CUM_SUM, [np.zeros(3)], {"axis": 1}, "axis 1 does not exist"),
+        (CUM_PROD, [np.zeros(3, bool)], {"axis": 0}, "takes numbers"),
         (REVERSE_SEQUENCE, [np.zeros(3), np.zeros(3, int)], {}, "must be 0 and 1"),
         (REVERSE_SEQUENCE, [np.zeros((3, 2, 2)), np.zeros(3, int)], {"time_axis": 2}, "must be 0 and 1"),
         (REVERSE_SEQUENCE, [np.zeros((3, 2)), np.zeros(3, int)], {}, r"must be int64\[2\]"),
