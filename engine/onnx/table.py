@@ -17,7 +17,8 @@ from engine.onnx.converters import (
     resize,
     shape,
 )
-from engine.onnx.converters.onnxruntime import attention, group_query, layers, norms, rotary
+from engine.onnx.converters.onnxruntime import attention, group_query, integer_products, layers, norms, rotary
+from engine.onnx.converters.onnxruntime import quantised as quantised_layers
 from engine.onnx.declarations import nodes_in
 from engine.onnx.functions import Functions
 from engine.onnx.library import all_nodes, domain_of
@@ -35,7 +36,7 @@ None stands for a version that has the operator no longer.
 FAMILIES = (constant, control, elementwise, index, nn, quantised, recurrent, reduce, resize, shape)
 CONVERTERS: Mapping[str, Versions] = MappingProxyType({k: v for f in FAMILIES for k, v in f.CONVERTERS.items()})
 """The operators of the default domain by name."""
-ONNXRUNTIME_FAMILIES = (attention, group_query, layers, norms, rotary)
+ONNXRUNTIME_FAMILIES = (attention, group_query, integer_products, layers, norms, quantised_layers, rotary)
 ONNXRUNTIME: Mapping[str, Versions] = MappingProxyType(
     {k: v for f in ONNXRUNTIME_FAMILIES for k, v in f.CONVERTERS.items()}
 )

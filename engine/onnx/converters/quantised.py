@@ -28,16 +28,20 @@ def _grain(node: Node) -> dict[str, Any]:
     }
 
 
-def _quantize(node: Node) -> tuple[Value, ...]:
+def quantize(node: Node) -> tuple[Value, ...]:
+    """Converts QuantizeLinear."""
     return node.last("quantize_linear", *node.operands(), **_grain(node), precision=_element_type(node, "precision"))
 
 
-def _dequantize(node: Node) -> tuple[Value, ...]:
-    """Converts DequantizeLinear. Quantised constants stay quantised: passes use them, and they are smaller."""
+def dequantize(node: Node) -> tuple[Value, ...]:
+    """Converts DequantizeLinear."""
     values, *parameters = node.operands()
-    if isinstance(values, np.ndarray) and values.ndim:
-        values = node.builder.var(values)
-    return node.last("dequantize_linear", values, *parameters, **_grain(node))
+    return node.last("dequantize_linear", stay_quantised(node, values), *parameters, **_grain(node))
+
+
+def stay_quantised(node: Node, values: Value) -> Value:
+    """Returns quantised constants as a var, so that they are not dequantised now: passes use them as they are."""
+    return node.builder.var(values) if isinstance(values, np.ndarray) and values.ndim else values
 
 
 def _with_zeros(node: Node) -> tuple[Value, ...]:
@@ -65,8 +69,8 @@ def _qlinear_conv(node: Node) -> tuple[Value, ...]:
 
 CONVERTERS: Mapping[str, tuple[tuple[int, Converter | None], ...]] = MappingProxyType(
     {
-        "QuantizeLinear": ((10, _quantize),),
-        "DequantizeLinear": ((10, _dequantize),),
+        "QuantizeLinear": ((10, quantize),),
+        "DequantizeLinear": ((10, dequantize),),
         "DynamicQuantizeLinear": ((11, direct("dynamic_quantize_linear")),),
         "MatMulInteger": ((10, _matmul_integer),),
         "QLinearMatMul": ((10, direct("qlinear_matmul")),),

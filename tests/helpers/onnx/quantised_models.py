@@ -1,8 +1,9 @@
-"""Quantised networks as exporters write them (QDQ), made of float32 graphs by onnxruntime's static quantisation."""
+"""Quantised networks, made of float32 graphs by onnxruntime's quantisers."""
 
 import logging
 import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from onnxruntime.quantization import (
     CalibrationDataReader,
     QuantFormat,
     QuantType,
+    quantize_dynamic,
     quantize_static,
 )
 
@@ -32,25 +34,50 @@ class _Feeds(CalibrationDataReader):  # type: ignore[misc]
         return next(self._feeds, None)
 
 
-def quantised_model(graph: Graph, folder: Path, kind: str = "uint8", *, per_channel: bool = True) -> Path:
-    """Returns the path of a QDQ model: activations of `kind`, weights of int8; normalizations are folded first."""
-    source, target = folder / "float.onnx", folder / f"{kind}.onnx"
-    onnx.save(to_onnx(FOLD_BATCH_NORM(graph)), source)
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Hides what the quantisers say."""
     logging.disable(logging.WARNING)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            quantize_static(
-                source,
-                target,
-                _Feeds(graph, 3),
-                quant_format=QuantFormat.QDQ,
-                per_channel=per_channel,
-                activation_type=QuantType.QUInt8 if kind == "uint8" else QuantType.QInt8,
-                weight_type=QuantType.QInt8,
-            )
+            yield
     finally:
         logging.disable(logging.NOTSET)
+
+
+def _saved(graph: Graph, folder: Path) -> Path:
+    """Returns the path of a model of a graph, in which normalizations are folded."""
+    onnx.save(to_onnx(FOLD_BATCH_NORM(graph)), folder / "float.onnx")
+    return folder / "float.onnx"
+
+
+def quantised_model(
+    graph: Graph, folder: Path, kind: str = "uint8", *, per_channel: bool = True, form: QuantFormat = QuantFormat.QDQ
+) -> Path:
+    """Returns the path of a model with activations of `kind` and weights of int8.
+
+    Its form is QDQ, as exporters write it, or QOperator.
+    """
+    source, target = _saved(graph, folder), folder / f"{kind}.onnx"
+    with _quietly():
+        quantize_static(
+            source,
+            target,
+            _Feeds(graph, 3),
+            quant_format=form,
+            per_channel=per_channel,
+            activation_type=QuantType.QUInt8 if kind == "uint8" else QuantType.QInt8,
+            weight_type=QuantType.QInt8,
+        )
+    return target
+
+
+def dynamically_quantised_model(graph: Graph, folder: Path) -> Path:
+    """Returns the path of a model that quantises activations when it runs."""
+    source, target = _saved(graph, folder), folder / "dynamic.onnx"
+    with _quietly():
+        quantize_dynamic(source, target)
     return target
 
 

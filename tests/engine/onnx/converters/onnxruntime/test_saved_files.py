@@ -9,14 +9,16 @@ import onnx
 import onnxruntime
 import pytest
 from onnxruntime import GraphOptimizationLevel as Level
+from onnxruntime.quantization import QuantFormat
 
 import engine
 from engine import Graph
 from engine.text.errors import UnsupportedError
-from engine.zoo import densenet121, encoder, minilm, mobilenet_v2, resnet18
+from engine.zoo import densenet121, encoder, minilm, mobilenet_v2, resnet18, squeezenet
 from engine.zoo.encoder import EncoderSize
 from tests.helpers.graphs.unplanned_run import random_feeds
 from tests.helpers.onnx.onnx_writer import to_onnx
+from tests.helpers.onnx.quantised_models import dynamically_quantised_model, quantised_model
 
 SAVED = {"basic": Level.ORT_ENABLE_BASIC, "extended": Level.ORT_ENABLE_EXTENDED, "all": Level.ORT_ENABLE_ALL}
 NETWORKS: dict[str, Callable[[], Graph]] = {
@@ -29,7 +31,7 @@ NETWORKS: dict[str, Callable[[], Graph]] = {
 QUICK = ("mobilenet_v2", "encoder")
 
 
-def saved(graph: Graph, level: str, folder: Path) -> tuple[Path, onnxruntime.InferenceSession]:
+def saved(source: Graph | Path, level: str, folder: Path) -> tuple[Path, onnxruntime.InferenceSession]:
     """Returns the file that onnxruntime saves at a level, and its session."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
@@ -37,8 +39,8 @@ def saved(graph: Graph, level: str, folder: Path) -> tuple[Path, onnxruntime.Inf
     options.graph_optimization_level = SAVED[level]
     path = folder / f"{level}.onnx"
     options.optimized_model_filepath = str(path)
-    source = to_onnx(graph).SerializeToString()
-    return path, onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+    model = str(source) if isinstance(source, Path) else to_onnx(source).SerializeToString()
+    return path, onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 @pytest.mark.parametrize("level", ["basic", "extended"])
@@ -62,3 +64,28 @@ def test_a_file_for_one_processor_is_refused(tmp_path: Path) -> None:
     path, _ = saved(NETWORKS["mobilenet_v2"](), "all", tmp_path)
     with pytest.raises(UnsupportedError, match=r"nchwc\.Conv: this file was optimised for one processor; save it at "):
         engine.load_onnx(path)
+
+
+QUANTISED: dict[str, Callable[[Graph, Path], Path]] = {
+    "dynamic": dynamically_quantised_model,
+    "qoperator": lambda graph, folder: quantised_model(graph, folder, form=QuantFormat.QOperator),
+    "qdq": quantised_model,
+}
+
+
+@pytest.mark.parametrize("kind", QUANTISED)
+@pytest.mark.parametrize("name", ["encoder", pytest.param("squeezenet", marks=pytest.mark.slow)])
+def test_a_quantised_file_gives_the_same_outputs_as_it_was_written_and_as_it_was_optimised(
+    name: str, kind: str, tmp_path: Path
+) -> None:
+    graph = squeezenet(1, 64) if name == "squeezenet" else NETWORKS[name]()
+    written = QUANTISED[kind](graph, tmp_path)
+    optimised, session = saved(written, "extended", tmp_path)
+    feeds = random_feeds(graph, 5)
+    (wanted,) = session.run(None, feeds)
+    assert float(np.std(wanted)) > 0
+    for path in (written, optimised):
+        (got,) = engine.compile(engine.load_onnx(path)).run(feeds).values()
+        difference = np.abs(got - wanted) / np.abs(wanted).max()
+        assert float(difference.max()) < 0.05  # a rounding may move a number by a step of 8 bits
+        assert float(difference.mean()) < 0.005
