@@ -5,7 +5,7 @@ Lifetimes are half-open ranges of ticks, sizes and offsets are bytes.
 
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -31,10 +31,17 @@ def align_up(offset: int, alignment: int) -> int:
 
 
 def column(values: Any) -> Column:
-    """Returns a read-only int64 column with its own memory."""
+    """Returns a read-only int64 column with its own memory; one that is that already is returned as it is."""
+    if _is_column(values):
+        return values
     array = np.array(values, dtype=np.int64).reshape(-1)
     array.flags.writeable = False
     return array
+
+
+def _is_column(values: Any) -> TypeGuard[Column]:
+    is_array = isinstance(values, np.ndarray) and values.dtype == np.int64 and values.ndim == 1
+    return is_array and values.base is None and not values.flags.writeable
 
 
 def distinct(keys: Column) -> Column:

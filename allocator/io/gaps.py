@@ -23,7 +23,7 @@ def parse_gaps(table: CsvTable, begin: Column, end: Column, addend: int) -> Gaps
     """
     rows = [
         (row, *_gap(table, row, text, addend), text)
-        for row, cell in enumerate(table.cells.get("gaps", ()))
+        for row, cell in enumerate(table.texts("gaps") if "gaps" in table.headers else ())
         for text in cell.split()
     ]
     for row, low, high, text in rows:

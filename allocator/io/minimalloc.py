@@ -6,7 +6,9 @@ alignment, hint, gaps and offset. No quoting. An empty line ends the table.
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from attrs import evolve
 
 from allocator.errors import FormatError
@@ -33,27 +35,32 @@ def read(path: Path | str, *, pinned: bool = False) -> tuple[Problem, tuple[str,
 
 def parse(text: str) -> Instance:
     """Parses a text. Raises FormatError and ProblemError; UnsupportedProblemError for gaps with windows."""
-    table = parse_table(text, _KNOWN, _ALIASES)
+    ids, columns, more = _columns(parse_table(text, _KNOWN, _ALIASES))
+    return Instance(named_problem(ids, **columns), ids, **more)
+
+
+def _columns(table: CsvTable) -> tuple[list[str], dict[str, Any], dict[str, Any]]:
+    """Returns the ids, the columns of the problem, and what else an instance has."""
     require(table, ("id", "lower", "size"))
-    if ("upper" in table.cells) == ("end" in table.cells):
+    if ("upper" in table.headers) == ("end" in table.headers):
         raise FormatError("line 1: there must be either a column 'upper' or a column 'end'")
     ids = table.texts("id")
     check_cells(ids)
     begin = table.integers("lower")
-    addend = int("end" in table.cells)
+    addend = int("end" in table.headers)
     end = table.integers("end", begin) + 1 if addend else table.integers("upper", begin + 1)
     size = table.integers("size")
     gaps = parse_gaps(table, begin, end, addend)
-    problem = named_problem(
-        ids,
-        begin=begin,
-        end=end,
-        size=size,
-        alignment=_optional(table, "alignment", 1, 1),
-        pinned=[FREE] * table.rows,
-        conflicts=conflicts_of(begin, end, size, gaps) if len(gaps) else None,
-    )
-    return Instance(problem, ids, _optional(table, "offset", FREE, FREE), _optional(table, "hint", FREE, FREE), gaps)
+    columns = {
+        "begin": begin,
+        "end": end,
+        "size": size,
+        "alignment": _optional(table, "alignment", 1, 1),
+        "pinned": np.full(table.rows, FREE),
+        "conflicts": conflicts_of(begin, end, size, gaps) if len(gaps) else None,
+    }
+    more = {name: _optional(table, name, FREE, FREE) for name in ("offset", "hint")}
+    return ids, columns, more | {"gaps": gaps}
 
 
 def write(path: Path | str, problem: Problem, ids: Sequence[str], offsets: Column | None = None) -> None:
@@ -85,4 +92,4 @@ def render(instance: Instance) -> str:
 
 
 def _optional(table: CsvTable, name: str, default: int, least: int) -> Column:
-    return table.integers(name, least) if name in table.cells else column([default] * table.rows)
+    return table.integers(name, least) if name in table.headers else column(np.full(table.rows, default))

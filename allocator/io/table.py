@@ -1,10 +1,11 @@
 """Tables of comma-separated cells: one header line, no quoting; an empty line ends the table.
 
-Cells are looked at by column, all at once; only where something is wrong a second, slower look finds line and column.
+Cells are looked at by column, many rows at once; only where something is wrong a second, slower look finds line and
+column. Cells are cut from the lines when a column is asked for, so that they never stand in memory all at once.
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -16,27 +17,35 @@ from allocator.problem import Column, column
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _MOST_DIGITS = 40
+_BLOCK = 10_000
+"""Rows that are cut into cells at once."""
 
 
 @frozen(eq=False)
 class CsvTable:
-    """Cells by column. Row i stands in line i + 2; `given` is what the file itself calls a column."""
+    """Row i stands in line i + 2. `headers` are the columns in their order, with what the file itself calls each."""
 
-    cells: Mapping[str, Sequence[str]]
+    lines: Sequence[str]
     headers: Mapping[str, str]
-    rows: int
+
+    @property
+    def rows(self) -> int:
+        """Returns the number of rows."""
+        return len(self.lines)
 
     def texts(self, name: str) -> list[str]:
         """Returns the cells of a column without blanks around them."""
-        return [cell.strip() for cell in self.cells[name]]
+        return [cell.strip() for block in self._blocks(name) for cell in block]
 
     def integers(self, name: str, least: int | Column = 0) -> Column:
         """Returns the numbers of a column, each from `least` on and below 2**62. Raises FormatError."""
         lowest = np.broadcast_to(np.asarray(least, np.int64), self.rows)
         try:
-            values = np.array(_plain_integers(self.cells[name]), np.int64)
+            blocks = [np.array(_plain_integers(block), np.int64) for block in self._blocks(name)]
+            values = np.concatenate([*blocks, np.zeros(0, np.int64)])
         except (ValueError, OverflowError):
-            values = np.array([self._integer(name, row, lowest) for row in range(self.rows)], np.int64)
+            cells = enumerate(self.texts(name))
+            values = np.array([self._integer(name, row, text, lowest) for row, text in cells], np.int64)
         wrong = (values < lowest) | (values >= LARGEST)
         if wrong.any():
             row = int(np.argmax(wrong))
@@ -51,8 +60,13 @@ class CsvTable:
         """Returns a cell by line and column."""
         return f"line {row + 2}, column {self.headers[name]}"
 
-    def _integer(self, name: str, row: int, lowest: npt.NDArray[np.int64]) -> int:
-        text = self.cells[name][row].strip()
+    def _blocks(self, name: str) -> Iterator[list[str]]:
+        """Yields the cells of a column, many rows at once."""
+        place, width = list(self.headers).index(name), len(self.headers)
+        for first in range(0, self.rows, _BLOCK):
+            yield ",".join(self.lines[first : first + _BLOCK]).split(",")[place::width]
+
+    def _integer(self, name: str, row: int, text: str, lowest: npt.NDArray[np.int64]) -> int:
         if not _INTEGER.fullmatch(text):
             raise self.error(name, row, f"{shown(text)} is no integer")
         if len(text) > _MOST_DIGITS:
@@ -85,7 +99,7 @@ def parse_columns(text: str, names: Sequence[str]) -> CsvTable:
 
 def require(table: CsvTable, names: Iterable[str]) -> None:
     """Raises FormatError where a column is missing."""
-    missing = next((name for name in names if name not in table.cells), "")
+    missing = next((name for name in names if name not in table.headers), "")
     if missing:
         raise FormatError(f"line 1: column {missing!r} is missing")
 
@@ -124,8 +138,7 @@ def _table(lines: Sequence[str], headers: Mapping[str, str]) -> CsvTable:
     wrong = next((i for i, line in enumerate(rows) if line.count(",") != width - 1), -1)
     if wrong >= 0:
         raise FormatError(f"line {wrong + 2}: {rows[wrong].count(',') + 1} fields for {width} columns")
-    cells = ",".join(rows).split(",") if rows else []
-    return CsvTable({name: cells[i::width] for i, name in enumerate(headers)}, headers, len(rows))
+    return CsvTable(rows, headers)
 
 
 def _plain_integers(cells: Sequence[str]) -> list[int]:

@@ -120,6 +120,8 @@ def _asked(instance: Instance, arguments: Namespace) -> Problem:
         problem = pinned(instance) if arguments.pinned else instance.problem
         if arguments.pinned and (problem.pinned == FREE).all():
             raise FormatError("no buffer has an offset that it could be pinned to")
+        if arguments.alignment == 1 and not arguments.padding:
+            return problem
         is_root = np.ones(len(problem), bool)
         is_root[problem.src] = False
         wanted = np.where(is_root, arguments.alignment, 1)

@@ -28,9 +28,14 @@ class Units:
 
     def offsets(self, problem: Problem, by_unit: Numbers) -> Column:
         """Returns a column of the problem from one of the units; 0 for chunks of no bytes."""
-        by_chunk = np.zeros(len(problem), np.int64)
-        by_chunk[self.ids] = np.array(by_unit)
-        return without_empty(problem, problem.chains.offsets(by_chunk))
+        return offsets_of(problem, self.ids, by_unit)
+
+
+def offsets_of(problem: Problem, ids: Column, by_unit: Numbers) -> Column:
+    """Returns a column of the problem from one of the units with these roots; 0 for chunks of no bytes."""
+    by_chunk = np.zeros(len(problem), np.int64)
+    by_chunk[ids] = np.array(by_unit)
+    return without_empty(problem, problem.chains.offsets(by_chunk))
 
 
 def units_of(problem: Problem) -> Units:

@@ -10,7 +10,7 @@ from allocator.kernels.mode import KernelMode
 from allocator.problem import FREE, Column, Problem, distinct
 from allocator.ragged import RaggedArray, row_starts
 from allocator.solvers.placing.conflicts import conflict_pairs
-from allocator.solvers.placing.units import Units, units_of
+from allocator.solvers.placing.units import Units, offsets_of, units_of
 
 _SLOTS = 2
 """Slots of time that a unit lives in, on average."""
@@ -20,10 +20,13 @@ _PLAIN = 40
 
 @define(eq=False)
 class PartialPlan:
-    """Units that have a place, and units that wait for one. At first all wait, but for those that are pinned."""
+    """Units that have a place, and units that wait for one. At first all wait, but for those that are pinned.
+
+    Unit k is the chain of root ids[k].
+    """
 
     problem: Problem
-    units: Units
+    ids: Column
     _state: eject.EjectionSearch
     _mode: KernelMode
 
@@ -35,10 +38,10 @@ class PartialPlan:
         mode = KernelMode(len(units.ids) <= _PLAIN)
         state = _state(units, problem.pinned[units.ids], _Near.of(problem, units), seed, mode)
         mode.kernel(eject.take_out_above)(state, 0)
-        return cls(problem, units, state, mode)
+        return cls(problem, units.ids, state, mode)
 
     def __len__(self) -> int:
-        return len(self.units.ids)
+        return len(self.ids)
 
     @property
     def waiting(self) -> int:
@@ -57,7 +60,7 @@ class PartialPlan:
 
     def start_from(self, offset: Column) -> None:
         """Puts all units where a plan has them: an offset for each chunk."""
-        (by_unit,) = self._mode.numbers(offset[self.units.ids])
+        (by_unit,) = self._mode.numbers(offset[self.ids])
         self._state = self._state._replace(offset=by_unit)
         self._state.cursor[eject.WAITING] = 0
 
@@ -71,12 +74,12 @@ class PartialPlan:
 
     def offsets(self) -> Column:
         """Returns the offset of each chunk, where all units have a place."""
-        return self.units.offsets(self.problem, self._state.offset)
+        return offsets_of(self.problem, self.ids, self._state.offset)
 
     def placed(self) -> Column:
         """Returns the offset of each root that has a place, FREE for all other chunks."""
         offset = np.full(len(self.problem), FREE)
-        offset[self.units.ids] = np.array(self._state.offset)
+        offset[self.ids] = np.array(self._state.offset)
         return offset
 
 
@@ -146,8 +149,7 @@ def _state(units: Units, pinned: Column, near: _Near, seed: int, mode: KernelMod
     turn = np.empty(n, np.int64)
     turn[unit_of] = np.arange(n)
     columns = mode.numbers(
-        *(numbers.copy() for numbers in (*near.columns, units.size, units.alignment)),
-        *(price, turn, unit_of, np.where(is_free, NOWHERE, pinned)),
+        *(*near.columns, units.size, units.alignment, price, turn, unit_of, np.where(is_free, NOWHERE, pinned)),
         np.where(is_free, eject.FIRST_WEIGHT, eject.PINNED),
     )
     scratch = mode.zeros(n, *(2 * near.most + 1,) * 4, DIGITS)
