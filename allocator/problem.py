@@ -34,7 +34,8 @@ def column(values: Any) -> Column:
     """Returns a read-only int64 column with its own memory; one that is that already is returned as it is."""
     if _is_column(values):
         return values
-    array = np.array(values, dtype=np.int64).reshape(-1)
+    array = np.array(values, dtype=np.int64)
+    array = array if array.ndim == 1 else array.reshape(-1)
     array.flags.writeable = False
     return array
 
@@ -98,6 +99,7 @@ def follow_overwrites(count: int, src: Column, dest: Column, overwrite_offset: C
     while (root[root] != root).any():
         offset += offset[root]
         root = root[root]
+    root.flags.writeable = offset.flags.writeable = False
     return Chains(root, offset)
 
 

@@ -52,7 +52,7 @@ def render(instance: Instance, kind: Kind) -> bytes:
         lower, upper = open_lifetimes(lower, upper)
     if kind is Kind.INCLUSIVE:
         upper = upper - 1
-    values = (numeric_ids(instance.ids), lower.tolist(), upper.tolist(), problem.size.tolist())
+    values = (numeric_ids(instance.ids), lower, upper, problem.size)
     return render_table(dict(zip(_COLUMNS, values, strict=True))).encode()
 
 

@@ -4,7 +4,7 @@ One header line; columns in any order: id, lower and upper (half-open) or end (i
 alignment, hint, gaps and offset. No quoting. An empty line ends the table.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -78,16 +78,16 @@ def render(instance: Instance) -> str:
     problem = instance.problem
     check_holds(instance, _TITLE, ("alignments", "gaps") if len(instance.gaps) else ("alignments",))
     check_cells(instance.ids)
-    columns: dict[str, Iterable[object]] = {"id": instance.ids}
-    columns |= {"lower": problem.begin.tolist(), "upper": problem.end.tolist(), "size": problem.size.tolist()}
+    columns: dict[str, Sequence[object] | Column] = {"id": instance.ids}
+    columns |= {"lower": problem.begin, "upper": problem.end, "size": problem.size}
     if (problem.alignment != 1).any():
-        columns["alignment"] = problem.alignment.tolist()
+        columns["alignment"] = problem.alignment
     if (instance.hint != FREE).any():
-        columns["hint"] = instance.hint.tolist()
+        columns["hint"] = instance.hint
     if len(instance.gaps):
         columns["gaps"] = render_gaps(instance.gaps, len(problem))
     if (instance.offset != FREE).any():
-        columns["offset"] = instance.offset.tolist()
+        columns["offset"] = instance.offset
     return render_table(columns)
 
 

@@ -18,7 +18,7 @@ from allocator.problem import Column, column
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _MOST_DIGITS = 40
 _BLOCK = 10_000
-"""Rows that are cut into cells at once."""
+"""Rows that are cut into cells, or written, at once."""
 
 
 @frozen(eq=False)
@@ -104,10 +104,17 @@ def require(table: CsvTable, names: Iterable[str]) -> None:
         raise FormatError(f"line 1: column {missing!r} is missing")
 
 
-def render_table(columns: Mapping[str, Iterable[object]]) -> str:
+def render_table(columns: Mapping[str, Sequence[object] | Column]) -> str:
     """Returns the text of a table."""
-    rows = zip(*columns.values(), strict=True)
-    return "\n".join([",".join(columns), *(",".join(map(str, row)) for row in rows), ""])
+    blocks = [",".join(columns)]
+    for first in range(0, max(map(len, columns.values())), _BLOCK):
+        cells = (_texts(values[first : first + _BLOCK]) for values in columns.values())
+        blocks.append("\n".join(map(",".join, zip(*cells, strict=True))))
+    return "\n".join((*blocks, ""))
+
+
+def _texts(values: Sequence[object] | Column) -> Iterator[str]:
+    return map(str, values.tolist() if isinstance(values, np.ndarray) else values)
 
 
 def check_cells(ids: Sequence[str]) -> None:

@@ -31,5 +31,5 @@ def render(instance: Instance) -> bytes:
     check_holds(instance, _TITLE)
     check_cells(instance.ids)
     problem = instance.problem
-    values = (instance.ids, problem.begin.tolist(), (problem.end - 1).tolist(), problem.size.tolist())
+    values = (instance.ids, problem.begin, problem.end - 1, problem.size)
     return render_table(dict(zip(_COLUMNS, values, strict=True))).encode()

@@ -1,9 +1,10 @@
 from typing import Any
 
+import numpy as np
 import pytest
 
 from allocator.errors import ProblemError
-from allocator.problem import FREE, Bound, Lifetime, Plan, Problem
+from allocator.problem import FREE, Bound, Lifetime, Plan, Problem, column
 
 
 def problem(**changes: Any) -> Problem:
@@ -55,3 +56,15 @@ def test_columns_cannot_be_written_to() -> None:
 def test_a_plan_is_optimal_where_it_meets_the_bound() -> None:
     assert Plan([0, 4], 8, Bound(8), "naive").status == "optimal"
     assert Plan([0, 4], 9, Bound(8), "naive").status == "feasible"
+
+
+def test_a_column_is_copied_only_where_somebody_could_write_to_it() -> None:
+    numbers = np.arange(4)
+    ours = column(numbers)
+    assert ours is not numbers and not ours.flags.writeable
+    assert column(ours) is ours
+    view = numbers[:2]
+    view.flags.writeable = False
+    narrow = np.arange(4, dtype=np.int32)
+    narrow.flags.writeable = False
+    assert column(view) is not view and column(narrow).dtype == np.int64

@@ -1,5 +1,7 @@
 """Units with and without a place below a target: the kernel of ejection search and its arrays behind a few verbs."""
 
+from random import Random
+
 import numpy as np
 from attrs import define, frozen
 
@@ -153,5 +155,5 @@ def _state(units: Units, pinned: Column, near: _Near, seed: int, mode: KernelMod
         np.where(is_free, eject.FIRST_WEIGHT, eject.PINNED),
     )
     scratch = mode.zeros(n, *(2 * near.most + 1,) * 4, DIGITS)
-    chance = np.array([int(np.random.default_rng(seed).integers(1, MODULUS))])
+    chance = np.array([Random(seed).randrange(1, MODULUS)])
     return eject.EjectionSearch(*columns, *scratch, *mode.numbers(chance, np.zeros(2, np.int64)))

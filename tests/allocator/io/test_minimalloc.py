@@ -11,6 +11,7 @@ from allocator.errors import FormatError, ProblemError, UnsupportedProblemError
 from allocator.io.files import write_whole
 from allocator.io.instance import Instance, pinned
 from allocator.io.minimalloc import parse, read, render, write
+from allocator.io.table import _BLOCK
 from allocator.problem import Problem
 from tests.helpers.allocator.file_instances import gapped
 
@@ -179,3 +180,16 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, mon
         patch.setattr(Path, "replace", _disk_is_full)
         write_whole(tmp_path / "x.csv", b"new")
     assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("x.csv", "old")]
+
+
+def test_tables_of_many_rows_are_read_and_written_in_parts() -> None:
+    rows = 2 * _BLOCK + 5
+    begin = np.arange(rows)
+    problem = Problem(begin, begin + 2, 7 * begin, [1] * rows, [-1] * rows)
+    text = render(Instance(problem, [f"b{k}" for k in range(rows)], offset=3 * begin))
+    reread = parse(text)
+    assert (reread.ids[0], reread.ids[_BLOCK], reread.ids[-1]) == ("b0", f"b{_BLOCK}", f"b{rows - 1}")
+    assert np.array_equal(reread.problem.size, problem.size) and np.array_equal(reread.offset, 3 * begin)
+    wrong = text.replace(f"b{rows - 2},{rows - 2},", f"b{rows - 2},x,")
+    with pytest.raises(FormatError, match=f"line {rows}, column lower: 'x' is no integer"):
+        parse(wrong)

@@ -20,8 +20,17 @@ from engine.cli import strategies as comparing
 from engine.cli.main import main
 from engine.cli.options.common import duration
 from tests.helpers.cli.cli_checks import PLACED, SOLVED, Capture, data, error, save
+from tests.helpers.paths import ROOT
+from tools.solver_instances import RANDOM, draw
 
 GAPS = "id,lower,upper,size,gaps\na,0,9,4,2-5\nb,2,5,4,\n"
+PEAK = """
+import resource, sys
+from engine.cli.main import main
+main()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+"""The command, which prints its most resident kilobytes in the end."""
 OVERWRITING = "2\n0 3 20\n2 5 10\n1\n1 0 6\n"
 
 
@@ -259,3 +268,18 @@ def test_solve_takes_many_buffers(tmp_path: Path, capsys: Capture) -> None:
     printed = data(["solve", path, "--strategy", "pushdown", "-o", str(tmp_path / "o.csv")], capsys)
     assert len(printed["offsets"]) == 3_000
     assert data(["solve", str(tmp_path / "o.csv"), "--validate"], capsys)["arena_bytes"] == printed["arena_bytes"]
+
+
+@pytest.mark.slow
+def test_a_million_buffers_are_placed_in_400_megabytes(tmp_path: Path) -> None:
+    peaks = [peak_of_solve(tmp_path, buffers) for buffers in (60_000, 1_000_000)]  # the first may compile
+    assert peaks[1] < 420e6, f"{peaks[1] / 1e6:.0f} MB were resident"
+
+
+def peak_of_solve(folder: Path, buffers: int) -> int:
+    """Returns the most bytes that are resident while random buffers are placed."""
+    problem, file = draw(RANDOM, buffers, 0), folder / "random.csv"
+    formats.write(file, Instance(problem, [f"b{k}" for k in range(buffers)]))
+    words = ["solve", str(file), "--nodes", "20000", "-o", str(folder / "placed.csv")]
+    done = subprocess.run([sys.executable, "-c", PEAK, *words], capture_output=True, text=True, cwd=ROOT, check=True)
+    return 1024 * int(done.stdout.splitlines()[-1])
