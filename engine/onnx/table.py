@@ -16,6 +16,7 @@ from engine.onnx.converters import (
     reduce,
     resize,
     shape,
+    spectral,
 )
 from engine.onnx.converters.onnxruntime import attention, group_query, integer_products, layers, norms, rotary
 from engine.onnx.converters.onnxruntime import quantised as quantised_layers
@@ -33,7 +34,7 @@ Versions = tuple[tuple[int, Converter | None], ...]
 None stands for a version that has the operator no longer.
 """
 
-FAMILIES = (constant, control, elementwise, index, nn, quantised, recurrent, reduce, resize, shape)
+FAMILIES = (constant, control, elementwise, index, nn, quantised, recurrent, reduce, resize, shape, spectral)
 CONVERTERS: Mapping[str, Versions] = MappingProxyType({k: v for f in FAMILIES for k, v in f.CONVERTERS.items()})
 """The operators of the default domain by name."""
 ONNXRUNTIME_FAMILIES = (attention, group_query, integer_products, layers, norms, quantised_layers, rotary)

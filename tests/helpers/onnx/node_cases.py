@@ -30,7 +30,6 @@ _SCOPE = frozenset(
         "BFLOAT16",
     )
 )
-_SPECTRAL = "spectral operators are not there"
 _TEXT = "strings are out of scope"
 _VISION = "operators of detection and sampling are not there"
 _RANDOM = "draws random numbers"
@@ -40,7 +39,6 @@ _PICKERS = ("Compress", "NonMaxSuppression", "NonZero", "Slice", "Split", "TopK"
 _DECIDED = frozenset((*_FILLERS, *_PICKERS, "Reshape", "Squeeze", "Unsqueeze"))
 """Operators with inputs that may decide a shape."""
 NOT_THERE = {
-    **dict.fromkeys(("DFT", "MelWeightMatrix", "STFT"), _SPECTRAL),
     **dict.fromkeys(("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer"), _TEXT),
     **dict.fromkeys(("Col2Im", "DeformConv", "GridSample", "ImageDecoder", "MaxRoiPool", "MaxUnpool"), _VISION),
     "RoiAlign": _VISION,
