@@ -12,6 +12,7 @@ from onnx.backend.test.runner import Runner
 
 from engine.api import compile_graph
 from engine.onnx_backend import Backend, as_input, import_fixed
+from tools.list_operators import absolute_tolerance
 
 _SCOPE = frozenset(
     (
@@ -67,7 +68,9 @@ def run_case(case: Any) -> None:
     prepared = Backend.prepare(case.model)
     for inputs, outputs in case.data_sets:
         results = prepared.run(inputs)
-        Runner.assert_similar_outputs([as_input(o) for o in outputs], list(results), case.rtol, case.atol)
+        Runner.assert_similar_outputs(
+            [as_input(o) for o in outputs], list(results), case.rtol, absolute_tolerance(case)
+        )
 
 
 def run_fixed(case: Any) -> None:
@@ -77,7 +80,9 @@ def run_fixed(case: Any) -> None:
         feeds = {name: as_input(value) for name, value in zip(names, inputs, strict=True)}
         graph = import_fixed(case.model, feeds)
         results = compile_graph(graph, optimise=0).run({name: feeds[name] for name in graph.inputs})
-        Runner.assert_similar_outputs([as_input(o) for o in outputs], list(results.values()), case.rtol, case.atol)
+        Runner.assert_similar_outputs(
+            [as_input(o) for o in outputs], list(results.values()), case.rtol, absolute_tolerance(case)
+        )
 
 
 def decides_shapes(case: Any) -> bool:

@@ -32,7 +32,7 @@ def _agrees(proto: Any, x: Array, tolerance: float) -> bool:
     return ours.shape == theirs.shape and np.allclose(ours, theirs, atol=tolerance)
 
 
-def _dft(x: Array, axis: int, length: int, **attrs: int) -> tuple[Any, Array]:
+def _dft(x: Array, axis: int, length: int, **attrs: Any) -> tuple[Any, Array]:
     """Returns the model of a transform, and numpy's result; a length of 0 leaves it out."""
     proto = model(
         [node("DFT", ["x", "n" if length else "", "a"], **attrs)],
@@ -67,7 +67,7 @@ def test_transforms_are_those_of_numpy(data: st.DataObject) -> None:
     ("shape", "attrs"),
     [((3, 16, 1), {"onesided": 1}), ((3, 16, 2), {"inverse": 1}), ((2, 15, 1), {}), ((2, 6, 5, 2), {"axis": 2})],
 )
-def test_transforms_are_those_of_onnxruntime(shape: tuple[int, ...], attrs: dict[str, int]) -> None:
+def test_transforms_are_those_of_onnxruntime(shape: tuple[int, ...], attrs: dict[str, Any]) -> None:
     proto = model([node("DFT", ["x"], **attrs)], [value("x", shape)], opset=17)
     x = _signal(*shape)
     assert _agrees(proto, x, 2e-5)
