@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # the names for checkers of types and editors; at run time ea
     from engine.onnx.load import load_onnx
     from engine.onnx.registered import register_operator
     from engine.onnx.saved import load_plan, save_plan
+    from engine.onnx.torch_module import load_torch
     from engine.passes.pipeline import optimise
     from engine.passes.storage import cast_storage
     from engine.readers import read_trace
@@ -52,6 +53,7 @@ __all__ = [
     "limit_instructions",
     "load_onnx",
     "load_plan",
+    "load_torch",
     "make_plan",
     "optimise",
     "read_trace",
@@ -78,6 +80,7 @@ _HOMES = {
     "Var": "engine.graph.var:Var",
     "load_onnx": "engine.onnx.load:load_onnx",
     "register_operator": "engine.onnx.registered:register_operator",
+    "load_torch": "engine.onnx.torch_module:load_torch",
     "load_plan": "engine.onnx.saved:load_plan",
     "save_plan": "engine.onnx.saved:save_plan",
     "optimise": "engine.passes.pipeline:optimise",

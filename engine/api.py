@@ -15,7 +15,7 @@ from engine import saved as saving
 from engine import stages as staging
 from engine.execution_plan import ExecutionPlan, execution_plan
 from engine.executor.dynamic import DynamicExecutor
-from engine.executor.feeds import as_arrays, check_array, check_names
+from engine.executor.feeds import as_arrays, check_array, check_names, out_arrays
 from engine.executor.parallel import ParallelExecutor
 from engine.executor.poison import GUARD, PoisonExecutor
 from engine.executor.static import StaticExecutor, new_arena
@@ -122,23 +122,33 @@ class Executable:
         return self.stage_report()
 
     def run(
-        self, feeds: Mapping[str, Any], *, out: Mapping[str, Array] | None = None, copy: bool = True
+        self, feeds: Mapping[str, Any], *, out: Mapping[str, Any] | None = None, copy: bool = True
     ) -> dict[str, Array]:
         """Runs once; returns the outputs by name.
 
-        Inputs are arrays, or anything with DLPack or `__array__`. `out` gives arrays that outputs are written to.
-        `copy=False` returns views of the arena, which the next run overwrites. Raises FeedError, KernelError.
+        Inputs are arrays, or anything with DLPack or `__array__`. `out` gives arrays that outputs are written to, or
+        tensors with DLPack, such as PyTorch's: what is returned are numpy arrays with their bytes. `copy=False` returns
+        views of the arena, which the next run overwrites. Raises FeedError, KernelError.
         """
+        return self._run(feeds, out or {}, copy, self.executor.run)
+
+    def _run(
+        self,
+        feeds: Mapping[str, Any],
+        out: Mapping[str, Any],
+        copy: bool,
+        run: Callable[[Mapping[str, Any], Mapping[str, Array], bool], dict[str, Array]],
+    ) -> dict[str, Array]:
         with Door(f"running graph {self.graph.name!r}"):
-            return self.executor.run(feeds, out or {}, copy)
+            check_names("output", out, self.graph.outputs, complete=False)
+            return run(feeds, out_arrays(out), copy)
 
     def timed(
-        self, feeds: Mapping[str, Any], *, out: Mapping[str, Array] | None = None, copy: bool = True
+        self, feeds: Mapping[str, Any], *, out: Mapping[str, Any] | None = None, copy: bool = True
     ) -> tuple[dict[str, Array], tuple[Timing, ...]]:
         """Runs once; returns the outputs, and when each call ran, in seconds from the start, earliest first."""
         watch = Stopwatch()
-        with Door(f"running graph {self.graph.name!r}"):
-            outputs = self.executor.run_timed(feeds, out or {}, copy, watch)
+        outputs = self._run(feeds, out or {}, copy, partial(self.executor.run_timed, watch=watch))
         return outputs, watch.timings()
 
     @property

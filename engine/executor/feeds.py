@@ -69,12 +69,26 @@ def read_feeds(feeds: Mapping[str, Any], specs: Mapping[str, TensorSpec]) -> dic
     return arrays
 
 
-def read_outs(outs: Mapping[str, Any], specs: Mapping[str, TensorSpec]) -> Mapping[str, Array]:
-    """Returns the caller's output arrays, checked: numpy arrays that can be written. Raises FeedError."""
+def out_arrays(outs: Mapping[str, Any]) -> dict[str, Array]:
+    """Returns arrays with the bytes of the caller's: numpy arrays as they are, views of tensors with DLPack.
+
+    Raises FeedError.
+    """
+    arrays = {}
+    for name, value in outs.items():
+        if not isinstance(value, np.ndarray) and not hasattr(value, "__dlpack__"):
+            raise FeedError(f"out={name!r} must be a numpy array or a tensor with DLPack, not a {type(value).__name__}")
+        try:
+            arrays[name] = value if isinstance(value, np.ndarray) else np.from_dlpack(value)
+        except Exception as error:  # __dlpack__ is the caller's, and may raise anything
+            raise FeedError(f"out={name!r} cannot be shared by DLPack: {error or type(error).__name__}") from error
+    return arrays
+
+
+def read_outs(outs: Mapping[str, Array], specs: Mapping[str, TensorSpec]) -> Mapping[str, Array]:
+    """Returns the caller's output arrays, checked: they can be written. Raises FeedError."""
     check_names("output", outs, specs, complete=False)
     for name, array in outs.items():
-        if not isinstance(array, np.ndarray):
-            raise FeedError(f"out={name!r} must be a numpy array, not a {type(array).__name__}")
         check_array(f"out={name!r}", array, specs[name])
         if is_masked(array):
             raise FeedError(f"out={name!r} is a masked array, whose mask would stay as it is: give its `data`")

@@ -15,5 +15,6 @@ Reading is one walk, in this order:
 7. `builder` adds operators to the graph, or computes them at once where everything is constant.
 
 `saved` writes a plan into a model and reads it, with the texts of `embedded` and the notes of `annotations`. `seeded`
-and `random_weights` give a model weights. `library` is the only module that imports the onnx package.
+and `random_weights` give a model weights. `torch_module` has PyTorch write a module as a message. `library` is the only
+module that imports the onnx package.
 """

@@ -1,4 +1,4 @@
-"""Data of tensors in files beside the model, or in the file of the model. The files are mapped, not read."""
+"""Data of tensors in files beside the model, or in the file of the model, or in memory. Files are mapped, not read."""
 
 import mmap
 from collections.abc import Mapping
@@ -16,17 +16,18 @@ from ops.tensor.spec import Array, TensorSpec
 _MOST_DIGITS = 20
 """The digits of a number of bytes, at most: more than any file needs."""
 _MOST_SHOWN = 80
+_Bytes = mmap.mmap | bytes | memoryview
 
 
 @frozen(eq=False)
 class DataFiles:
     """The data files below a folder; there are none where it is None. `opened` has those that are open, by location.
 
-    Files are read into memory where they are not `mapped`.
+    It may have bytes of memory in place of a file. Files are read into memory where they are not `mapped`.
     """
 
     folder: Path | None
-    opened: dict[str, mmap.mmap | bytes] = field(factory=dict, repr=False)
+    opened: dict[str, _Bytes] = field(factory=dict, repr=False)
     mapped: bool = True
 
     @property
@@ -49,7 +50,7 @@ class DataFiles:
         array = np.frombuffer(mapping, spec.dtype.newbyteorder("<"), spec.size, offset).reshape(spec.shape)
         return array.astype(spec.dtype, copy=False)
 
-    def _mapping(self, location: str, spec: TensorSpec, what: str) -> mmap.mmap | bytes:
+    def _mapping(self, location: str, spec: TensorSpec, what: str) -> _Bytes:
         if location not in self.opened:
             try:
                 mapping = self._opened(self._path(location, what), spec, what)
@@ -61,7 +62,7 @@ class DataFiles:
             self.opened[location] = mapping
         return self.opened[location]
 
-    def _opened(self, path: Path, spec: TensorSpec, what: str) -> mmap.mmap | bytes:
+    def _opened(self, path: Path, spec: TensorSpec, what: str) -> _Bytes:
         size = path.stat().st_size
         if size < spec.nbytes:
             raise ModelError(f"{what} needs {spec.nbytes} bytes; {path.name} has {size}")
@@ -88,7 +89,7 @@ NO_FILES = DataFiles(None)
 """The data files of a message that came without a file: none."""
 
 
-def own_file(path: Path, mapping: mmap.mmap | bytes, *, mapped: bool = True) -> DataFiles:
+def own_file(path: Path, mapping: _Bytes, *, mapped: bool = True) -> DataFiles:
     """Returns the data files of a model in a file, whose own bytes are mapped or read already."""
     return DataFiles(path.parent, {OWN_FILE: mapping}, mapped)
 

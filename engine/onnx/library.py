@@ -37,7 +37,7 @@ def domain_of(name: str) -> str:
     return "" if name == "ai.onnx" else name
 
 
-def one_line(error: Exception) -> str:
+def one_line(error: BaseException) -> str:
     """Returns the first line of the message of another library's error."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 

@@ -54,11 +54,15 @@ def load_onnx(
     `mapped`, weights are read into memory. Raises ModelError, UnsupportedError, CycleError, GraphError, OptionError,
     and without `stages` ConstantNeededError.
     """
-    model = read_model(source, cut=True, mapped=mapped)
-    functions = Functions.of(model.proto)
-    rules = OpaqueRules.of(infer or {})
-    check_operators(model.proto, model.opsets, functions, rules)
     choices = InputChoices(shapes or {}, constants or {})
+    return graph_of(read_model(source, cut=True, mapped=mapped), choices, infer or {}, stages=stages)
+
+
+def graph_of(model: Model, choices: InputChoices, infer: Mapping[str, str], *, stages: bool) -> Graph:
+    """Returns the graph of a model that was read; see `load_onnx`."""
+    functions = Functions.of(model.proto)
+    rules = OpaqueRules.of(infer)
+    check_operators(model.proto, model.opsets, functions, rules)
 
     def read(graph: Graph, equal: Equal) -> None:
         builder = GraphBuilder(graph, Allowance.of(model.proto, model.files), _tensor_names(model.proto.graph), stages)

@@ -87,7 +87,7 @@ def test_run_refuses_out_arrays_that_do_not_fit() -> None:
             exe.run(_feed(), out=out)  # type: ignore[arg-type]
 
 
-def test_feeds_may_have_dlpack_or_array() -> None:
+def test_feeds_may_have_dlpack_or_array_and_out_dlpack() -> None:
     class Tensor:
         def __init__(self, array: np.ndarray[Any, Any]) -> None:
             self.held = array
@@ -106,8 +106,14 @@ def test_feeds_may_have_dlpack_or_array() -> None:
             return self.held.__dlpack_device__()
 
     exe, x = engine.compile(_net()), _feed()["x"]
+    wanted = exe.run({"x": x})["y"]
     for fed in (Tensor(x), Capsule(x), x.tolist()):
-        np.testing.assert_array_equal(exe.run({"x": fed})["y"], exe.run({"x": x})["y"])
+        np.testing.assert_array_equal(exe.run({"x": fed})["y"], wanted)
+    for mode in ("static", "dynamic"):
+        y = np.zeros_like(wanted)
+        (given,) = engine.compile(_net(), mode=mode).run({"x": x}, out={"y": Capsule(y)}).values()
+        np.testing.assert_array_equal(y, wanted)
+        assert np.shares_memory(given, y)
 
 
 def test_compile_names_wrong_options() -> None:
