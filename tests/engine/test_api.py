@@ -111,9 +111,9 @@ def test_feeds_may_have_dlpack_or_array_and_out_dlpack() -> None:
         np.testing.assert_array_equal(exe.run({"x": fed})["y"], wanted)
     for mode in ("static", "dynamic"):
         y = np.zeros_like(wanted)
-        (given,) = engine.compile(_net(), mode=mode).run({"x": x}, out={"y": Capsule(y)}).values()
+        (returned,) = engine.compile(_net(), mode=mode).run({"x": x}, out={"y": Capsule(y)}).values()
         np.testing.assert_array_equal(y, wanted)
-        assert np.shares_memory(given, y)
+        assert np.shares_memory(returned, y)
 
 
 def test_compile_names_wrong_options() -> None:
