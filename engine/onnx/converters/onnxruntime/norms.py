@@ -24,9 +24,10 @@ def _simplified_layer_norm(node: Node) -> tuple[Value, ...]:
 def _skip_norm(node: Node, schema: str, bias: int) -> tuple[Value | None, ...]:
     """Converts a normalisation of a sum: of the input, of what skipped layers, and of the input `bias`, if it is there.
 
-    Scale, and shift in front of the input `bias`, are the other inputs.
+    Scale, and shift in front of the input `bias`, are the other inputs. The bias is added first: that of a product is
+    fused with it.
     """
-    added = [Step("add", (v,)) for v in (node.value(1), node.optional(bias)) if v is not None]
+    added = [Step("add", (v,)) for v in (node.optional(bias), node.value(1)) if v is not None]
     total = in_chain(node, node.value(0), *added, output=_SUM)
     parameters = [v for v in map(node.optional, range(2, bias)) if v is not None]
     y = node.output(0, schema, total, *parameters, axis=-1, epsilon=node.attr("epsilon", EPSILON))

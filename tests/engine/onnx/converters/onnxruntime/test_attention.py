@@ -12,7 +12,7 @@ from engine.text.errors import ModelError, UnsupportedError
 from ops.tensor.spec import Array
 from tests.helpers.onnx.contributed import check, contributed
 
-FEW = settings(max_examples=12, deadline=None)
+FEW = settings(max_examples=5, deadline=None)
 SIZES = st.tuples(st.integers(1, 3), st.integers(1, 4), st.sampled_from((0, 3)))
 """Rows of a batch, tokens, tokens of the past."""
 HEADS, WIDTH = 2, 4

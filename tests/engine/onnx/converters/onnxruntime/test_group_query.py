@@ -15,7 +15,7 @@ from tests.helpers.graphs.pass_checks import schema_names
 from tests.helpers.onnx.contributed import all_runs, contributed
 from tests.helpers.onnx.small_models import run_onnxruntime
 
-FEW = settings(max_examples=12, deadline=None)
+FEW = settings(max_examples=5, deadline=None)
 GROUPS, WIDTH = 2, 16
 OPTIONS: tuple[dict[str, Any], ...] = (
     {},

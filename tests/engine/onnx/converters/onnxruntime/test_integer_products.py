@@ -12,7 +12,7 @@ from engine.text.errors import ModelError, UnsupportedError
 from ops.tensor.spec import Array
 from tests.helpers.onnx.contributed import check, contributed
 
-FEW = settings(max_examples=8, deadline=None)
+FEW = settings(max_examples=5, deadline=None)
 TYPES = st.sampled_from((np.uint8, np.int8))
 PAIRS = ((np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8))
 """Element types of two factors that onnxruntime multiplies."""

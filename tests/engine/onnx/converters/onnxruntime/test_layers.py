@@ -13,7 +13,7 @@ from ops.tensor.spec import Array
 from tests.helpers.graphs.pass_checks import schema_names
 from tests.helpers.onnx.contributed import check, contributed
 
-FEW = settings(max_examples=8, deadline=None)
+FEW = settings(max_examples=5, deadline=None)
 LENGTHS = st.integers(1, 5)
 FLAGS = st.sampled_from((0, 1))
 ACTIVATIONS: dict[str, dict[str, float]] = {

@@ -10,7 +10,7 @@ from engine.text.errors import UnsupportedError
 from ops.tensor.spec import Array
 from tests.helpers.onnx.contributed import check, contributed
 
-FEW = settings(max_examples=8, deadline=None)
+FEW = settings(max_examples=5, deadline=None)
 WIDTH = 8
 
 

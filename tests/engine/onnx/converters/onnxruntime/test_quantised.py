@@ -13,7 +13,7 @@ from ops.tensor.spec import Array
 from tests.helpers.graphs.pass_checks import schema_names
 from tests.helpers.onnx.contributed import check, check_steps, contributed
 
-FEW = settings(max_examples=8, deadline=None)
+FEW = settings(max_examples=5, deadline=None)
 TYPES = st.sampled_from((np.uint8, np.int8))
 
 

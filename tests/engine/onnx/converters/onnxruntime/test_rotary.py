@@ -15,7 +15,7 @@ def normal(*shape: int) -> Array:
     return np.random.default_rng(shape).standard_normal(shape).astype(np.float32)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     st.tuples(st.integers(1, 3), st.integers(1, 4), st.integers(1, 3)),
     st.sampled_from(("rows", "first")),

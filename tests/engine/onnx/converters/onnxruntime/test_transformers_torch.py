@@ -1,0 +1,49 @@
+"""What onnxruntime's transformer optimiser makes of encoders that PyTorch exports."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import engine
+from tests.helpers.onnx.small_models import run_onnxruntime
+from tests.helpers.torch import REASON
+
+torch = pytest.importorskip("torch", reason=REASON)
+optimizer = pytest.importorskip("onnxruntime.transformers.optimizer")
+transformers = pytest.importorskip("tests.helpers.torch.transformers")
+FUSED = ("Attention", "SkipLayerNormalization", "BiasGelu")
+
+
+def text() -> tuple[Any, ...]:
+    ids = torch.randint(0, 50, (2, 7))
+    mask = torch.ones(2, 7, dtype=torch.int64)
+    mask[0, 5:] = 0
+    return ids, mask, torch.zeros_like(ids)
+
+
+@pytest.mark.parametrize(
+    ("kind", "level"),
+    [("bert", 0), pytest.param("bert", 2, marks=pytest.mark.slow), pytest.param("vit", 1, marks=pytest.mark.slow)],
+)
+def test_an_encoder_gives_the_same_outputs_behind_the_optimiser(kind: str, level: int, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    module = transformers.TextEncoder() if kind == "bert" else transformers.ImageEncoder()
+    arguments = text() if kind == "bert" else (torch.randn(2, 3, 16, 16),)
+    transformers.save_encoder(tmp_path / "exported.onnx", module, arguments)
+    optimised = optimizer.optimize_model(
+        str(tmp_path / "exported.onnx"), model_type=kind, num_heads=2, hidden_size=32, opt_level=level
+    )
+    optimised.save_model_to_file(str(tmp_path / "optimised.onnx"))
+    proto = onnx.load(tmp_path / "optimised.onnx")
+    kinds = Counter(node.op_type for node in proto.graph.node)
+    assert all(kinds[name] for name in FUSED)
+    feeds = {name: a.numpy() for name, a in zip(module.inputs, arguments, strict=True)}
+    (wanted,) = run_onnxruntime(proto, feeds)
+    graph = engine.load_onnx(proto)
+    for passes in (0, 3):
+        (got,) = engine.compile(graph, optimise=passes).run(feeds).values()
+        np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-4)
