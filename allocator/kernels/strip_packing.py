@@ -45,12 +45,14 @@ def raise_line(tree: Numbers, until: Numbers, since: Numbers, line: int, end: in
     until[line], since[end] = end, line
 
 
-def lift(tree: Numbers, until: Numbers, since: Numbers, line: int) -> None:
-    """Lifts a line to its lower neighbour."""
+def lift(tree: Numbers, until: Numbers, since: Numbers, line: int) -> int:
+    """Lifts a line to its lower neighbour. Returns its new height."""
     leaf, end = len(tree) // 2, until[line]
     left = tree[leaf + since[line]] if line > 0 else NOTHING
     right = tree[leaf + end] if end < len(since) - 1 else NOTHING
-    raise_line(tree, until, since, line, end, min(left, right))
+    height = min(left, right)
+    raise_line(tree, until, since, line, end, height)
+    return height
 
 
 def put(tree: Numbers, until: Numbers, since: Numbers, line: int, begin: int, end: int, top: int) -> None:

@@ -30,6 +30,7 @@ from allocator.solvers.shared_greedy import (
 )
 from allocator.solvers.shared_min_cost_flow import SHARED_MIN_COST_FLOW
 from allocator.solvers.strip_packing_bestfit import STRIP_PACKING_BESTFIT
+from allocator.solvers.strip_packing_cover import STRIP_PACKING_COVER
 
 BEST = PORTFOLIO.name
 EXHAUSTED = "exact search"
@@ -46,6 +47,7 @@ STRATEGIES: Mapping[str, Solver] = MappingProxyType(
             BEST_FIT_SORTED,
             INTERVAL_MOVE,
             STRIP_PACKING_BESTFIT,
+            STRIP_PACKING_COVER,
             GREEDY_BY_SIZE,
             GREEDY_BY_BREADTH,
             GREEDY_IN_ORDER,

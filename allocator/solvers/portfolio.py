@@ -22,12 +22,14 @@ from allocator.solvers.placing.conflicts import count_conflicts
 from allocator.solvers.search.budget import Budget
 from allocator.solvers.search.steps import Search, advance
 from allocator.solvers.strip_packing_bestfit import STRIP_PACKING_BESTFIT
+from allocator.solvers.strip_packing_cover import STRIP_PACKING_COVER
 
 _QUICK: tuple[Solver, ...] = (
     PUSHDOWN_SORTED,
     GREEDY_BY_SIZE,
     GREEDY_BY_BREADTH,
     STRIP_PACKING_BESTFIT,
+    STRIP_PACKING_COVER,
     FIRST_FIT,
     NAIVE,
 )

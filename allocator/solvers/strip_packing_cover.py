@@ -1,0 +1,92 @@
+"""Strip packing by covers: the lowest gap gets the chunks that cover it best, side by side."""
+
+import numpy as np
+from attrs import define, evolve, frozen
+
+from allocator.breadths import breadths_of
+from allocator.kernels.gaps import NOWHERE
+from allocator.kernels.mode import KernelMode
+from allocator.kernels.numbers import Numbers
+from allocator.kernels.strip_cover import MOST_WORTH, Cover, Skyline, Waiting, clear_strip, cover_lines
+from allocator.problem import FREE, Column, Problem, column
+from allocator.solvers.base import NO_NODES, Answer, SolverOptions, Traits
+from allocator.solvers.naive import NAIVE
+from allocator.solvers.placing.units import Units, units_of
+from allocator.solvers.search.budget import Budget
+
+_PLAIN = 40
+"""Units up to which plain kernels pack."""
+
+
+@frozen(eq=False)
+class StripPackingCover:
+    """A solver that goes on where the skyline is lowest, as best fit does, and fills the whole gap there at once.
+
+    Of all sets of chunks that live one after the other within the gap, it takes the one that leaves the least empty,
+    where a tick counts more the closer it is to the peak. What has no place when the time is over lies above the rest.
+    """
+
+    name: str = "strip_packing_cover"
+    traits: Traits = Traits(pinned=False, conflicts=False)
+
+    def solve(self, problem: Problem, options: SolverOptions) -> Answer:
+        """Returns the offsets, and no bound."""
+        units = units_of(problem)
+        units = units.in_order(np.argsort(units.begin, kind="stable"))
+        strip, budget = _Strip.of(units), Budget.of(evolve(options, nodes=NO_NODES), len(units.ids))
+        while strip.waiting and (portion := budget.portion(strip.waiting)):
+            budget.spend(strip.fill(portion))
+        if not strip.waiting:
+            return Answer(units.offsets(problem, strip.offset))
+        placed = np.full(len(problem), FREE)
+        placed[units.ids] = column(strip.offset)
+        return NAIVE.solve(evolve(problem, pinned=placed), options)
+
+
+@define(eq=False)
+class _Strip:
+    """Units that have an offset, and so many that wait and have NOWHERE."""
+
+    waiting: int
+    offset: Numbers
+    _units: Waiting
+    _skyline: Skyline
+    _cover: Cover
+    _peak: int
+    _mode: KernelMode
+
+    @classmethod
+    def of(cls, units: Units) -> "_Strip":
+        """Returns an empty strip for units by begin."""
+        count = len(units.ids)
+        mode = KernelMode(count <= _PLAIN)
+        alive = breadths_of(units.begin, units.end, units.size)
+        begin, end = np.searchsorted(alive.tick, units.begin), np.searchsorted(alive.tick, units.end)
+        first, ticks = np.searchsorted(units.begin, alive.tick), len(alive.tick)
+        waiting = Waiting(
+            *mode.numbers(begin, end, units.size, units.alignment, _worth(units.size, end - begin), first)
+        )
+        skyline = Skyline(*mode.zeros(2 << ticks.bit_length(), ticks, ticks))
+        cover = Cover(*mode.numbers(alive.value), *mode.zeros(*[ticks] * 4))
+        peak, (offset,) = int(alive.value.max(initial=0)), mode.numbers(np.full(count, NOWHERE))
+        if count:
+            mode.kernel(clear_strip)(skyline, cover, peak)
+        return cls(count, offset, waiting, skyline, cover, peak, mode)
+
+    def fill(self, least: int) -> int:
+        """Places at least so many units. Returns their number."""
+        placed = self._mode.kernel(cover_lines)(self._units, self._skyline, self._cover, self._peak, least, self.offset)
+        self.waiting -= placed
+        return placed
+
+
+def _worth(size: Column, life: Column) -> Column:
+    """Returns the 16th root of bytes times ticks, as a part of MOST_WORTH: small units are left for small gaps."""
+    area = size.astype(float) * life
+    part = area / area.max(initial=1.0)
+    for _ in range(4):
+        part = np.sqrt(part)  # of all roots only this one is the same on every machine
+    return np.maximum(part * MOST_WORTH, 1).astype(np.int64)
+
+
+STRIP_PACKING_COVER = StripPackingCover()
