@@ -29,8 +29,7 @@ from allocator.solvers.shared_greedy import (
     SHARED_IN_ORDER,
 )
 from allocator.solvers.shared_min_cost_flow import SHARED_MIN_COST_FLOW
-from allocator.solvers.strip_packing_bestfit import STRIP_PACKING_BESTFIT
-from allocator.solvers.strip_packing_cover import STRIP_PACKING_COVER
+from allocator.solvers.strip_packing import STRIP_PACKING_BESTFIT, STRIP_PACKING_COVER
 
 BEST = PORTFOLIO.name
 EXHAUSTED = "exact search"

@@ -21,8 +21,7 @@ from allocator.solvers.naive import NAIVE
 from allocator.solvers.placing.conflicts import count_conflicts
 from allocator.solvers.search.budget import Budget
 from allocator.solvers.search.steps import Search, advance
-from allocator.solvers.strip_packing_bestfit import STRIP_PACKING_BESTFIT
-from allocator.solvers.strip_packing_cover import STRIP_PACKING_COVER
+from allocator.solvers.strip_packing import STRIP_PACKING_BESTFIT, STRIP_PACKING_COVER
 
 _QUICK: tuple[Solver, ...] = (
     PUSHDOWN_SORTED,
@@ -34,8 +33,8 @@ _QUICK: tuple[Solver, ...] = (
     NAIVE,
 )
 """The cheapest first: the first that meets the goal is the last."""
-_QUICK_AND_LARGE: tuple[Solver, ...] = (PUSHDOWN_SORTED, FIRST_FIT)
-"""The same for large problems."""
+_QUICK_AND_LARGE: tuple[Solver, ...] = (PUSHDOWN_SORTED, STRIP_PACKING_COVER)
+"""The same for large problems; where none of them fits, FIRST_FIT."""
 _TURN = 2_000
 """Nodes of each search in the first round; each round has twice as many as the one before. tools/bench_solvers.py
 shows what these numbers, and the prices below, are worth."""
@@ -44,7 +43,7 @@ _MOST_EXPLICIT_CONFLICTS = 200_000
 _MOST_CONFLICTS = 400_000
 """The most pairs of chunks that meet with which all searches take part: beyond, ejection search alone pays."""
 _LARGE = 50_000
-"""Chunks from which on one quick strategy is enough: in the time of another one, ejection search gets further."""
+"""Chunks from which on few quick strategies are enough: in the time of another one, ejection search gets further."""
 _MOST_WEIGHT, _LEAST_WEIGHT_EXACT = 8, 4
 """The most turns' nodes that a search which pays has in one round, and the least of the exact search, which finds
 nothing for long and then much; the others have 1."""
@@ -190,7 +189,7 @@ def _suitable(problem: Problem) -> list[Solver]:
     """Returns the quick strategies for a problem."""
     if len(problem) < _LARGE:
         return [solver for solver in _QUICK if _fits(problem, solver)]
-    return [solver for solver in _QUICK_AND_LARGE if _fits(problem, solver)][:1]
+    return [solver for solver in _QUICK_AND_LARGE if _fits(problem, solver)] or [FIRST_FIT]
 
 
 def _fits(problem: Problem, solver: Solver) -> bool:

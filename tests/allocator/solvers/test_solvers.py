@@ -145,6 +145,7 @@ def test_strategies_plan_the_example_of_the_paper() -> None:
         "best_fit_sorted": 160,
         "interval_move": 124,
         "strip_packing_bestfit": 138,
+        "strip_packing_cover": 124,
         "greedy_by_size": 124,
         "greedy_by_breadth": 124,
         "greedy_in_order": 160,

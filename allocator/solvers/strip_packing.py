@@ -1,4 +1,5 @@
-"""Strip packing by covers: the lowest gap gets the chunks that cover it best, side by side."""
+"""Strip packing: by best fit (Sekiyama et al. 2018, "Profile-guided memory optimization"; Pisarchyk and Lee 2020), and
+by covers, which fill the lowest gap with the chunks that leave the least empty there."""
 
 import numpy as np
 from attrs import define, evolve, frozen
@@ -7,7 +8,7 @@ from allocator.breadths import breadths_of
 from allocator.kernels.gaps import NOWHERE
 from allocator.kernels.mode import KernelMode
 from allocator.kernels.numbers import Numbers
-from allocator.kernels.strip_cover import MOST_WORTH, Cover, Skyline, Waiting, clear_strip, cover_lines
+from allocator.kernels.strip_packing import MOST_WORTH, Cover, Skyline, Waiting, clear_strip, cover_lines, pack_strip
 from allocator.problem import FREE, Column, Problem, column
 from allocator.solvers.base import NO_NODES, Answer, SolverOptions, Traits
 from allocator.solvers.naive import NAIVE
@@ -19,6 +20,44 @@ _PLAIN = 40
 
 
 @frozen(eq=False)
+class StripPackingBestfit:
+    """A solver that places at the lowest place the longest-lived chunk that fits between its higher neighbours.
+
+    Of equally long-lived ones, it takes the largest. Mostly near O(n log n). What lies below is never looked at again,
+    so offsets cannot be pinned.
+    """
+
+    name: str = "strip_packing_bestfit"
+    traits: Traits = Traits(pinned=False, conflicts=False)
+
+    def solve(self, problem: Problem, _options: SolverOptions) -> Answer:
+        """Returns the offsets, and no bound."""
+        units = units_of(problem)
+        units = units.in_order(np.lexsort((units.alignment, units.begin, -units.size, units.begin - units.end)))
+        by_begin = np.argsort(units.begin, kind="stable")
+        offset = np.zeros(len(by_begin), np.int64)
+        if len(by_begin):
+            offset[by_begin] = _packed(units.in_order(by_begin), by_begin)
+        return Answer(units.offsets(problem, offset))
+
+
+def _packed(units: Units, rank: Column) -> Column:
+    """Returns the offsets of units that stand by their begin and are to be preferred by rank; there is one at least."""
+    count = len(rank)
+    ticks, tick = np.unique(np.concatenate((units.begin, units.end)), return_inverse=True)
+    mode = KernelMode.of(count)
+    begin, end, size, alignment = mode.numbers(tick[:count], tick[count:], units.size, units.alignment)
+    ranks, unit_of, first = mode.numbers(rank, np.argsort(rank), np.searchsorted(units.begin, ticks))
+    leaves, lines = 1 << count.bit_length(), 1 << len(ticks).bit_length()
+    best, nearest, farthest, tree = mode.zeros(2 * leaves, 2 * leaves, 2 * leaves, 2 * lines)
+    until, since, offset = mode.zeros(len(ticks), len(ticks), count)
+    mode.kernel(pack_strip)(
+        begin, end, size, alignment, ranks, unit_of, first, best, nearest, farthest, tree, until, since, offset
+    )
+    return np.array(offset)
+
+
+@frozen(eq=False)
 class StripPackingCover:
     """A solver that goes on where the skyline is lowest, as best fit does, and fills the whole gap there at once.
 
@@ -27,7 +66,7 @@ class StripPackingCover:
     """
 
     name: str = "strip_packing_cover"
-    traits: Traits = Traits(pinned=False, conflicts=False)
+    traits: Traits = Traits(pinned=False, conflicts=False, most_chunks=200_000)
 
     def solve(self, problem: Problem, options: SolverOptions) -> Answer:
         """Returns the offsets, and no bound."""
@@ -86,7 +125,8 @@ def _worth(size: Column, life: Column) -> Column:
     part = area / area.max(initial=1.0)
     for _ in range(4):
         part = np.sqrt(part)  # of all roots only this one is the same on every machine
-    return np.maximum(part * MOST_WORTH, 1).astype(np.int64)
+    return column(np.maximum(part * MOST_WORTH, 1).astype(np.int64))
 
 
+STRIP_PACKING_BESTFIT = StripPackingBestfit()
 STRIP_PACKING_COVER = StripPackingCover()
