@@ -46,7 +46,7 @@ def _is_column(values: Any) -> TypeGuard[Column]:
 
 
 def distinct(keys: Column) -> Column:
-    """Returns the numbers in order, each once. They are sorted; no hash table is built."""
+    """Returns the numbers in order, each once. `np.unique` may build a hash table, and loads `numpy.ma`."""
     ordered = np.sort(keys)
     return np.concatenate((ordered[:1], ordered[1:][ordered[1:] != ordered[:-1]]))
 
@@ -252,7 +252,7 @@ def _check_overwrites(problem: Problem) -> None:
     if not len(src):
         return
     for ids in (src, dest):
-        if ids.min() < 0 or ids.max() >= len(problem) or len(np.unique(ids)) != len(ids):
+        if ids.min() < 0 or ids.max() >= len(problem) or len(distinct(ids)) != len(ids):
             raise ProblemError("an overwrite names a chunk that does not exist, or names one twice")
     inside = (at >= 0) & (at + problem.size[src] <= problem.size[dest])
     in_time = (problem.begin[src] == problem.end[dest] - 1) | (problem.conflicts is not None)

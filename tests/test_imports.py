@@ -51,6 +51,8 @@ from pathlib import Path
 from engine.cli.main import main
 Path("two.csv").write_text("id,lower,upper,size\\na,0,2,8\\nb,1,3,8\\n")
 assert main(["solve", "two.csv", "-q", "--strategy", "greedy_by_size"]) == 0
+import sys
+assert "numpy.ma" not in sys.modules
 """
 PLAN = """
 from engine.cli.main import main

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allocator.check.offsets import Fault, occupied
-from allocator.problem import FREE, NO_TICK, Bound, Column, Problem
+from allocator.problem import FREE, NO_TICK, Bound, Column, Problem, distinct
 
 
 class BoundFault(StrEnum):
@@ -42,7 +42,7 @@ def _check_names(problem: Problem, bound: Bound, chunks: Column) -> Fault | None
         return Fault(BoundFault.NAMES, (), f"cells of {witness.cell} bytes")
     if witness.tick != NO_TICK and (len(chunks) or problem.conflicts is not None):
         return Fault(BoundFault.NAMES, (), f"tick {witness.tick}, where chunks or pairs of them decide")
-    if len(np.unique(chunks)) != len(chunks) or ((chunks < 0) | (chunks >= len(problem))).any():
+    if len(distinct(chunks)) != len(chunks) or ((chunks < 0) | (chunks >= len(problem))).any():
         return Fault(BoundFault.NAMES, (), f"a chunk twice, or one that is none of the {len(problem)}")
     return None
 

@@ -7,7 +7,7 @@ import numpy as np
 from attrs import frozen
 
 from allocator.cliques.clique import Clique
-from allocator.problem import FREE, Column
+from allocator.problem import FREE, Column, distinct
 
 _MOST_CELLS = 12
 _MOST_TAILS = 8
@@ -52,17 +52,17 @@ def whole_cells(clique: Clique, cell: int) -> int:
 
 def cells(clique: Clique) -> tuple[int, ...]:
     """Returns the cell sizes to try: alignments, and their common divisors with sizes of less aligned chunks."""
-    kinds: list[int] = np.unique(clique.alignment[clique.pinned == FREE]).tolist()
+    kinds: list[int] = distinct(clique.alignment[clique.pinned == FREE]).tolist()
     candidates = {gcd(*kinds)}
     for kind in kinds:
         rest = clique.size[clique.alignment % kind != 0]
-        candidates |= {kind, gcd(kind, *np.unique(rest).tolist())}
+        candidates |= {kind, gcd(kind, *distinct(rest).tolist())}
     return tuple(sorted(candidates - {0, 1}, reverse=True)[:_MOST_CELLS])
 
 
 def _windows(clique: Clique) -> Iterator[_Window]:
     """Yields the whole clique, and chunks with long heads and long tails that need most (Carlier 1982)."""
-    lowest, tails = int(clique.head.min()), np.unique(clique.tail)
+    lowest, tails = int(clique.head.min()), distinct(clique.tail)
     yield _Window(clique, lowest, int(tails[0]))
     for above in tails[::-1][:_MOST_TAILS].tolist():
         rows = np.flatnonzero(clique.tail >= above)

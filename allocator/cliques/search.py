@@ -101,7 +101,7 @@ def _alive(problem: Problem, whole: Clique, room: Column, proved: int) -> Iterat
     live = breadths_of(begin, end, room[lives])
     high = np.flatnonzero(whole.pinned[lives] != FREE)
     high = high[np.lexsort((end[high], begin[high], -top[high]))][:_MOST_TICKS]
-    ticks = np.union1d(_fullest(live, begin, end, proved), _fullest_of_each(live, begin[high], end[high]))
+    ticks = distinct(np.append(_fullest(live, begin, end, proved), _fullest_of_each(live, begin[high], end[high])))
     alive_sets = [lives[(begin <= tick) & (tick < end)] for tick in ticks.tolist()]
     yield from map(whole.some, {ids.tobytes(): ids for ids in alive_sets}.values())
 

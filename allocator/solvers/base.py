@@ -12,7 +12,7 @@ from allocator.problem import FREE, Column, Problem, column
 NO_NODES = 2**62
 """A budget of nodes that no search reaches."""
 ANY_COUNT = 2**62
-"""A limit of chunks that no problem reaches."""
+"""A limit of chunks, or of pairs of them, that no problem reaches."""
 
 
 @frozen

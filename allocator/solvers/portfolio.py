@@ -10,7 +10,7 @@ from attrs import define, evolve, field, frozen
 from allocator.interrupts import current_stop
 from allocator.problem import Column, Problem
 from allocator.progress import current
-from allocator.solvers.base import Answer, Solver, SolverOptions, Traits, arena_bytes, unsupported_reason
+from allocator.solvers.base import ANY_COUNT, Answer, Solver, SolverOptions, Traits, arena_bytes, unsupported_reason
 from allocator.solvers.ejection import EJECTION
 from allocator.solvers.exact import EXACT
 from allocator.solvers.first_fit import FIRST_FIT
@@ -89,6 +89,7 @@ class _Race:
     options: SolverOptions
     budget: Budget
     best: Answer
+    runners: "dict[_Entrant, _Runner]" = field(factory=dict, init=False)
     arena: int = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -112,45 +113,47 @@ class _Race:
         if self.is_over or entrant.start_nodes > nodes:
             return True
         current().item = f"by {entrant.solver.name}"
-        search = entrant.begun(self.problem, self.best.offset, self.options)
+        runner = self._begun(entrant)
+        search = runner.search
         if search.arena > self.arena:
             search.take(self.best.offset)
-        goes_on = advance(entrant.steps, entrant.budget, -(-nodes * entrant.weight // entrant.budget.price))
+        goes_on = advance(runner.steps, entrant.budget, -(-nodes * runner.weight // entrant.budget.price))
         arena, proved = min(search.arena, self.arena), max(search.proved, self.best.lower_bound)
         pays = arena < self.arena or proved > self.best.lower_bound
-        entrant.weight = (
-            min(2 * entrant.weight, _MOST_WEIGHT) if pays else max(entrant.weight // 2, entrant.least_weight)
-        )
+        runner.weight = min(2 * runner.weight, _MOST_WEIGHT) if pays else max(runner.weight // 2, entrant.least_weight)
         if arena < self.arena:
             self.arena, self.best = arena, Answer(search.offsets(), maker=entrant.solver.name)
         self.best = evolve(self.best, lower_bound=proved)
         return goes_on
 
+    def _begun(self, entrant: "_Entrant") -> "_Runner":
+        """Returns the search of an entrant, which starts from the best plan at its first turn."""
+        if entrant not in self.runners:
+            search = entrant.solver.search(self.problem, self.best.offset, self.options, entrant.budget)
+            self.runners[entrant] = _Runner(search, search.steps(), entrant.least_weight)
+        return self.runners[entrant]
 
-@define(eq=False)
+
+@frozen(eq=False)
 class _Entrant:
-    """A search in the race; its start, which takes as long as `start_nodes` nodes, is put off until its first turn.
+    """A strategy in the race. Its start takes as long as `start_nodes` nodes.
 
-    In each round it has `weight` times the nodes of a turn, at least `least_weight` times.
+    In each round it has at least `least_weight` times the nodes of a turn.
     """
 
     solver: Improver
     budget: Budget
     start_nodes: int
     least_weight: int
-    weight: int = field(init=False)
-    steps: Iterator[None] = field(factory=lambda: iter(()), init=False)
-    _search: list[Search] = field(factory=list, init=False)
 
-    def __attrs_post_init__(self) -> None:
-        self.weight = self.least_weight
 
-    def begun(self, problem: Problem, offset: Column, options: SolverOptions) -> Search:
-        """Returns the search, which starts from a plan at its first turn."""
-        if not self._search:
-            self._search.append(self.solver.search(problem, offset, options, self.budget))
-            self.steps = self._search[0].steps()
-        return self._search[0]
+@define(eq=False)
+class _Runner:
+    """A search that has begun. In each round it has `weight` times the nodes of a turn."""
+
+    search: Search
+    steps: Iterator[None]
+    weight: int
 
 
 def _entrants(problem: Problem, budget: Budget) -> list[_Entrant]:
@@ -160,7 +163,7 @@ def _entrants(problem: Problem, budget: Budget) -> list[_Entrant]:
     most = _MOST_CONFLICTS if problem.conflicts is None else _MOST_EXPLICIT_CONFLICTS
     candidates: tuple[tuple[Improver, int, int, int, int], ...] = (
         (EXACT, 1 + mean // 30, pairs // 10, _LEAST_WEIGHT_EXACT, most),
-        (EJECTION, 1 + mean // 40, count, 1, pairs),
+        (EJECTION, 1 + mean // 40, count, 1, ANY_COUNT),
         (HILL_CLIMB, 1 + pairs // 200, pairs // 10, 1, _MOST_CONFLICTS),
     )
     return [

@@ -60,7 +60,7 @@ def parts(whole: Bodies, wanted: Column) -> Iterator[Bodies]:
     Pinned bodies hold nothing together and are no part of their own.
     """
     label, rows = _labels(whole), whole.near.row_of_each()
-    for first in np.unique(label[wanted[whole.pinned[wanted] == FREE]]).tolist():
+    for first in distinct(label[wanted[whole.pinned[wanted] == FREE]]).tolist():
         inside = (label == first) & (whole.pinned == FREE)
         inside[whole.near.item[inside[rows]]] = True
         yield select(whole, np.flatnonzero(inside))
@@ -72,7 +72,7 @@ def grain(unit: int, alignment: Column) -> int:
     Offsets are sums of those, aligned upwards now and then.
     """
     while True:
-        finer = [gcd(unit, a) for a in np.unique(alignment).tolist() if unit % a and a % unit]
+        finer = [gcd(unit, a) for a in distinct(alignment).tolist() if unit % a and a % unit]
         if not finer:
             return unit
         unit = min(finer)
@@ -121,7 +121,7 @@ def _labels(whole: Bodies) -> Column:
 
 def _cliques_in_time(begin: Column, end: Column) -> RaggedArray:
     """Returns the cliques that are alive in each tick in which something begins, before something ends."""
-    ticks = np.unique(begin)
+    ticks = distinct(begin)
     ends = np.sort(end)
     behind = np.append(ticks[1:], np.iinfo(np.int64).max)
     is_last = np.searchsorted(ends, behind, "right") > np.searchsorted(ends, ticks, "right")
