@@ -112,6 +112,7 @@ if TYPE_CHECKING:  # the names for checkers of types and editors; at run time ea
     from ops.schema.attributes import Attribute
     from ops.schema.schema import Binding, Cost, Kernel, OpSchema, Overwrite, Signature, evaluate
     from ops.spatial.depth_to_space import depth_to_space, space_to_depth
+    from ops.spatial.grid_sample import grid_sample
     from ops.spatial.pad import pad
     from ops.spatial.resize import resize
     from ops.tensor.errors import OpError
@@ -193,6 +194,7 @@ __all__ = [
     "global_max_pool",
     "greater",
     "greater_or_equal",
+    "grid_sample",
     "group_norm",
     "gru",
     "hard_sigmoid",
@@ -349,6 +351,7 @@ _HOMES = homes_of(
         "ops.schema.attributes": "Attribute",
         "ops.schema.schema": "Binding Cost Kernel OpSchema Overwrite Signature evaluate",
         "ops.spatial.depth_to_space": "depth_to_space space_to_depth",
+        "ops.spatial.grid_sample": "grid_sample",
         "ops.spatial.pad": "pad",
         "ops.spatial.resize": "resize",
         "ops.tensor.errors": "OpError",

@@ -95,6 +95,7 @@ OPERATORS: Mapping[str, str] = MappingProxyType(
         "ops.reduce.softmax": "softmax log_softmax",
         "ops.reduce.softmax_gradients": "softmax_gradient log_softmax_gradient",
         "ops.spatial.depth_to_space": "depth_to_space space_to_depth",
+        "ops.spatial.grid_sample": "grid_sample",
         "ops.spatial.pad": "pad",
         "ops.spatial.resize": "resize resize_gradient",
         "ops.training.dropout": "dropout_training",

@@ -30,6 +30,8 @@ _WITHOUT_RULE = frozenset(
         *("compress", "unique"),
         # it would divide by elements, which may be 0
         "cum_prod",
+        # places decide which elements it reads
+        "grid_sample",
         # operators inside them
         *("if", "loop", "scan", "rnn", "gru", "lstm"),
         # gradients themselves, and what passes make at the end

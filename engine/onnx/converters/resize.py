@@ -104,9 +104,16 @@ def _numbers(node: Node, index: int, role: str) -> tuple[float, ...]:
     return () if node.optional(index) is None else node.numbers(index, role)
 
 
+def _grid_sample(node: Node) -> tuple[Value, ...]:
+    attrs = {"padding_mode": node.attr("padding_mode", "zeros"), "align_corners": node.attr("align_corners", 0)}
+    mode = node.attr("mode", "linear").removeprefix("bi")  # operator set 16 says "bilinear" and "bicubic"
+    return node.last("grid_sample", *node.operands(), mode=mode, **attrs)
+
+
 CONVERTERS: Mapping[str, tuple[tuple[int, Converter | None], ...]] = MappingProxyType(
     {
         "Upsample": ((7, _upsample_attribute), (9, _upsample_input), (10, None)),
         "Resize": ((10, _upsample_input), (11, _resize)),
+        "GridSample": ((16, _grid_sample),),
     }
 )

@@ -220,6 +220,7 @@ def _images(n: int, c: int, h: int, w: int) -> Iterator[Use]:
         yield _use("resize", x, scales=(1.0, 1.0, 1.5, 0.75), mode=mode)
         yield _use("resize_gradient", _t(n, c, 2 * h, 2 * w), shape=x.shape, sizes=(n, c, 2 * h, 2 * w), mode=mode)
     yield _use("resize", x, sizes=(n, c, h, w))
+    yield _use("grid_sample", x, _t(n, h, w, 2))
     roi = (*(0.25,) * 4, *(0.75,) * 4)
     crop: dict[str, Any] = {"coordinate_transformation_mode": "tf_crop_and_resize", "roi": roi}
     yield _use("resize", x, sizes=(n, c, 2 * h, w), **crop)
