@@ -18,7 +18,8 @@ from tests.fuzz.programs import Program
 PROMISE = 1e-4
 """What passes of level 2 and 3 may move a value, as a share of the largest one (docs/determinism.md)."""
 _STEPS = 1e-4, 5e-5
-"""Steps of central differences; where both disagree, there is a kink, and no slope to compare with."""
+"""Steps of differences, one half of the other. Where they disagree, or see a bend in the middle, there is a kink, and
+no slope to compare with."""
 
 
 def attempt_values(path: Path) -> Tried:
@@ -77,8 +78,9 @@ def attempt_slopes(path: Path) -> Tried:
     results = engine.compile(graph, optimise=int(rng.integers(2)), nodes=50, threads=1).run(program.inputs)
     slope = sum(float((results[f"d{n}"] * ways[n]).sum()) for n in wrt)
     scale = sum(float(np.abs(results[f"d{n}"] * ways[n]).sum()) for n in wrt)
-    coarse, fine = (_difference(program, name, shares, {n: ways[n] for n in wrt}, step) for step in _STEPS)
-    doubt = abs(coarse - fine)
+    sides = (_differences(program, name, shares, {n: ways[n] for n in wrt}, step) for step in _STEPS)
+    (coarse, coarse_bend), (fine, fine_bend) = (((ahead + behind) / 2, ahead - behind) for ahead, behind in sides)
+    doubt = abs(coarse - fine) + abs(2 * fine_bend - coarse_bend)  # of a smooth function, bends are as long as steps
     if doubt > 1e-6 * (scale + abs(fine) + 1):
         return Tried("kinks")
     if abs(slope - fine) > 4 * doubt + 1e-8 * (scale + abs(fine) + 1):
@@ -94,12 +96,18 @@ def _depends(program: Program, output: str, name: str) -> bool:
     return output in reached
 
 
-def _difference(program: Program, name: str, shares: Numbers, ways: dict[str, Numbers], step: float) -> float:
-    sides = []
-    for sign in (1, -1):
-        moved = {n: a + sign * step * ways[n] if n in ways else a for n, a in program.inputs.items()}
-        sides.append(float((program.run(moved)[name].value * shares).sum()))
-    return (sides[0] - sides[1]) / (2 * step)
+def _differences(
+    program: Program, name: str, shares: Numbers, ways: dict[str, Numbers], step: float
+) -> tuple[float, float]:
+    """Returns the slopes ahead and behind."""
+    behind, here, ahead = (
+        float((program.run(_moved(program, ways, step * sign))[name].value * shares).sum()) for sign in (-1, 0, 1)
+    )
+    return (ahead - here) / step, (here - behind) / step
+
+
+def _moved(program: Program, ways: dict[str, Numbers], step: float) -> dict[str, Numbers]:
+    return {n: a + step * ways[n] if n in ways else a for n, a in program.inputs.items()}
 
 
 VALUES = Kind("values", GRAPHS, "seed", seed_text, attempt_values)
