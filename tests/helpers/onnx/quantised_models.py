@@ -35,7 +35,7 @@ class _Feeds(CalibrationDataReader):  # type: ignore[misc]
 
 
 @contextmanager
-def _quietly() -> Iterator[None]:
+def quietly() -> Iterator[None]:
     """Hides what the quantisers say."""
     logging.disable(logging.WARNING)
     try:
@@ -60,7 +60,7 @@ def quantised_model(
     Its form is QDQ, as exporters write it, or QOperator.
     """
     source, target = _saved(graph, folder), folder / f"{kind}.onnx"
-    with _quietly():
+    with quietly():
         quantize_static(
             source,
             target,
@@ -76,7 +76,7 @@ def quantised_model(
 def dynamically_quantised_model(graph: Graph, folder: Path) -> Path:
     """Returns the path of a model that quantises activations when it runs."""
     source, target = _saved(graph, folder), folder / "dynamic.onnx"
-    with _quietly():
+    with quietly():
         quantize_dynamic(source, target)
     return target
 

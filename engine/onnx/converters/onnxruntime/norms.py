@@ -1,14 +1,15 @@
 """Converters of onnxruntime's normalisations with what was fused into them: additions and embeddings."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 import numpy as np
 
 from engine.onnx.converters.nn import layer_norm
 from engine.onnx.converters.onnxruntime.contract import Step, Versions, contract, in_chain
+from engine.onnx.converters.quantised import stay_quantised
 from engine.onnx.model_names import Value
-from engine.onnx.node import Node
+from engine.onnx.node import Converter, Node
 
 EPSILON = 1e-12
 _SUM = 3
@@ -42,24 +43,40 @@ def _skip_simplified_layer_norm(node: Node) -> tuple[Value | None, ...]:
     return _skip_norm(node, "rms_norm", 3)
 
 
-def _embed_layer_norm(node: Node) -> tuple[Value | None, ...]:
-    """Converts EmbedLayerNormalization: words, positions and segments looked up, added and normalised.
+def _as_stored(_: Node, __: int, value: Value) -> Value:
+    return value
 
-    Output 1 is the number of ones in each row of the mask.
+
+def _dequantised(node: Node, index: int, value: Value) -> Value:
+    """Returns real numbers of a part of the input `index`, whose scale and zero point stand behind all such inputs."""
+    return node.step("dequantize_linear", value, node.value(index + 6), node.value(index + 11))
+
+
+def _embedding(to_real: Callable[[Node, int, Value], Value]) -> Converter:
+    """Returns the converter of embeddings that are added and normalised: of words, of positions and of segments.
+
+    `to_real` makes real numbers of a part of an input. Output 1 is the number of ones in each row of the mask.
     """
-    ids = node.value(0)
-    positions = node.optional(8)
-    if positions is None:
-        of_position = node.step("slice", node.value(3), starts=(0,), ends=(ids.shape[1],), axes=(0,))
-    else:
-        of_position = node.step("gather", node.value(3), positions, axis=0)
-    additions = [Step("add", (of_position,))]
-    segments = node.optional(1)
-    if segments is not None:
-        additions.append(Step("add", (node.step("gather", node.value(4), segments, axis=0),)))
-    total = in_chain(node, node.value(2), Step("gather", (ids,), {"axis": 0}), *additions, output=2)
-    y = node.output(0, "layer_norm", total, node.value(5), node.value(6), epsilon=node.attr("epsilon", EPSILON))
-    return y, _mask_index(node, ids) if node.uses_output(1) else None, total
+
+    def convert(node: Node) -> tuple[Value | None, ...]:
+        def picked(index: int, ids: Value) -> Value:
+            table = stay_quantised(node, node.value(index))
+            return to_real(node, index, node.step("gather", table, ids, axis=0))
+
+        ids, segments, positions = node.value(0), node.optional(1), node.optional(8) if to_real is _as_stored else None
+        if positions is None:
+            first = node.step("slice", node.value(3), starts=(0,), ends=(ids.shape[1],), axes=(0,))
+            additions = [Step("add", (to_real(node, 3, first),))]
+        else:
+            additions = [Step("add", (picked(3, positions),))]
+        if segments is not None:
+            additions.append(Step("add", (picked(4, segments),)))
+        total = in_chain(node, picked(2, ids), *additions, output=2)
+        scale, shift = (to_real(node, i, node.value(i)) for i in (5, 6))
+        y = node.output(0, "layer_norm", total, scale, shift, epsilon=node.attr("epsilon", EPSILON))
+        return y, _mask_index(node, ids) if node.uses_output(1) else None, total
+
+    return convert
 
 
 def _mask_index(node: Node, ids: Value) -> Value:
@@ -84,8 +101,9 @@ CONVERTERS: Mapping[str, Versions] = MappingProxyType(
             _skip_simplified_layer_norm, "epsilon", inputs=4, outputs=(0, _SUM)
         ),
         "EmbedLayerNormalization": contract(
-            _embed_layer_norm, "epsilon", "mask_index_type", inputs=9, outputs=(0, 1, 2)
+            _embedding(_as_stored), "epsilon", "mask_index_type", inputs=9, outputs=(0, 1, 2)
         ),
+        "QEmbedLayerNormalization": contract(_embedding(_dequantised), "epsilon", inputs=18, outputs=(0, 1)),
     }
 )
 DEFAULT_DOMAIN: Mapping[str, Versions] = MappingProxyType(

@@ -91,6 +91,27 @@ def test_embed_layer_normalization(
     check(*contributed("EmbedLayerNormalization", arrays, constants=(2, 3, 4, 5, 6), dims=dims, outputs=outputs))
 
 
+@FEW
+@given(st.tuples(st.integers(1, 3), st.integers(1, 4)), st.booleans(), st.booleans())
+def test_quantised_embed_layer_normalization(sizes: tuple[int, int], segmented: bool, masked: bool) -> None:
+    rng = np.random.default_rng(sizes)
+    tables = [rng.integers(0, 256, shape).astype(np.uint8) for shape in ((9, WIDTH), (6, WIDTH), (2, WIDTH))]
+    numbers = [rng.integers(0, 256, WIDTH).astype(np.uint8) for _ in range(2)]
+    weights: list[Array | None] = [*tables, *numbers]
+    scales: list[Array | None] = [np.asarray(0.01 * (i + 1), np.float32) for i in range(5)]
+    zeros: list[Array | None] = [np.asarray(100 + i, np.uint8) for i in range(5)]
+    if not segmented:
+        weights[2] = scales[2] = zeros[2] = None
+    ids = rng.integers(0, 9, sizes).astype(np.int32)
+    segments = rng.integers(0, 2, sizes).astype(np.int32) if segmented else None
+    mask = np.ones(sizes, np.int32) if masked else None
+    arrays = [ids, segments, *weights, mask, *scales, *zeros]
+    dims = {0: ("b", "s"), 1: ("b", "s"), 7: ("b", "s")}
+    constants = (2, 3, 4, 5, 6, *range(8, 18))
+    outputs = ("y", "mask_index")
+    check(*contributed("QEmbedLayerNormalization", arrays, constants=constants, dims=dims, outputs=outputs))
+
+
 def test_saved_statistics_are_refused() -> None:
     x = normal(1, 2, WIDTH)
     proto, _ = contributed("SkipLayerNormalization", [x, x, normal(WIDTH)], outputs=("y", "mean"))
