@@ -213,18 +213,24 @@ def clear_strip(skyline: Skyline, cover: Cover, peak: int) -> None:
 
 
 @kernel
-def cover_lines(waiting: Waiting, skyline: Skyline, cover: Cover, peak: int, least: int, offset: Numbers) -> int:
-    """Covers the lowest lines until at least so many units are placed, of those that wait. Returns how many are."""
-    count = 0
-    while count < least:
+def cover_lines(
+    waiting: Waiting, skyline: Skyline, cover: Cover, peak: int, ticks: int, offset: Numbers, left: Numbers
+) -> int:  # fmt: skip
+    """Covers the lowest lines until none waits of the units, whose number `left` holds, or it looked at so many ticks.
+
+    A unit that begins in a tick counts as one more. Returns how many they are.
+    """
+    looked = 0
+    while left[0] and looked < ticks:
         line, height = lowest(skyline.tree), skyline.tree[1]
         end = skyline.until[line]
+        looked += end - line + waiting.first[end] - waiting.first[line]
         if find_cover(waiting, cover, line, end):
-            count += lay(waiting, skyline, cover, line, peak, offset)
+            left[0] -= lay(waiting, skyline, cover, line, peak, offset)
         else:
             lifted = lift(skyline.tree, skyline.until, skyline.since, line)
             lose(cover, line, end, lifted - height, peak)
-    return count
+    return looked
 
 
 def lose(cover: Cover, since: int, until: int, lost: int, peak: int) -> None:

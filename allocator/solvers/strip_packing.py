@@ -10,13 +10,15 @@ from allocator.kernels.mode import KernelMode
 from allocator.kernels.numbers import Numbers
 from allocator.kernels.strip_packing import MOST_WORTH, Cover, Skyline, Waiting, clear_strip, cover_lines, pack_strip
 from allocator.problem import FREE, Column, Problem, column
-from allocator.solvers.base import NO_NODES, Answer, SolverOptions, Traits
+from allocator.solvers.base import Answer, SolverOptions, Traits
 from allocator.solvers.naive import NAIVE
 from allocator.solvers.placing.units import Units, units_of
 from allocator.solvers.search.budget import Budget
 
 _PLAIN = 40
 """Units up to which plain kernels pack."""
+_NODE = 1_000
+"""Ticks, and chunks that begin in them, that it looks at for one node of the budget."""
 
 
 @frozen(eq=False)
@@ -62,20 +64,22 @@ class StripPackingCover:
     """A solver that goes on where the skyline is lowest, as best fit does, and fills the whole gap there at once.
 
     Of all sets of chunks that live one after the other within the gap, it takes the one that leaves the least empty,
-    where a tick counts more the closer it is to the peak. What has no place when the time is over lies above the rest.
+    where a tick counts more the closer it is to the peak. What has no place when the time is over, or when it looked at
+    `nodes` thousand ticks and chunks, which takes 1.5 seconds, lies above the rest, as where many chunks live long.
     """
 
     name: str = "strip_packing_cover"
     traits: Traits = Traits(pinned=False, conflicts=False, most_chunks=200_000)
+    nodes: int = 300_000
 
     def solve(self, problem: Problem, options: SolverOptions) -> Answer:
         """Returns the offsets, and no bound."""
         units = units_of(problem)
         units = units.in_order(np.argsort(units.begin, kind="stable"))
-        strip, budget = _Strip.of(units), Budget.of(evolve(options, nodes=NO_NODES), len(units.ids))
-        while strip.waiting and (portion := budget.portion(strip.waiting)):
-            budget.spend(strip.fill(portion))
-        if not strip.waiting:
+        strip, budget = _Strip.of(units), Budget.of(evolve(options, nodes=self.nodes), self.nodes)
+        while not strip.is_whole and (portion := budget.portion(self.nodes)):
+            budget.spend(strip.fill(portion * _NODE) // _NODE + 1)
+        if strip.is_whole:
             return Answer(units.offsets(problem, strip.offset))
         placed = np.full(len(problem), FREE)
         placed[units.ids] = column(strip.offset)
@@ -84,9 +88,9 @@ class StripPackingCover:
 
 @define(eq=False)
 class _Strip:
-    """Units that have an offset, and so many that wait and have NOWHERE."""
+    """Units that have an offset, and units that wait and have NOWHERE; `left` holds how many."""
 
-    waiting: int
+    left: Numbers
     offset: Numbers
     _units: Waiting
     _skyline: Skyline
@@ -107,16 +111,21 @@ class _Strip:
         )
         skyline = Skyline(*mode.zeros(2 << ticks.bit_length(), ticks, ticks))
         cover = Cover(*mode.numbers(alive.value), *mode.zeros(*[ticks] * 4))
-        peak, (offset,) = int(alive.value.max(initial=0)), mode.numbers(np.full(count, NOWHERE))
+        peak, (left, offset) = int(alive.value.max(initial=0)), mode.numbers(np.array([count]), np.full(count, NOWHERE))
         if count:
             mode.kernel(clear_strip)(skyline, cover, peak)
-        return cls(count, offset, waiting, skyline, cover, peak, mode)
+        return cls(left, offset, waiting, skyline, cover, peak, mode)
 
-    def fill(self, least: int) -> int:
-        """Places at least so many units. Returns their number."""
-        placed = self._mode.kernel(cover_lines)(self._units, self._skyline, self._cover, self._peak, least, self.offset)
-        self.waiting -= placed
-        return placed
+    @property
+    def is_whole(self) -> bool:
+        """Returns whether all units have an offset."""
+        return self.left[0] == 0
+
+    def fill(self, ticks: int) -> int:
+        """Places units until all have an offset, or it looked at so many ticks and units. Returns how many they are."""
+        return self._mode.kernel(cover_lines)(
+            self._units, self._skyline, self._cover, self._peak, ticks, self.offset, self.left
+        )
 
 
 def _worth(size: Column, life: Column) -> Column:

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allocator.bounds import lower_bound
+from allocator.check.offsets import check
 from allocator.problem import FREE, Column, Problem
 from allocator.solvers import solve, strip_packing
 from allocator.solvers.base import SolverOptions, arena_bytes
@@ -67,6 +68,13 @@ def test_it_leaves_less_empty_than_best_fit(kind: str) -> None:
         for strategy in ("strip_packing_cover", "strip_packing_bestfit")
     ]
     assert gaps[0] < 0.8 * gaps[1]
+
+
+def test_a_limit_of_nodes_ends_it_with_a_plan_that_is_right() -> None:
+    problem = draw("random", 3_000, 0)
+    short = evolve(STRIP_PACKING_COVER, nodes=20).solve(problem, SolverOptions()).offset
+    assert check(problem, short, arena_bytes(problem, short)) is None
+    assert arena_bytes(problem, short) > arena_bytes(problem, packed(problem))
 
 
 def test_no_chunks_and_chunks_of_no_bytes_are_planned() -> None:
