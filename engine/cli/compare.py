@@ -7,7 +7,6 @@ from engine.cli.comparison import compare_graph
 from engine.cli.measure.result import measure_plan
 from engine.cli.options.common import (
     add_json,
-    add_model,
     add_planning,
     add_running,
     count,
@@ -17,6 +16,7 @@ from engine.cli.options.common import (
     share,
 )
 from engine.cli.options.dims import check_known
+from engine.cli.options.model_flags import add_model
 from engine.cli.options.models import Subject, load_subject
 from engine.cli.options.zoo import is_zoo
 from engine.cli.oracle import TOLERANCE, compare_with_oracle, onnxruntime_runner

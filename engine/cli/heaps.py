@@ -11,8 +11,9 @@ from allocator.heaps.events import Events, of_chunks
 from allocator.problem import NO_CAPACITY
 from allocator.progress import each
 from engine.api import make_plan
-from engine.cli.options.common import add_json, add_model, add_planning, add_running, plan_options, print_json, size
+from engine.cli.options.common import add_json, add_planning, add_running, plan_options, print_json, size
 from engine.cli.options.compile import compile_subject
+from engine.cli.options.model_flags import add_model
 from engine.cli.options.models import load_graph, load_subject
 from engine.graph.graph import Graph
 from engine.text.tables import in_columns, joined

@@ -9,17 +9,10 @@ from allocator.heaps import HEAPS
 from allocator.io.files import open_whole
 from engine.api import MODES, Executable, make_plan
 from engine.cli import free_list
-from engine.cli.options.common import (
-    add_list,
-    add_model,
-    add_parallel,
-    add_planning,
-    add_running,
-    plan_options,
-    refuse_unused,
-)
+from engine.cli.options.common import add_list, add_parallel, add_planning, add_running, plan_options
 from engine.cli.options.compile import blas_threads, compile_subject
 from engine.cli.options.embedded import add_plan_from_file, plan_in_file, tell_origin
+from engine.cli.options.model_flags import add_model, refuse_unused
 from engine.cli.options.models import Subject, load_graph, load_subject
 from engine.exporters import FORMATS, named_like
 from engine.readers import is_saved_trace, read_trace

@@ -16,7 +16,8 @@ from allocator.io import formats
 from allocator.io.files import open_whole
 from allocator.io.instance import Instance, in_names
 from allocator.problem import FREE, NO_CAPACITY, Plan
-from engine.cli.options.common import STRATEGY_CHOICES, add_model, refuse_unused
+from engine.cli.options.common import STRATEGY_CHOICES
+from engine.cli.options.model_flags import add_model, refuse_unused
 from engine.cli.options.zoo import is_zoo
 from engine.cli.trace import add_making, traced
 from engine.cli.validation import validated

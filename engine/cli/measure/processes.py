@@ -12,7 +12,8 @@ from typing import Any
 from attrs import frozen
 
 from allocator.progress import each
-from engine.cli.options.common import add_model, add_parallel, add_planning, add_running, defaults
+from engine.cli.options.common import add_parallel, add_planning, add_running, defaults
+from engine.cli.options.model_flags import add_model
 from engine.text.errors import EngineError
 
 BYTES, PROCESS, SECONDS = "bytes", "process", "seconds"

@@ -8,7 +8,8 @@ import pytest
 from attrs import evolve
 
 from engine.cli.measure.processes import BYTES, MeasureTask, read_task
-from engine.cli.options.common import add_model, add_parallel, add_planning, plan_options
+from engine.cli.options.common import add_parallel, add_planning, plan_options
+from engine.cli.options.model_flags import add_model
 from engine.planning.options import DEFAULTS, FIELDS, Options, PlanOptions, about, flag
 from engine.saved.embedded import FILE_KEYS, SHAPING
 
