@@ -1,8 +1,11 @@
 """Converters of the layers of networks: matrix products, convolutions, pools, normalisation."""
 
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
+
+import numpy as np
 
 from engine.onnx.converters.elementwise import cast_to
 from engine.onnx.model_names import Value
@@ -48,6 +51,32 @@ def _conv_transpose(node: Node) -> tuple[Value, ...]:
     check_kernel(node, 1)
     return node.last(
         "conv_transpose", *node.operands(), **node.present(*WINDOW, "group", "output_padding", "output_shape")
+    )
+
+
+def _col2im(node: Node) -> tuple[Value, ...]:
+    """Converts to a transposed convolution whose weights put each row of a block at its place, and add up."""
+    x, image, block = node.value(0), node.integers(1, "image_shape"), node.integers(2, "block_shape")
+    axes, size = len(block), math.prod(block)
+    strides, dilations = (tuple(node.attr(name, [1] * axes)) for name in ("strides", "dilations"))
+    pads = tuple(node.attr("pads", [0] * 2 * axes))
+    if len(x.shape) != 3 or len(image) != axes or not size or x.shape[1] % size:
+        raise ModelError(f"blocks {block} of an image {image} are no columns of shape {x.shape}")
+    around = [n + pads[i] + pads[axes + i] - dilations[i] * (block[i] - 1) - 1 for i, n in enumerate(image)]
+    blocks = tuple(n // stride + 1 for n, stride in zip(around, strides, strict=True))
+    if min(blocks) < 1 or x.shape[2] != math.prod(blocks):
+        raise ModelError(f"{x.shape[2]} blocks are given, and an image {image} has {' x '.join(map(str, blocks))}")
+    channels = x.shape[1] // size
+    weights = np.tile(np.eye(size, dtype=x.dtype), (channels, 1)).reshape(channels * size, 1, *block)
+    return node.last(
+        "conv_transpose",
+        node.step("reshape", x, shape=(x.shape[0], channels * size, *blocks)),
+        weights,
+        strides=strides,
+        dilations=dilations,
+        pads=pads,
+        output_padding=tuple(n % stride for n, stride in zip(around, strides, strict=True)),
+        group=channels,
     )
 
 
@@ -130,6 +159,7 @@ CONVERTERS: Mapping[str, tuple[tuple[int, Converter | None], ...]] = MappingProx
         "MatMul": ((1, direct("matmul")),),
         "Conv": ((1, _conv),),
         "ConvTranspose": ((1, _conv_transpose),),
+        "Col2Im": ((18, _col2im),),
         "MaxPool": ((1, _max_pool),),
         "AveragePool": ((7, _average_pool),),
         "LpPool": ((2, _lp_pool),),

@@ -41,7 +41,7 @@ _DECIDED = frozenset((*_FILLERS, *_PICKERS, "Reshape", "Squeeze", "Unsqueeze"))
 """Operators with inputs that may decide a shape."""
 NOT_THERE = {
     **dict.fromkeys(("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer"), _TEXT),
-    **dict.fromkeys(("Col2Im", "DeformConv", "ImageDecoder", "MaxRoiPool", "MaxUnpool"), _VISION),
+    **dict.fromkeys(("DeformConv", "ImageDecoder", "MaxRoiPool", "MaxUnpool"), _VISION),
     "RoiAlign": _VISION,
     **dict.fromkeys(("Bernoulli", "RandomUniformLike"), _RANDOM),
     **dict.fromkeys(("Optional", "OptionalGetElement", "OptionalHasElement", "SequenceConstruct"), _SEQUENCES),
