@@ -77,12 +77,12 @@ def _stft(node: Node) -> tuple[Value, ...]:
 
 
 def _frame_length(node: Node, x: Value, window: Array | None) -> int:
-    given = [] if window is None else [window.size]
+    lengths = [] if window is None else [window.size]
     if node.optional(3) is not None:
-        given.append(int(node.number(3, "frame_length")))
-    if len(set(given)) > 1:
-        raise ModelError(f"the window has {given[0]} elements, and frame_length is {given[1]}")
-    return given[0] if given else _length(node, x, 1)
+        lengths.append(int(node.number(3, "frame_length")))
+    if len(set(lengths)) > 1:
+        raise ModelError(f"the window has {lengths[0]} elements, and frame_length is {lengths[1]}")
+    return lengths[0] if lengths else _length(node, x, 1)
 
 
 def _parts(node: Node, x: Value) -> int:
