@@ -113,12 +113,13 @@ def _biased(node: Node, tensors: list[Value], bias: Value | None) -> list[Value]
     return [node.step("add", t, b) if len(t.shape) == 3 else t for t, b in zip(tensors, of_each, strict=True)]
 
 
-_SCORES = ("num_heads", "scale", "mask_filter_value", "unidirectional")
+SCORES = ("num_heads", "scale", "mask_filter_value", "unidirectional")
+"""The attributes that decide scores."""
 CONVERTERS: Mapping[str, Versions] = MappingProxyType(
     {
         "Attention": contract(
             _attention,
-            *_SCORES,
+            *SCORES,
             "qkv_hidden_sizes",
             "rotary_embedding_dim",
             inputs=6,
@@ -126,6 +127,6 @@ CONVERTERS: Mapping[str, Versions] = MappingProxyType(
             do_rotary=0,
             past_present_share_buffer=0,
         ),
-        "MultiHeadAttention": contract(_multi_head_attention, *_SCORES, inputs=8, outputs=(0, 1, 2)),
+        "MultiHeadAttention": contract(_multi_head_attention, *SCORES, inputs=8, outputs=(0, 1, 2)),
     }
 )

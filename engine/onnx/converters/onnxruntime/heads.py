@@ -138,9 +138,9 @@ def padding(node: Node, mask: Value, batch: int, keys: int) -> Value:
     if len(mask.shape) != 1 or not (mask.shape[0] == batch or mask.shape[0] == 2 * batch):
         raise node.refuse(f"a mask of shape {mask.shape} is not supported")
     places = node.step("cast", numbers_to(node, keys), to=mask.dtype)
-    limits = node.step("reshape", mask, shape=(-1, batch, 1, 1, 1))
-    if mask.shape[0] == batch:
-        return node.step("greater_or_equal", places, node.step("reshape", mask, shape=(batch, 1, 1, 1)))
-    ends, begins = (node.step("reshape", p, shape=(batch, 1, 1, 1)) for p in parts(node, limits, (1, 1), axis=0))
-    outside = (node.step("greater_or_equal", places, ends), node.step("less", places, begins))
-    return node.step("or", *outside)
+    limits = (mask,) if mask.shape[0] == batch else parts(node, mask, (batch, batch), axis=0)
+    ends, *begins = (node.step("reshape", limit, shape=(batch, 1, 1, 1)) for limit in limits)
+    outside = node.step("greater_or_equal", places, ends)
+    for begin in begins:
+        outside = node.step("or", outside, node.step("less", places, begin))
+    return outside

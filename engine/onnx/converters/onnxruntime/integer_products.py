@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from engine.onnx.converters.onnxruntime.attention import attention
+from engine.onnx.converters.onnxruntime.attention import SCORES, attention
 from engine.onnx.converters.onnxruntime.contract import Step, Versions, contract, in_chain, required
 from engine.onnx.converters.quantised import stay_quantised
 from engine.onnx.converters.recurrent import recurrent
@@ -122,10 +122,7 @@ CONVERTERS: Mapping[str, Versions] = MappingProxyType(
         "DynamicQuantizeMatMul": contract(_dynamic_matmul, inputs=5),
         "QAttention": contract(
             _quantised_attention,
-            "num_heads",
-            "scale",
-            "mask_filter_value",
-            "unidirectional",
+            *SCORES,
             inputs=9,
             outputs=(0, 1),
             do_rotary=0,
