@@ -1,8 +1,9 @@
 """Ejection search: chunks are placed below a goal that shrinks, and what is in the way of one is taken out for it."""
 
+import math
 from collections.abc import Iterator
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from allocator.problem import FREE, Column, Problem
 from allocator.solvers.base import Answer, SolverOptions, Traits, arena_bytes
@@ -41,7 +42,7 @@ class Ejection:
 
     def solve(self, problem: Problem, options: SolverOptions) -> Answer:
         """Returns the offsets, and no bound."""
-        start = FIRST_FIT.solve(problem, options).offset
+        start = FIRST_FIT.solve(problem, evolve(options, until=math.inf)).offset
         nodes = min(self.nodes, self.by_chunk * len(problem), self.meetings // (1 + mean_conflicts(problem)))
         return answer_of(self.search(problem, start, options, Budget.of(options, nodes)))
 

@@ -260,7 +260,6 @@ def test_chains_add_up_offsets_to_the_root(problem: Problem) -> None:
     ("name", "first"),
     [
         ("exact", "allocator.solvers.greedy.place_in_order"),
-        ("ejection", "allocator.solvers.search.partial_plan.units_of"),
         (BEST, "allocator.solvers.portfolio.arena_bytes"),
         (BEST, "allocator.solvers.proved_bound"),
     ],
