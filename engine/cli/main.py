@@ -12,7 +12,6 @@ from traceback import print_exception
 from typing import Any, NoReturn
 
 from allocator.errors import AllocatorError, PlanError
-from engine.cli.options.own_operators import run_operator_files
 from engine.cli.progress import add_quiet, progress_shown, warn
 from engine.system.instructions import limit_instructions
 from engine.text.deprecated import with_new_flags
@@ -96,7 +95,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = parser.parse_args(words)
         if getattr(arguments, "instructions", ""):
             limit_instructions(arguments.instructions)
-        run_operator_files(getattr(arguments, "ops", ()))
+        if files := getattr(arguments, "ops", ()):
+            import_module("engine.cli.options.own_operators").run_operator_files(files)
         with progress_shown(arguments.quiet):
             code: int = arguments.run(arguments)
         return code

@@ -62,8 +62,8 @@ def check_node(proto: Any, domain: str, opsets: dict[str, int], ir_version: int)
     Deprecated operators are not checked: models have some of them all the same. Those that onnx does not know are not.
     """
     package = onnx()
-    known = package.defs.has(proto.op_type, opsets[domain], domain)
-    if not known or package.defs.get_schema(proto.op_type, opsets[domain], domain).deprecated:
+    is_declared = package.defs.has(proto.op_type, opsets[domain], domain)
+    if not is_declared or package.defs.get_schema(proto.op_type, opsets[domain], domain).deprecated:
         return ""
     context = type(package.checker.DEFAULT_CONTEXT)()
     context.ir_version, context.opset_imports = ir_version, opsets

@@ -50,8 +50,8 @@ _ONE_PROCESSOR = "com.microsoft.nchwc"
 
 def converter(domain: str, op_type: str, version: int) -> Converter | None:
     """Returns the converter of an operator in a version of its operator set, or None."""
-    found = (_newest(table.get(op_type, ()), version) for table in _DOMAINS.get(domain, ()))
-    return next((convert for convert in found if convert), None)
+    converters = (_newest(table.get(op_type, ()), version) for table in _DOMAINS.get(domain, ()))
+    return next((convert for convert in converters if convert), None)
 
 
 def _newest(versions: Versions, version: int) -> Converter | None:

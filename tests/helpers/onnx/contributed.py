@@ -30,20 +30,20 @@ def contributed(
     `attrs` and `more` are the attributes of the node.
     """
     names = [f"i{k}" if a is not None else "" for k, a in enumerate(arrays)]
-    given = {k: a for k, a in enumerate(arrays) if a is not None}
+    present = {k: a for k, a in enumerate(arrays) if a is not None}
     node = helper.make_node(op_type, names, list(outputs), domain=domain, **(attrs or {}), **more)
     inputs = [
         helper.make_tensor_value_info(
             names[k], helper.np_dtype_to_tensor_dtype(a.dtype), list((dims or {}).get(k, a.shape))
         )
-        for k, a in given.items()
+        for k, a in present.items()
         if k not in constants
     ]
-    tensors = [numpy_helper.from_array(given[k], names[k]) for k in constants if k in given]
+    tensors = [numpy_helper.from_array(present[k], names[k]) for k in constants if k in present]
     results = [onnx.ValueInfoProto(name=o) for o in outputs if o]
     graph = helper.make_graph([node], "g", inputs, results, tensors)
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid(MICROSOFT, 1)]
-    feeds = {names[k]: a for k, a in given.items() if k not in constants}
+    feeds = {names[k]: a for k, a in present.items() if k not in constants}
     return helper.make_model(graph, opset_imports=opsets, ir_version=8), feeds
 
 

@@ -24,12 +24,12 @@ class Attention(nn.Module):
         return x.view(x.size(0), x.size(1), HEADS, WIDTH // HEADS).permute(0, 2, 1, 3)
 
     def forward(self, x: Any, mask: Any = None) -> Any:
-        """Returns what is found."""
+        """Returns the weighted values."""
         query, key, value = self.heads(self.query(x)), self.heads(self.key(x)), self.heads(self.value(x))
         scores = torch.matmul(query, key.transpose(-1, -2)) / math.sqrt(WIDTH // HEADS)
         weights = torch.softmax(scores if mask is None else scores + mask, -1)
-        found = torch.matmul(weights, value).permute(0, 2, 1, 3).contiguous()
-        return self.out(found.view(found.size(0), found.size(1), WIDTH))
+        mixed = torch.matmul(weights, value).permute(0, 2, 1, 3).contiguous()
+        return self.out(mixed.view(mixed.size(0), mixed.size(1), WIDTH))
 
 
 class Layer(nn.Module):

@@ -90,9 +90,9 @@ def attend(node: Node, query: Value, key: Value, value: Value, scoring: Scoring)
     scores = node.step("matmul", grouped, node.step("transpose", key, perm=(0, 1, 3, 2)))
     scores = node.step("mul", scores, node.like(scoring.scale, scores))
     weights = _weights(node, _shaped(node, scores, (batch, heads, length, keys)), scoring)
-    found = node.step("matmul", _shaped(node, weights, (batch, groups, rows, keys)), value)
+    mixed = node.step("matmul", _shaped(node, weights, (batch, groups, rows, keys)), value)
     width = value.shape[-1]
-    joined = node.step("transpose", _shaped(node, found, (batch, heads, length, width)), perm=HEADS_FIRST)
+    joined = node.step("transpose", _shaped(node, mixed, (batch, heads, length, width)), perm=HEADS_FIRST)
     return node.output(0, "reshape", joined, shape=(batch, length, heads * width))
 
 
