@@ -28,8 +28,8 @@ Build = Callable[[Mapping[str, Sequence[Any]]], Graph]
 def model(monkeypatch: pytest.MonkeyPatch, build: Build) -> str:
     """Returns the path of a "file" in which the command finds the graph that `build` makes of the given shapes."""
 
-    def load(_: object, *, shapes: Mapping[str, Sequence[Any]], constants: object) -> Graph:
-        assert not constants
+    def load(_: object, *, shapes: Mapping[str, Sequence[Any]], constants: object, infer: object) -> Graph:
+        assert not constants and not infer
         return build(shapes)
 
     monkeypatch.setattr("engine.cli.options.models.load_onnx", load)
