@@ -166,6 +166,19 @@ class Translator(nn.Module):
         return self.transformer(source, target, tgt_mask=mask, tgt_is_causal=True)
 
 
+class SpatialTransformer(nn.Module):
+    """An image that is turned by what a layer sees in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.look = nn.Linear(3 * 8 * 8, 6)
+
+    def forward(self, image: torch.Tensor) -> Any:
+        theta = self.look(image.flatten(1)).reshape(-1, 2, 3)
+        grid = functional.affine_grid(theta, list(image.shape), align_corners=False)
+        return functional.grid_sample(image, grid, align_corners=False)
+
+
 class RmsNorm(nn.Module):
     """Rows over the root of their mean square."""
 
@@ -284,6 +297,7 @@ CASES: dict[str, Callable[[], Case]] = {
     "transformer": lambda: Case(
         Translator(), lambda n: (torch.randn(2, 5, 16), torch.randn(2, n, 16)), _open((), (1,)), ("transformer",)
     ),
+    "spatial transformer": lambda: Case(SpatialTransformer(), _images(3, 8), _open((0,)), ("look",)),
     "llama": lambda: Case(Llama(), lambda n: (_tokens(2, n),), _open((1,)), ("q", "down", "norm")),
     "cond": lambda: Case(Branches(), lambda n: (torch.randn(n, 6),), _open((0,))),
     "boolean index": lambda: Case(Chosen(), lambda n: (torch.randn(3 * n, 4),), _open((0,))),
