@@ -236,9 +236,10 @@ def cover_lines(
 def lose(cover: Cover, since: int, until: int, lost: int, peak: int) -> None:
     """Raises the prospects of ticks [since, until) by bytes that nothing will use, and their prices."""
     grain = 1 + (peak >> _PRECISION)
+    whole = 1 + peak // grain
     for tick in range(since, until):
         cover.prospect[tick] += lost
-        price = min(cover.prospect[tick] // grain * _ONE // (1 + peak // grain), _MOST)
+        price = min(min(cover.prospect[tick] // grain, 2 * whole) * _ONE // whole, _MOST)
         for _ in range(_SQUARINGS):
             price = price * price // _ONE
         cover.price[tick] = 1 + price

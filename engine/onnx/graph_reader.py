@@ -22,6 +22,7 @@ from engine.onnx.scope import Scope, check_unique, sorted_nodes
 from engine.onnx.table import converter
 from engine.text.errors import EngineError, ModelError, UnsupportedError
 from engine.text.faults import name_operator
+from ops.schema.schema import OpSchema
 from ops.tensor.dims import dims_in
 from ops.tensor.errors import DtypeError
 
@@ -87,7 +88,7 @@ class GraphReader:
         try:
             if own is not None:
                 node = self._node_in_scope(proto, name, inputs, scope)
-                return self.builder.emit(own, node.operands(), node.attrs, node.name, node.outputs)
+                return self._registered(own, node)
             if convert is None:
                 function = self.functions.body(proto, version, inputs)
                 if function is None:
@@ -104,6 +105,18 @@ class GraphReader:
         except Exception as error:
             name_operator(error, name)
             raise
+
+    def _registered(self, schema: OpSchema, node: Node) -> tuple[Value | None, ...]:
+        """Adds an operator of the user's own, whose functions may raise anything."""
+        try:
+            results = self.builder.emit(schema, node.operands(), node.attrs, node.name, node.outputs)
+        except (EngineError, *_ATTRIBUTE_ERRORS):
+            raise
+        except Exception as error:
+            raise ModelError(f"its registered schema raised {type(error).__name__}: {one_line(error)}") from error
+        if any(node.outputs[len(results) :]):
+            raise ModelError(f"its registered schema has {len(results)} outputs, and the node {len(node.outputs)}")
+        return results
 
     def _node_in_scope(self, proto: Any, name: str, inputs: tuple[Value | None, ...], scope: Scope) -> Node:
         def branch(

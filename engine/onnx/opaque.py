@@ -50,6 +50,8 @@ class OpaqueRules:
     @classmethod
     def of(cls, infer: Mapping[str, str]) -> "OpaqueRules":
         """Reads rules such as {"acme.MyOp": "like:0"}. Raises OptionError."""
+        if not isinstance(infer, Mapping) or not all(isinstance(text, str) for rule in infer.items() for text in rule):
+            raise OptionError(f'infer is a dict of texts, such as {{"acme.MyOp": "like:0"}}, not {infer!r}')
         return cls({_key(operator): _like(operator, rule) for operator, rule in infer.items()}, {})
 
     def within(self, inputs: Sequence[Any], values: Mapping[str, Value]) -> "OpaqueRules":

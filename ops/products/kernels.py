@@ -130,8 +130,13 @@ def _packed(form: _Form, packs: Callable[[Signature], bool]) -> Kernel:
     )
 
 
-def _tiles(form: _Form, supports: Callable[[Signature], bool], reads: Callable[[Layout], bool] = reads_rows) -> Kernel:
-    return _where("tiles", form.bind, reads=reads, unsupported=unless(supports, _NOT_TILED))
+def _tiles(
+    form: _Form,
+    supports: Callable[[Signature], bool],
+    reads: Callable[[Layout], bool] = reads_rows,
+    name: str = "tiles",
+) -> Kernel:
+    return _where(name, form.bind, reads=reads, unsupported=unless(supports, _NOT_TILED))
 
 
 _FUSED, _GEMM, _MATMUL = _Form("transpose_b", "alpha", finishes=True), _Form("trans_b", "alpha"), _Form()
@@ -139,6 +144,6 @@ FUSED_KERNELS = _packed(_FUSED, _packs), _tiles(_FUSED, _is_single)
 GEMM_KERNELS = _packed(_GEMM, _packs_gemm), _tiles(_GEMM, _is_plain_gemm)
 MATMUL_KERNELS = (
     _packed(_MATMUL, _packs),
-    _tiles(_MATMUL, _is_single_vector),
+    _tiles(_MATMUL, _is_single_vector, name="tiles, a vector"),
     _tiles(_MATMUL, _is_single_matrix, _near),
 )

@@ -1,5 +1,6 @@
 """Values of an image, or of a volume, at places that a grid names (ONNX GridSample-22)."""
 
+import math
 from itertools import product
 
 import numpy as np
@@ -77,8 +78,8 @@ class _Sampler:
         self.lengths, self.rows = x.shape[2:], rows
         self.mode, self.padding = call.attrs["mode"], call.attrs["padding_mode"]
         self.aligned = call.attrs["align_corners"]
-        images, results = (array.reshape(*array.shape[:2], -1) for array in (x, y))
-        places = grid.reshape(len(x), -1, len(self.lengths)).transpose(0, 2, 1)[:, ::-1]
+        images, results = (array.reshape(*array.shape[:2], math.prod(array.shape[2:])) for array in (x, y))
+        places = grid.reshape(len(x), results.shape[2], len(self.lengths)).transpose(0, 2, 1)[:, ::-1]
         self.batch = tuple(zip(images, places, results, strict=True))
 
     def sample(self, image: Array, grid: Array, y: Array) -> None:

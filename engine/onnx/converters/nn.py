@@ -54,6 +54,10 @@ def _conv_transpose(node: Node) -> tuple[Value, ...]:
     )
 
 
+_MOST_ELEMENTS = 2**25
+"""The most elements of the weights of a Col2Im."""
+
+
 def _col2im(node: Node) -> tuple[Value, ...]:
     """Converts to a transposed convolution whose weights put each row of a block at its place, and add up."""
     x, image, block = node.value(0), node.integers(1, "image_shape"), node.integers(2, "block_shape")
@@ -67,6 +71,8 @@ def _col2im(node: Node) -> tuple[Value, ...]:
     if min(blocks) < 1 or x.shape[2] != math.prod(blocks):
         raise ModelError(f"{x.shape[2]} blocks are given, and an image {image} has {' x '.join(map(str, blocks))}")
     channels = x.shape[1] // size
+    if channels * size * size > _MOST_ELEMENTS:
+        raise node.refuse(f"blocks of {size} elements need weights of more than {_MOST_ELEMENTS} elements")
     weights = np.tile(np.eye(size, dtype=x.dtype), (channels, 1)).reshape(channels * size, 1, *block)
     return node.last(
         "conv_transpose",

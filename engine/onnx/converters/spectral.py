@@ -4,6 +4,7 @@ The length of a transform is known when the model is read, so a transform is a m
 windows that slide over a signal is a convolution. Real and imaginary parts are the last axis, of length 1 or 2.
 """
 
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
@@ -129,6 +130,8 @@ def _matrix(node: Node, length: int, parts: int, *, inverse: bool, onesided: boo
 def _mel_weights(node: Node) -> tuple[Value, ...]:
     roles = ("num_mel_bins", "dft_length", "sample_rate", "lower_edge_hertz", "upper_edge_hertz")
     bins, length, rate, lower, upper = (node.number(i, role) for i, role in enumerate(roles))
+    if rate <= 0 or not 0 <= lower < math.inf or not 0 <= upper < math.inf:
+        raise ModelError(f"edges of {lower} and {upper} hertz at {rate} samples a second are no mel bins")
     low, high = (2595 * np.log1p(hertz / 700) / np.log(10) for hertz in (lower, upper))
     mels = np.arange(bins + 2) * ((high - low) / (bins + 2)) + low
     edges = ((length + 1) * (700 * np.expm1(mels / 2595 * np.log(10))) // rate).astype(np.int64)

@@ -44,6 +44,14 @@ def test_plain_and_compiled_kernels_give_the_same(problem: Problem) -> None:
     assert compiled.tolist() == packed(problem).tolist()
 
 
+def test_large_alignments_do_not_overflow() -> None:
+    rng = np.random.default_rng(0)
+    begin = rng.integers(50, size=300)
+    alignment = [2**50] * 300
+    problem = Problem(begin, begin + rng.integers(1, 9, 300), rng.integers(1, 2**40, 300), alignment, [FREE] * 300)
+    assert arena_bytes(problem, packed(problem)) < 300 * 2**50
+
+
 @given(problems(max_chunks=20), st.sampled_from((2**20, 2**50)))
 @settings(max_examples=40)
 def test_only_the_order_of_ticks_counts(problem: Problem, stretch: int) -> None:

@@ -30,8 +30,8 @@ def said(arguments: Sequence[str], capsys: Capture) -> str:
 def in_file(monkeypatch: pytest.MonkeyPatch, graph: Graph) -> str:
     """Returns the path of a "file" that has this graph in it."""
 
-    def load(_: object, *, shapes: Mapping[str, Sequence[Any]], constants: object) -> Graph:
-        assert not constants and not shapes
+    def load(_: object, *, shapes: Mapping[str, Sequence[Any]], constants: object, infer: object) -> Graph:
+        assert not constants and not shapes and not infer
         return graph
 
     monkeypatch.setattr("engine.cli.options.models.load_onnx", load)

@@ -23,6 +23,12 @@ def mixed(dims: Any = (64, 8)) -> Any:
     return foreign_model(nodes, [value("x", dims)])
 
 
+@pytest.mark.parametrize("infer", [{5: "like:0"}, {"acme.Mix": 0}, ["acme.Mix"], "acme.Mix=like:0"])
+def test_rules_that_are_no_dict_of_texts_are_refused(infer: Any) -> None:
+    with pytest.raises(OptionError, match="infer is a dict of texts"):
+        engine.load_onnx(mixed(), infer=infer)
+
+
 @pytest.mark.parametrize("how", [{}, {"mode": "dynamic"}, {"debug": "poison"}, {"parallel": "exact"}])
 def test_compile_refuses_before_anything_is_planned(how: dict[str, Any]) -> None:
     graph = engine.load_onnx(mixed(), infer=LIKE)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 from onnx import helper
 
 import engine
@@ -66,6 +67,26 @@ def test_a_wrong_attribute_is_told_with_the_node() -> None:
     engine.register_operator("acme.wrong", "Scale", scale_schema())
     proto = model([node("Scale", ["x"], domain="acme.wrong", colour=3, name="culprit")], [value("x", (4, 8))])
     with pytest.raises(ModelError, match=r"node 'culprit' \(Scale\): .*has no attribute 'colour'; it has: factor"):
+        engine.load_onnx(proto)
+
+
+@pytest.mark.parametrize("raised", [AttributeError("lost"), RecursionError("deep")])
+def test_an_error_of_the_schema_is_told_with_the_node(raised: Exception) -> None:
+    def infer(*_: object) -> Any:
+        raise raised
+
+    engine.register_operator("acme.broken", "Scale", evolve(scale_schema(), infer=infer))
+    proto = model([node("Scale", ["x"], domain="acme.broken", factor=2.0, name="culprit")], [value("x", (4, 8))])
+    with pytest.raises(ModelError, match=rf"node 'culprit' \(Scale\): .*{type(raised).__name__}: {raised}"):
+        engine.load_onnx(proto)
+
+
+def test_a_node_with_more_outputs_than_the_schema_is_refused() -> None:
+    engine.register_operator("acme.few", "Scale", scale_schema())
+    proto = model(
+        [node("Scale", ["x"], ["y", "z"], domain="acme.few", factor=2.0, name="culprit")], [value("x", (4, 8))], ["z"]
+    )
+    with pytest.raises(ModelError, match=r"node 'culprit' \(Scale\): its registered schema has 1 outputs"):
         engine.load_onnx(proto)
 
 

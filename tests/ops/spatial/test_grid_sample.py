@@ -74,7 +74,13 @@ def test_an_axis_of_one_element_and_no_places() -> None:
                 GRID_SAMPLE, x, np.full((1, 2, 2, 2), 5, np.float32), padding_mode=padding, align_corners=aligned
             )
             assert (y == 3).all()
-    assert evaluate(GRID_SAMPLE, x, np.zeros((1, 0, 4, 2), np.float32))[0].shape == (1, 2, 0, 4)
+    for shape, places, wanted in (
+        ((1, 2, 1, 1), (1, 0, 4), (1, 2, 0, 4)),
+        ((1, 0, 4, 4), (1, 3, 3), (1, 0, 3, 3)),
+        ((0, 1, 4, 4), (0, 3, 3), (0, 1, 3, 3)),
+    ):
+        (y,) = evaluate(GRID_SAMPLE, np.ones(shape, np.float32), np.zeros((*places, 2), np.float32))
+        assert y.shape == wanted
 
 
 def test_no_mode_allocates_anything() -> None:

@@ -21,6 +21,7 @@ from engine.onnx.converters.onnxruntime.heads import (
 from engine.onnx.model_names import Value
 from engine.onnx.node import Node
 from engine.text.errors import ModelError
+from ops.tensor.dims import dims_in
 
 MASKED = -10000.0
 """What is added to the score of a key that a mask drops, unless the model says otherwise."""
@@ -43,6 +44,11 @@ def scoring(node: Node, query: Value, key: Value, context: Context) -> Scoring:
         number = node.attr("mask_filter_value", MASKED)
         terms.append(dropped(node, padding(node, context.mask, batch, key.shape[2]), query, number))
     if node.attr("unidirectional", 0):
+        keys = key.shape[2]
+        if not dims_in((queries, keys, context.past)) and keys > queries + context.past:
+            raise node.refuse(
+                f"unidirectional with {queries} queries and {keys - context.past} new keys is not supported"
+            )
         before = node.builder.of_integers((context.past,), ())
         terms.append(dropped(node, later(node, queries, key.shape[2], before), query))
     if context.bias is not None:

@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from engine.onnx.load import load_onnx
-from engine.text.errors import ModelError
+from engine.text.errors import ModelError, UnsupportedError
 from ops.tensor.spec import Array
 from tests.helpers.onnx.small_models import model, node, run_ours, value
 
@@ -53,3 +53,8 @@ def test_blocks_are_added_up(axes: int, stride: int, dilation: int, data: st.Dat
 def test_columns_that_do_not_fit_are_refused(shape: tuple[int, ...], message: str) -> None:
     with pytest.raises(ModelError, match=message):
         load_onnx(_model(shape, (4, 4), (2, 2)))
+
+
+def test_blocks_whose_weights_would_be_huge_are_refused() -> None:
+    with pytest.raises(UnsupportedError, match="blocks of 12000 elements need weights of more than"):
+        load_onnx(_model((1, 12_000, 1), (1, 12_000), (1, 12_000)))

@@ -108,14 +108,23 @@ def test_a_transform_along_an_axis_beside_open_ones() -> None:
     assert np.allclose(y, _parts(np.fft.rfft(x[..., 0], axis=1)), atol=1e-5)
 
 
+def _mel(bins: int, length: int, rate: int, low: float, high: float) -> Any:
+    """Returns a model of mel weights, and of a number that is added."""
+    numbers = {"b": np.int64(bins), "n": np.int64(length), "r": np.int64(rate)}
+    edges = {"l": np.float32(low), "h": np.float32(high)}
+    mel = node("MelWeightMatrix", ["b", "n", "r", "l", "h"], ["m"])
+    return model([mel, node("Add", ["m", "x"])], [value("x", (1,))], initializers={**numbers, **edges})
+
+
 def test_mel_weights_are_those_of_onnxruntime() -> None:
-    for bins, length, rate, low, high in ((8, 16, 8192, 0.0, 4096.0), (40, 512, 16000, 20.0, 7600.0)):
-        numbers = {"b": np.int64(bins), "n": np.int64(length), "r": np.int64(rate)}
-        edges = {"l": np.float32(low), "h": np.float32(high)}
-        mel = node("MelWeightMatrix", ["b", "n", "r", "l", "h"], ["m"])
-        proto = model([mel, node("Add", ["m", "x"])], [value("x", (1,))], initializers={**numbers, **edges})
-        x = np.zeros(1, np.float32)
-        assert _agrees(proto, x, 1e-6)
+    for numbers in ((8, 16, 8192, 0.0, 4096.0), (40, 512, 16000, 20.0, 7600.0)):
+        assert _agrees(_mel(*numbers), np.zeros(1, np.float32), 1e-6)
+
+
+@pytest.mark.parametrize("numbers", [(0, 0.0, 9.0), (8192, -1000.0, 9.0), (8192, 0.0, np.inf), (8192, np.nan, 9.0)])
+def test_edges_that_are_no_frequencies_are_refused(numbers: tuple[int, float, float]) -> None:
+    with pytest.raises(ModelError, match="are no mel bins"):
+        load_onnx(_mel(8, 16, *numbers))
 
 
 @pytest.mark.parametrize(
