@@ -27,6 +27,7 @@ from engine.onnx.library import newest_opset, onnx  # noqa: E402
 from engine.onnx.table import CONVERTERS, ONNXRUNTIME, Versions  # noqa: E402
 from engine.onnx_backend import Backend, as_input  # noqa: E402
 from engine.text.errors import UnsupportedError  # noqa: E402
+from ops.tensor.spec import COMPUTED, NARROW  # noqa: E402
 
 PATH = ROOT / "docs" / "operators.md"
 _OLDEST = 7
@@ -70,12 +71,31 @@ def text_of_operators() -> str:
         f"Operator sets {_OLDEST} to {newest_opset()} of the default domain. This page is written by",
         "`tools/list_operators.py`.",
         "",
+        *_of_types(),
         "## Read by a converter",
         "",
     ]
     names = ", ".join(function_names())
     rest = ["", "## Read as what onnx defines them by", "", f"{names}: as far as the operators inside are read.", ""]
     return "\n".join([*head, *operator_table(), *rest, *_of_onnxruntime()])
+
+
+def _of_types() -> list[str]:
+    """Returns the section of element types."""
+    plain, narrow = (", ".join(sorted(f"`{d.name}`" for d in types)) for types in (COMPUTED, NARROW))
+    return [
+        "## Element types",
+        "",
+        f"{plain}.",
+        "",
+        f"Stored only, each element in a byte of its own: {narrow}. Cast, CastLike, BitCast, QuantizeLinear,",
+        "DequantizeLinear and operators that move elements without computing (Reshape, Transpose, Concat, Slice,",
+        "Gather and others) take them; what computes refuses them and wants a Cast in front. In ONNX files several",
+        "elements of less than 8 bits share a byte; they are unpacked when the file is read.",
+        "",
+        "Tensors of strings, of complex numbers and of `float6` are refused with the name of the tensor.",
+        "",
+    ]
 
 
 def _of_onnxruntime() -> list[str]:

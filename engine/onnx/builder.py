@@ -14,6 +14,7 @@ from engine.graph.var import Var
 from engine.onnx.allowance import Allowance
 from engine.onnx.external_data import NO_FILES, DataFiles
 from engine.onnx.model_names import ModelNames, Value
+from engine.onnx.packed import is_packed
 from engine.onnx.tensors import EXTERNAL, array_of
 from engine.text.errors import UnsupportedError
 from ops.half.ops import sign_stored
@@ -155,7 +156,7 @@ class GraphBuilder:
     def stored(self, tensor: Any, what: str, files: DataFiles = NO_FILES) -> Array:
         """Returns the data of a TensorProto, as often as its function or loop is read. Raises ModelError."""
         array = array_of(tensor, what, files)
-        if tensor.data_location != EXTERNAL:
+        if tensor.data_location != EXTERNAL or is_packed(array.dtype):
             self.allowance.take_bytes(array.nbytes)
         return array
 

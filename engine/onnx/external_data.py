@@ -9,6 +9,7 @@ import numpy as np
 from attrs import field, frozen
 
 from engine.graph.mapped import map_file
+from engine.onnx.packed import from_bytes, stored_bytes
 from engine.onnx.wire_format import OWN_FILE
 from engine.text.errors import ModelError
 from ops.tensor.spec import Array, TensorSpec
@@ -36,19 +37,18 @@ class DataFiles:
         return sum(map(len, self.opened.values()))
 
     def array(self, tensor: Any, spec: TensorSpec, what: str) -> Array:
-        """Returns the part of a file that a TensorProto names: dense, read-only, at any address. Raises ModelError."""
+        """Returns the part of a file that a TensorProto names: dense, at any address. Raises ModelError."""
         entries = {entry.key: entry.value for entry in tensor.external_data}
         location = entries.get("location", "")
         mapping, offset = self._mapping(location, spec, what), _number(entries, "offset", 0, what)
-        length = _number(entries, "length", spec.nbytes, what)
-        if length != spec.nbytes:
+        length = _number(entries, "length", stored_bytes(spec), what)
+        if length != stored_bytes(spec):
             raise ModelError(f"{what} does not hold the data of a {spec}: it has {length} bytes")
         if offset + length > len(mapping):
             raise ModelError(f"{what} needs {length} bytes from {offset} on; {Path(location).name} has {len(mapping)}")
         if not spec.size:
             return np.empty(spec.shape, spec.dtype)
-        array = np.frombuffer(mapping, spec.dtype.newbyteorder("<"), spec.size, offset).reshape(spec.shape)
-        return array.astype(spec.dtype, copy=False)
+        return from_bytes(mapping, offset, spec)
 
     def _mapping(self, location: str, spec: TensorSpec, what: str) -> _Bytes:
         if location not in self.opened:
@@ -64,8 +64,8 @@ class DataFiles:
 
     def _opened(self, path: Path, spec: TensorSpec, what: str) -> _Bytes:
         size = path.stat().st_size
-        if size < spec.nbytes:
-            raise ModelError(f"{what} needs {spec.nbytes} bytes; {path.name} has {size}")
+        if size < stored_bytes(spec):
+            raise ModelError(f"{what} needs {stored_bytes(spec)} bytes; {path.name} has {size}")
         if not self.mapped:
             return path.read_bytes()
         return map_file(path) if size else b""

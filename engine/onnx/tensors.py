@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+import ml_dtypes
 import numpy as np
 
 from engine.onnx.external_data import NO_FILES, DataFiles
 from engine.onnx.library import one_line, onnx
 from engine.text.errors import ModelError, UnsupportedError
 from ops.tensor.errors import OpError
-from ops.tensor.spec import BFLOAT16, Array, TensorSpec
+from ops.tensor.spec import BFLOAT16, POWERS, Array, TensorSpec
 
 _DTYPES: Final[Mapping[int, np.dtype[Any]]] = {
     1: np.dtype("float32"),
@@ -25,6 +26,16 @@ _DTYPES: Final[Mapping[int, np.dtype[Any]]] = {
     12: np.dtype("uint32"),
     13: np.dtype("uint64"),
     16: BFLOAT16,
+    17: np.dtype(ml_dtypes.float8_e4m3fn),
+    18: np.dtype(ml_dtypes.float8_e4m3fnuz),
+    19: np.dtype(ml_dtypes.float8_e5m2),
+    20: np.dtype(ml_dtypes.float8_e5m2fnuz),
+    21: np.dtype(ml_dtypes.uint4),
+    22: np.dtype(ml_dtypes.int4),
+    23: np.dtype(ml_dtypes.float4_e2m1fn),
+    24: POWERS,
+    25: np.dtype(ml_dtypes.uint2),
+    26: np.dtype(ml_dtypes.int2),
 }
 EXTERNAL: Final = 1
 """The data location of a tensor whose data is in a file."""

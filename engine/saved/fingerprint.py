@@ -15,7 +15,7 @@ from engine.graph.operator import Operator
 from engine.graph.var import Var
 from engine.lower.calls import Call, Instruction, Lowered, Value
 from ops.schema.schema import OpSchema
-from ops.tensor.spec import TensorSpec
+from ops.tensor.spec import NARROW, TensorSpec
 
 
 @frozen
@@ -104,7 +104,7 @@ def _value(value: Value) -> list[Any]:
 
 
 def _spec(spec: TensorSpec) -> list[Any]:
-    return [spec.dtype.str, spec.shape]
+    return [_dtype(spec.dtype), spec.shape]
 
 
 def _ends(lowered: Lowered) -> list[Any]:
@@ -121,15 +121,20 @@ def _plain(value: Any) -> Any:
     return repr(value)
 
 
+def _dtype(dtype: np.dtype[Any]) -> str:
+    """Returns what tells an element type from all others: numpy's code, which narrow ones share, or its name."""
+    return dtype.name if dtype in NARROW else dtype.str
+
+
 def _array(value: Any) -> list[Any]:
     array = np.ascontiguousarray(value)
-    return ["array", array.dtype.str, list(np.shape(value)), _sha256(array.tobytes())]
+    return ["array", _dtype(array.dtype), list(np.shape(value)), _sha256(array.tobytes())]
 
 
 _CONVERTERS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (Mapping, dict),
     ((np.ndarray, np.generic), _array),
-    (np.dtype, lambda value: value.str),
+    (np.dtype, _dtype),
     (OpSchema, lambda value: ["schema", value.name]),
     (PlannedBody, lambda value: ["body", value.graph.text(), value.plan.arena_bytes]),
 )

@@ -1,6 +1,7 @@
 """The bits of a tensor as elements of another type of the same size (ONNX BitCast-26)."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -9,11 +10,17 @@ from ops.common.apply import V, apply1
 from ops.schema.attributes import Attribute, element_type
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk, overwrites_first
 from ops.tensor.errors import DtypeError
+from ops.tensor.limits import info
+from ops.tensor.spec import NARROW
+
+
+def _bits(dtype: np.dtype[Any]) -> int:
+    return int(info(dtype).bits) if dtype in NARROW else 8 * dtype.itemsize
 
 
 def _infer(inputs: Specs, attrs: Attrs) -> Specs:
     (x,) = inputs
-    if x.dtype.itemsize != attrs["to"].itemsize:
+    if _bits(x.dtype) != _bits(attrs["to"]):
         raise DtypeError(f"reads elements of {x.dtype} as another type of the same size, not as {attrs['to']}")
     return (x.with_dtype(attrs["to"]),)
 

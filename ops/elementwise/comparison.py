@@ -4,11 +4,11 @@ import numpy as np
 
 from ops.common.apply import Mixed, V, combine
 from ops.common.elementwise import predicate
-from ops.tensor.spec import BOOL, DTYPES, NUMBERS
+from ops.tensor.spec import BOOL, COMPUTED, NUMBERS
 
 _BOOLS = frozenset({BOOL})
 
-EQUAL = predicate("equal", DTYPES, np.equal, "Whether a == b.")
+EQUAL = predicate("equal", COMPUTED, np.equal, "Whether a == b.")
 LESS = predicate("less", NUMBERS, np.less, "Whether a < b.")
 LESS_OR_EQUAL = predicate("less_or_equal", NUMBERS, np.less_equal, "Whether a <= b.")
 GREATER = predicate("greater", NUMBERS, np.greater, "Whether a > b.")

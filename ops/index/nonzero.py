@@ -13,6 +13,7 @@ from ops.common.apply import V, apply1
 from ops.common.boxes import CACHE_BYTES, Box, boxes
 from ops.common.costs import flops_per_input_element
 from ops.common.counts import FOUND, SCALAR, check_count, check_found
+from ops.common.elementwise import require_dtype
 from ops.common.indices import INT64
 from ops.common.lengths import length
 from ops.common.thunks import in_turn, nothing
@@ -22,7 +23,7 @@ from ops.schema.attributes import Attribute, integer
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.symbolic.guesses import numbers_to
-from ops.tensor.spec import BOOL, Array, TensorSpec
+from ops.tensor.spec import BOOL, COMPUTED, Array, TensorSpec
 
 
 def _room(signature: Signature) -> TensorSpec:
@@ -48,7 +49,8 @@ def _pieces(x: Array, room: Array) -> Iterator[tuple[Box, Array, Thunk]]:
     return _whole(x) if x.dtype == BOOL and x.flags.c_contiguous else _masks(x, room)
 
 
-def _count_infer(_: Specs, __: Attrs) -> Specs:
+def _count_infer(inputs: Specs, _: Attrs) -> Specs:
+    require_dtype(inputs[0], COMPUTED)
     return (SCALAR,)
 
 
@@ -73,6 +75,7 @@ def _count_nonzero(call: Binding) -> Thunk:
 
 def _infer(inputs: Specs, attrs: Attrs) -> Specs:
     (x,) = inputs
+    require_dtype(x, COMPUTED)
     return (TensorSpec((max(x.ndim, 1), check_count(attrs["count"], x.size)), INT64),)
 
 

@@ -24,7 +24,7 @@ from ops.schema.attributes import Attribute, integer, one_of
 from ops.schema.backward import Backward, Tensor, Terms
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk, contiguous_at, overwrites_first
 from ops.tensor.errors import DtypeError, GradientError, ShapeError
-from ops.tensor.spec import BOOL, Array, normalize_axis
+from ops.tensor.spec import BFLOAT16, NUMBERS, Array, normalize_axis
 
 _COMBINE = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 _REDUCTION = Attribute("reduction", one_of("none", *_COMBINE), "none")
@@ -35,8 +35,8 @@ def _check(inputs: Specs, attrs: Attrs) -> None:
     check_index_dtype(indices)
     if updates.dtype != data.dtype:
         raise DtypeError(f"updates of {updates.dtype} do not fit into {data.dtype}")
-    if data.dtype == BOOL and attrs["reduction"] != "none":
-        raise DtypeError(f"reduction {attrs['reduction']!r} takes numbers, not bool")
+    if attrs["reduction"] != "none" and data.dtype not in NUMBERS | {BFLOAT16}:
+        raise DtypeError(f"reduction {attrs['reduction']!r} takes numbers to compute with, not {data.dtype}")
 
 
 def _elements_infer(inputs: Specs, attrs: Attrs) -> Specs:

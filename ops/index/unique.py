@@ -15,6 +15,7 @@ import numpy as np
 from ops.common.apply import V, apply
 from ops.common.blocks import working_dtype
 from ops.common.counts import SCALAR
+from ops.common.elementwise import require_dtype
 from ops.common.indices import INT64
 from ops.common.lengths import length
 from ops.index.args import SLICES
@@ -26,7 +27,7 @@ from ops.schema.attributes import Attribute, flag, integer, optional
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, contiguous_at
 from ops.symbolic.guesses import numbers_to
-from ops.tensor.spec import BOOL, Array, Shape, TensorSpec, normalize_axis
+from ops.tensor.spec import BOOL, COMPUTED, Array, Shape, TensorSpec, normalize_axis
 
 
 def _table(x: TensorSpec, attrs: Attrs) -> tuple[int, int, int]:
@@ -39,6 +40,7 @@ def _table(x: TensorSpec, attrs: Attrs) -> tuple[int, int, int]:
 
 def _infer(inputs: Specs, attrs: Attrs) -> Specs:
     (x,) = inputs
+    require_dtype(x, COMPUTED)
     each = TensorSpec((_table(x, attrs)[1],), INT64)
     values: Shape = each.shape if attrs["axis"] is None else x.shape
     return x.with_shape(values), each, each, each, SCALAR

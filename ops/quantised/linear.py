@@ -11,23 +11,24 @@ from ops.common.thunks import in_turn
 from ops.quantised.linear_compiled import LINEAR
 from ops.quantised.params import (
     PIECE,
-    QUANTISED_TYPES,
     SCALES,
     SINGLE,
+    STORED_TYPES,
     Grain,
     check_scale,
     ends,
     pieces,
     quantised_type,
     scale_operand,
+    to_narrow_floats,
     to_quantised,
     zero_point_operand,
 )
-from ops.schema.attributes import Attribute, element_type, integer, optional
+from ops.schema.attributes import Attribute, element_type, flag, integer, optional
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.schema.workspace import prefix
 from ops.tensor.errors import DtypeError, ShapeError
-from ops.tensor.spec import Array, TensorSpec
+from ops.tensor.spec import NARROW_FLOATS, Array, TensorSpec
 
 _INT32, _UINT8, _DOUBLE = np.dtype("int32"), np.dtype("uint8"), np.dtype("float64")
 _GRAIN = (Attribute("axis", integer, 1), Attribute("block_size", integer, 0))
@@ -53,9 +54,9 @@ def _quantize_infer(inputs: Specs, attrs: Attrs) -> Specs:
     check_scale(scale)
     _check_zero(inputs, attrs["block_size"])
     Grain.of(x, scale, attrs["axis"], attrs["block_size"])
-    dtype = quantised_type(inputs[2]) if len(inputs) > 2 else attrs["to"] or _UINT8
-    if dtype not in QUANTISED_TYPES or (attrs["to"] or dtype) != dtype:
-        raise DtypeError(f"quantises to 8 or 16 bits, like its zero point, not to {attrs['to']}")
+    dtype = quantised_type(inputs[2], STORED_TYPES) if len(inputs) > 2 else attrs["to"] or _UINT8
+    if dtype not in STORED_TYPES or (attrs["to"] or dtype) != dtype:
+        raise DtypeError(f"quantises to integers or floats of 2 to 16 bits, like its zero point, not to {attrs['to']}")
     if (attrs["precision"] or SINGLE) not in SCALES:
         raise DtypeError(f"divides in float32 or float16, not {attrs['precision']}")
     return (x.with_dtype(dtype),)
@@ -91,14 +92,17 @@ def _quantize(call: Binding) -> Thunk:
             steps.append(partial(np.divide, x if x.dtype == quotient.dtype else quotient, factor, quotient))
             if quotient.dtype != SINGLE:
                 steps.append(partial(np.copyto, real, quotient))
-            steps += to_quantised(real, shift, y, tuple(bounds))
+            if y.dtype in NARROW_FLOATS:
+                steps += to_narrow_floats(real, shift, y, tuple(bounds) if call.attrs["saturate"] else ())
+            else:
+                steps += to_quantised(real, shift, y, tuple(bounds))
     return in_turn(*steps)
 
 
 def _dequantize_infer(inputs: Specs, attrs: Attrs) -> Specs:
     x, scale = inputs[:2]
-    if x.dtype not in QUANTISED_TYPES | {_INT32}:
-        raise DtypeError(f"takes integers of 8 or 16 bits or int32, not {x.dtype}")
+    if x.dtype not in STORED_TYPES | {_INT32}:
+        raise DtypeError(f"takes integers of 2 to 16 bits, floats of 4 or 8 bits, or int32, not {x.dtype}")
     check_scale(scale)
     _check_zero(inputs, attrs["block_size"])
     if len(inputs) > 2 and inputs[2].dtype != x.dtype:
@@ -155,6 +159,7 @@ QUANTIZE_LINEAR = OpSchema(
         *_GRAIN,
         Attribute("to", optional(element_type), None),
         Attribute("precision", optional(element_type), None),
+        Attribute("saturate", flag, True),
     ),
     cost=flops_per_input_element(4),
 )
@@ -179,15 +184,25 @@ def quantize_linear(
     block_size: int = 0,
     to: Any = None,
     precision: Any = None,
+    saturate: bool = True,
 ) -> V:
     """Returns saturate(round(x / scale) + zero_point), halves to even, in the type of the zero point (or `to`, uint8).
 
     A scale is one number, one for each place along `axis`, or one for each `block_size` places along it. Divides in the
-    type of the scale, or in `precision`.
+    type of the scale, or in `precision`. Without `saturate`, what is beyond the range of a float of 8 bits becomes NaN
+    or infinity.
     """
     more = () if zero_point is None else (zero_point_operand(zero_point, np.dtype(to or np.uint8)),)
     return apply1(
-        QUANTIZE_LINEAR, x, scale_operand(scale), *more, axis=axis, block_size=block_size, to=to, precision=precision
+        QUANTIZE_LINEAR,
+        x,
+        scale_operand(scale),
+        *more,
+        axis=axis,
+        block_size=block_size,
+        to=to,
+        precision=precision,
+        saturate=saturate,
     )
 
 

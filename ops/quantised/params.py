@@ -16,11 +16,13 @@ from ops.schema.schema import Thunk
 from ops.schema.workspace import prefix
 from ops.tensor.errors import AttributeValueError, DtypeError, ShapeError
 from ops.tensor.limits import constant, highest, lowest
-from ops.tensor.spec import Array, TensorSpec, normalize_axis
+from ops.tensor.spec import NARROW_FLOATS, NARROW_INTEGERS, Array, TensorSpec, normalize_axis
 
 SINGLE = np.dtype("float32")
 BYTES = frozenset(map(np.dtype, ("uint8", "int8")))
 QUANTISED_TYPES = BYTES | frozenset(map(np.dtype, ("uint16", "int16")))
+"""Element types that operators compute with after numbers are quantised to them."""
+STORED_TYPES = QUANTISED_TYPES | NARROW_INTEGERS | NARROW_FLOATS
 """Element types that numbers are quantised to."""
 SCALES = frozenset((SINGLE, np.dtype("float16")))
 PIECE = 1 << 14
@@ -112,6 +114,17 @@ def to_quantised(real: Array, zero: Array, y: Array, bounds: tuple[Array, ...] =
     yield partial(np.add, real, zero, real)
     yield partial(np.fmax, real, least, real)
     yield partial(np.fmin, real, most, real)
+    yield partial(np.copyto, y, real, casting="unsafe")
+
+
+def to_narrow_floats(real: Array, zero: Array, y: Array, bounds: tuple[Array, ...]) -> Iterator[Thunk]:
+    """Yields the steps to y = the nearest to real + zero of a narrow type, in place in float32; NaN stays NaN.
+
+    `bounds` are as above; without them, what is beyond the type's range becomes NaN or infinity.
+    """
+    yield partial(np.add, real, zero, real)
+    for join, bound in zip((np.maximum, np.minimum), bounds, strict=False):
+        yield partial(join, real, prefix(bound, real.shape), out=real)
     yield partial(np.copyto, y, real, casting="unsafe")
 
 

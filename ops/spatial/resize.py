@@ -3,8 +3,6 @@
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
 from ops.common.apply import V, apply1
 from ops.schema.attributes import Attribute, flag, integers, number, numbers, one_of
 from ops.schema.backward import Backward, Terms
@@ -13,7 +11,7 @@ from ops.spatial.resize_compiled import RESIZE_NATIVE
 from ops.spatial.resize_passes import ADD_UP, INTERPOLATE, REPEATS
 from ops.spatial.resize_tables import COORDINATES, NEAREST
 from ops.tensor.errors import ArityError, AttributeValueError, DtypeError, ShapeError
-from ops.tensor.spec import FLOATS
+from ops.tensor.spec import BFLOAT16, FLOATS, NUMBERS
 
 
 def _infer(inputs: Specs, attrs: Attrs) -> Specs:
@@ -31,7 +29,7 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
         raise AttributeValueError("coordinate_transformation_mode tf_crop_and_resize needs a roi")
     if x.size == 0 and 0 not in sizes:
         raise ShapeError(f"an empty tensor {x.shape} cannot be resized to {sizes}")
-    if x.dtype == np.dtype(bool) and attrs["mode"] != "nearest":
+    if x.dtype not in NUMBERS | {BFLOAT16} and attrs["mode"] != "nearest":
         raise DtypeError(f"mode {attrs['mode']} interpolates numbers, not {x.dtype}")
     return (x.with_shape(sizes),)
 

@@ -5,7 +5,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ops.tensor.spec import BFLOAT16, BOOL, FLOATS, Array
+from ops.tensor.spec import BFLOAT16, BOOL, FLOATS, NARROW, NARROW_INTEGERS, Array
 
 
 def constant(value: float, dtype: np.dtype[Any]) -> Array:
@@ -15,7 +15,9 @@ def constant(value: float, dtype: np.dtype[Any]) -> Array:
 
 def info(dtype: np.dtype[Any]) -> Any:
     """Returns numpy's facts of an element type that is a number: `min`, `max` and so on."""
-    if dtype == BFLOAT16:
+    if dtype in NARROW_INTEGERS:
+        return ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]
+    if dtype == BFLOAT16 or dtype in NARROW:
         return ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
     return np.finfo(dtype) if dtype in FLOATS else np.iinfo(dtype)
 

@@ -27,7 +27,25 @@ BOOL = np.dtype("bool")
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 """float32 without its last 16 bits. Tensors are stored in it; what computes with them is in `ops/half/`."""
 HALVES = frozenset((np.dtype("float16"), BFLOAT16))
-DTYPES = NUMBERS | {BOOL, BFLOAT16}
+NARROW_INTEGERS = frozenset(map(np.dtype, (ml_dtypes.int2, ml_dtypes.uint2, ml_dtypes.int4, ml_dtypes.uint4)))
+NARROW_FLOATS = frozenset(
+    map(
+        np.dtype,
+        (
+            ml_dtypes.float4_e2m1fn,
+            ml_dtypes.float8_e4m3fn,
+            ml_dtypes.float8_e4m3fnuz,
+            ml_dtypes.float8_e5m2,
+            ml_dtypes.float8_e5m2fnuz,
+        ),
+    )
+)
+POWERS = np.dtype(ml_dtypes.float8_e8m0fnu)
+"""Powers of two from -127 to 127, without a sign and without 0: the scales of microscaling formats."""
+NARROW = NARROW_INTEGERS | NARROW_FLOATS | {POWERS}
+"""Types of 8 bits and fewer in which numbers are stored, one in each byte. Nothing computes in them."""
+COMPUTED = NUMBERS | {BOOL, BFLOAT16}
+DTYPES = COMPUTED | NARROW
 
 MOST_DIMS = 32
 """The most dimensions of a tensor: numpy broadcasts no more."""

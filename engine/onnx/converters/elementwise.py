@@ -11,6 +11,7 @@ from engine.onnx.node import Converter, Node, direct
 from engine.onnx.tensors import dtype_of
 from engine.text.errors import ModelError
 from ops.tensor.limits import info
+from ops.tensor.spec import NARROW
 
 SELU_ALPHA = 1.67326319217681884765625
 SELU_GAMMA = 1.05070102214813232421875
@@ -54,7 +55,8 @@ def cast_to(node: Node, value: Value, dtype: np.dtype[Any]) -> Value:
 
 def _cast(node: Node, dtype: np.dtype[Any]) -> tuple[Value, ...]:
     x = node.value(0)
-    return (x,) if x.dtype == dtype else node.last("cast", x, to=dtype)
+    rounding = node.present("saturate", "round_mode") if dtype in NARROW else {}
+    return (x,) if x.dtype == dtype else node.last("cast", x, to=dtype, **rounding)
 
 
 def _cast_attribute(node: Node) -> tuple[Value, ...]:

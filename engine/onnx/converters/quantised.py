@@ -30,7 +30,9 @@ def _grain(node: Node) -> dict[str, Any]:
 
 def quantize(node: Node) -> tuple[Value, ...]:
     """Converts QuantizeLinear."""
-    return node.last("quantize_linear", *node.operands(), **_grain(node), precision=_element_type(node, "precision"))
+    precision = _element_type(node, "precision")
+    saturation = node.present("saturate")
+    return node.last("quantize_linear", *node.operands(), **_grain(node), precision=precision, **saturation)
 
 
 def dequantize(node: Node) -> tuple[Value, ...]:

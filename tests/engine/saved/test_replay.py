@@ -25,6 +25,7 @@ from engine.saved.embedded import EmbeddedPlan
 from engine.saved.fingerprint import digest_of, identity_of
 from engine.saved.replay import embed, follow
 from engine.text.errors import OptionError, OtherPlanError, PlanRefusedError
+from ops.tensor.spec import NARROW
 from tests.helpers.graphs.random_graphs import build, graphs, seeded
 from tests.helpers.graphs.training_graphs import chain as training_chain
 from tests.helpers.graphs.training_graphs import random_training
@@ -342,6 +343,7 @@ def test_identities_are_the_same_in_two_graphs_of_one_network(name: str) -> None
 def test_digests_tell_attributes_apart() -> None:
     arrays = [np.zeros(3, np.float32), np.zeros(3, np.float64), np.ones(3, np.float32), np.zeros((3, 1), np.float32)]
     values: list[Any] = [*arrays, 1, 1.5, "1", True, None, (1, 2), ((1,), 2), {"a": 1}, np.dtype("int8"), np.float32(1)]
+    values += [np.zeros(3, d) for d in sorted(NARROW, key=str)] + sorted(NARROW, key=str)
     assert len({digest_of(value) for value in values}) == len(values)
     assert digest_of((1, 2)) == digest_of([1, 2])
 

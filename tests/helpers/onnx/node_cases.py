@@ -29,6 +29,16 @@ _SCOPE = frozenset(
         "UINT64",
         "BOOL",
         "BFLOAT16",
+        "FLOAT8E4M3FN",
+        "FLOAT8E4M3FNUZ",
+        "FLOAT8E5M2",
+        "FLOAT8E5M2FNUZ",
+        "FLOAT8E8M0",
+        "FLOAT4E2M1",
+        "INT4",
+        "UINT4",
+        "INT2",
+        "UINT2",
     )
 )
 _TEXT = "strings are out of scope"

@@ -5,6 +5,7 @@ import math
 import numpy as np
 from hypothesis import strategies as st
 
+from ops.tensor.limits import info
 from ops.tensor.spec import Array
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -24,8 +25,8 @@ def numbered(shape: tuple[int, ...], dtype: str = "float32", first: int = 0) -> 
 
 def full_range(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Array:
     """Returns integers from the least to the largest that the type holds."""
-    ends = np.iinfo(dtype)
-    return rng.integers(ends.min, ends.max + 1, shape).astype(dtype)
+    ends = info(np.dtype(dtype))
+    return rng.integers(int(ends.min), int(ends.max) + 1, shape).astype(dtype)
 
 
 def perhaps_special(draw: st.DrawFn, x: Array) -> Array:

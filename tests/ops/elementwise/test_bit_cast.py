@@ -12,7 +12,9 @@ from ops.tensor.spec import BFLOAT16
 from tests.helpers.ops.kernel_checks import check_kernels, check_no_allocation
 
 SIZES = (
-    ("int8", "uint8", "bool"),
+    ("int2", "uint2"),
+    ("int4", "uint4", "float4_e2m1fn"),
+    ("int8", "uint8", "bool", "float8_e4m3fn", "float8_e5m2fnuz", "float8_e8m0fnu"),
     ("int16", "uint16", "float16", BFLOAT16),
     ("int32", "uint32", "float32"),
     ("int64", "uint64", "float64"),
@@ -36,3 +38,5 @@ def test_kernels_are_right_in_place_and_for_strides() -> None:
 def test_a_type_of_another_size_is_refused() -> None:
     with pytest.raises(DtypeError, match="reads elements of float32 as another type of the same size, not as int64"):
         evaluate(BIT_CAST, np.zeros(3, np.float32), to=np.int64)
+    with pytest.raises(DtypeError, match="reads elements of int4 as another type of the same size, not as int8"):
+        evaluate(BIT_CAST, np.zeros(3, "int4"), to=np.int8)

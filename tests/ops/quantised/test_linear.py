@@ -8,16 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ops.elementwise.cast import CAST
 from ops.quantised.dynamic import DYNAMIC_QUANTIZE_LINEAR
 from ops.quantised.linear import DEQUANTIZE_LINEAR, QUANTIZE_LINEAR
 from ops.schema.schema import OpSchema, evaluate
 from ops.tensor.errors import OpError
-from ops.tensor.spec import Array
+from ops.tensor.limits import info
+from ops.tensor.spec import NARROW_FLOATS, Array
 from tests.helpers.onnx.onnxruntime_node import onnxruntime_node
 from tests.helpers.ops.kernel_checks import check_kernels, check_no_allocation, check_results
-from tests.helpers.ops.sample_arrays import full_range
+from tests.helpers.ops.sample_arrays import SEEDS, full_range
 
 QUANTISED_TYPES = ["uint8", "int8", "uint16", "int16"]
+STORED_TYPES = [*QUANTISED_TYPES, "int2", "uint2", "int4", "uint4"]
 
 
 def spread(parameter: Array, shape: tuple[int, ...], axis: int, block: int) -> Array:
@@ -32,10 +35,10 @@ def spread(parameter: Array, shape: tuple[int, ...], axis: int, block: int) -> A
 
 def quantised(x: Array, scale: Array, zero: Array) -> Array:
     """Computes the formula, one number after the other; Python rounds halves to even."""
-    ends, result = np.iinfo(zero.dtype), np.empty(x.shape, zero.dtype)
+    ends, result = info(zero.dtype), np.empty(x.shape, zero.dtype)
     for i in np.ndindex(x.shape):
         code = round(float(np.divide(x[i].astype(scale.dtype), scale[i]))) + int(zero[i])
-        result[i] = min(max(code, ends.min), ends.max)
+        result[i] = min(max(code, int(ends.min)), int(ends.max))
     return result
 
 
@@ -64,7 +67,7 @@ def grains(draw: Any) -> tuple[tuple[int, ...], tuple[int, ...], dict[str, int]]
 @given(
     grains(),
     st.tuples(
-        st.sampled_from(QUANTISED_TYPES),
+        st.sampled_from(STORED_TYPES),
         st.sampled_from(["float32", "float16", "int32"]),
         st.sampled_from(["float32", "float16"]),
     ),
@@ -87,7 +90,7 @@ def test_quantize_linear_follows_its_formula(
 @settings(max_examples=120)
 @given(
     grains(),
-    st.sampled_from([*QUANTISED_TYPES, "int32"]),
+    st.sampled_from([*STORED_TYPES, "int32"]),
     st.sampled_from(["float32", "float16"]),
     st.booleans(),
     st.integers(0, 99),
@@ -103,6 +106,22 @@ def test_dequantize_linear_follows_its_formula(
     with np.errstate(over="ignore"):
         wanted = dequantised(x, *full)
     check_kernels(DEQUANTIZE_LINEAR, [x, scale, zero] if with_zero else [x, scale], [wanted], **attrs)
+
+
+@given(grains(), st.sampled_from(sorted(d.name for d in NARROW_FLOATS)), st.booleans(), st.booleans(), SEEDS)
+def test_quantising_to_narrow_floats_divides_and_casts(
+    grain: tuple[Any, Any, dict[str, int]], code: str, with_zero: bool, saturate: bool, seed: int
+) -> None:
+    shape, of_scale, attrs = grain
+    rng = np.random.default_rng(seed)
+    scale = rng.uniform(0.01, 2, of_scale).astype(np.float32)
+    x = (rng.standard_normal(shape) * 10 ** rng.uniform(-3, 6, shape)).astype(np.float32)
+    more = [np.zeros(of_scale, code)] if with_zero else []
+    full = spread(scale, shape, attrs["axis"], attrs["block_size"])
+    (wanted,) = evaluate(CAST, x / full, to=code, saturate=saturate)
+    check_kernels(QUANTIZE_LINEAR, [x, scale, *more], [wanted], **attrs, to=code, saturate=saturate)
+    back = wanted.astype(np.float32) * full
+    check_kernels(DEQUANTIZE_LINEAR, [wanted, scale, *more], [back], **attrs)
 
 
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=3).map(tuple), st.integers(0, 99), st.integers(-3, 3))
@@ -187,7 +206,7 @@ ONE = np.ones((), np.float32)
         (QUANTIZE_LINEAR, [np.ones((3, 4), "f4"), np.ones(3, "f4")], {}, r"scale of shape \(3,\) along axis 1"),
         (QUANTIZE_LINEAR, [np.ones(3, "f4"), ONE, np.zeros(2, "u1")], {}, "zero point of shape"),
         (QUANTIZE_LINEAR, [np.ones(3, "f4"), ONE, np.zeros((), "i4")], {}, "a zero point must be one of"),
-        (QUANTIZE_LINEAR, [np.ones(3, "f4"), ONE, np.zeros((), "i1")], {"to": "uint8"}, "8 or 16 bits"),
+        (QUANTIZE_LINEAR, [np.ones(3, "f4"), ONE, np.zeros((), "i1")], {"to": "uint8"}, "of 2 to 16 bits"),
         (
             QUANTIZE_LINEAR,
             [np.ones(3, "f4"), ONE],
@@ -196,7 +215,7 @@ ONE = np.ones((), np.float32)
         ),
         (QUANTIZE_LINEAR, [np.ones(3, "f4"), np.ones(1, "f4")], {"axis": 0, "block_size": 2}, r"it must be \(2,\)"),
         (QUANTIZE_LINEAR, [np.ones(3, "f4"), ONE], {"block_size": -1}, "block_size is -1"),
-        (DEQUANTIZE_LINEAR, [np.ones(3, "f4"), ONE], {}, "takes integers of 8 or 16 bits"),
+        (DEQUANTIZE_LINEAR, [np.ones(3, "f4"), ONE], {}, "takes integers of 2 to 16 bits"),
         (DEQUANTIZE_LINEAR, [np.ones(3, "u1"), ONE, np.zeros((), "i1")], {}, "the zero point is int8"),
         (DEQUANTIZE_LINEAR, [np.ones(3, "u1"), ONE], {"to": "float64"}, "dequantises to float32"),
         (DYNAMIC_QUANTIZE_LINEAR, [np.ones(3, "f2")], {}, "takes float32, not float16"),
