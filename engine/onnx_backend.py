@@ -1,7 +1,7 @@
 """A backend in the sense of onnx.backend: what onnx's own test cases are run with.
 
 A model is imported when its inputs are there, for their shapes. Where inputs decide shapes, it runs in stages; where
-that is not supported, such inputs are fixed to what is fed.
+that is not supported, such inputs are fixed to what is fed. A sequence is a list of arrays, an empty optional None.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,6 +13,7 @@ from engine.api import compile_graph
 from engine.graph.graph import Graph
 from engine.onnx.library import ModelProto, backend_base
 from engine.onnx.load import load_onnx
+from engine.onnx.structures import element_names
 from engine.onnx.tensors import array_of
 from engine.text.errors import ConstantNeededError, FeedError, ModelError
 from ops.tensor.spec import Array
@@ -27,11 +28,11 @@ class Representation:
     def run(self, inputs: Sequence[Any], **_: Any) -> tuple[Array, ...]:
         """Returns the outputs in the model's order; `inputs` have that order, too, without those with initializers."""
         graph, feeds = self.graph_for(inputs)
-        return tuple(compile_graph(graph).run(feeds).values())
+        return outputs_of(self.model, compile_graph(graph).run(feeds))
 
     def graph_for(self, inputs: Sequence[Any]) -> tuple[Graph, dict[str, Array]]:
         """Returns the graph for these very inputs, and what to feed it."""
-        feeds = _named(self.model.graph, inputs)
+        feeds = named_feeds(self.model, inputs)
         graph = import_for(self.model, feeds)
         return graph, {name: feeds[name] for name in graph.inputs}
 
@@ -52,17 +53,17 @@ class Backend(backend_base().Backend):  # type: ignore[misc] # onnx is known onl
         return device == "CPU"
 
 
-def import_for(model: ModelProto, feeds: Mapping[str, Array]) -> Graph:
+def import_for(model: ModelProto, feeds: Mapping[str, Any]) -> Graph:
     """Returns the graph of a model for inputs of these shapes, or for these very inputs where it needs their data."""
     try:
-        return load_onnx(model, shapes=_shapes(feeds))
+        return load_onnx(model, shapes=_shapes(feeds), constants=_without_tensors(feeds))
     except ModelError:
         return import_fixed(model, feeds)
 
 
-def import_fixed(model: ModelProto, feeds: Mapping[str, Array]) -> Graph:
+def import_fixed(model: ModelProto, feeds: Mapping[str, Any]) -> Graph:
     """Returns the graph of a model for these very inputs: those that decide shapes become constants."""
-    fixed: dict[str, Array] = {}
+    fixed = _without_tensors(feeds)
     while True:
         shapes = _shapes({name: array for name, array in feeds.items() if name not in fixed})
         try:
@@ -74,21 +75,46 @@ def import_fixed(model: ModelProto, feeds: Mapping[str, Array]) -> Graph:
             fixed.update({name: feeds[name] for name in fresh})
 
 
-def _shapes(feeds: Mapping[str, Array]) -> dict[str, tuple[int, ...]]:
+def _shapes(feeds: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     """Returns the shapes of those inputs that are arrays."""
     return {name: array.shape for name, array in feeds.items() if hasattr(array, "shape")}
 
 
-def _named(graph: Any, inputs: Sequence[Any]) -> dict[str, Array]:
-    initialized = {t.name for t in graph.initializer}
-    names = [i.name for i in graph.input if i.name not in initialized]
+def _without_tensors(feeds: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns those inputs that have no tensor: empty sequences and optionals."""
+    return {name: value for name, value in feeds.items() if not hasattr(value, "shape")}
+
+
+def named_feeds(model: ModelProto, inputs: Sequence[Any]) -> dict[str, Any]:
+    """Returns what is fed, by the names of tensors; [] and None by the names of inputs that have no tensor."""
+    initialized = {t.name for t in model.graph.initializer}
+    names = [i.name for i in model.graph.input if i.name not in initialized]
     if len(inputs) != len(names):
         raise FeedError(f"{len(names)} inputs are wanted ({', '.join(names)}), not {len(inputs)}")
-    return {name: as_input(value) for name, value in zip(names, inputs, strict=True)}
+    feeds: dict[str, Any] = {}
+    for name, value in zip(names, map(as_input, inputs), strict=True):
+        tensors = value if isinstance(value, list) else []
+        feeds |= dict(zip(element_names(name, len(tensors)), tensors, strict=True)) or {name: value}
+    return feeds
+
+
+def outputs_of(model: ModelProto, results: Mapping[str, Array]) -> tuple[Any, ...]:
+    """Returns the outputs of a model from their tensors: a list for a sequence, None for an empty optional."""
+    return tuple(_output(info, results) for info in model.graph.output)
+
+
+def _output(info: Any, results: Mapping[str, Array]) -> Any:
+    if info.name in results:
+        return results[info.name]
+    names = element_names(info.name, len(results))
+    tensors = [results[name] for name in names if name in results]
+    return tensors if tensors or info.type.WhichOneof("value") == "sequence_type" else None
 
 
 def as_input(value: Any) -> Any:
-    """Returns a tensor of a test case, which may be a message, as an array; sequences stay what they are."""
+    """Returns a tensor of a test case, which may be a message, as an array; so are those of a sequence."""
+    if isinstance(value, (list, tuple)):
+        return [as_input(v) for v in value]
     if hasattr(value, "data_type") and hasattr(value, "dims"):
         return array_of(value, "an input")
     return value

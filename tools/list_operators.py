@@ -8,13 +8,14 @@ import sys
 import warnings
 from argparse import ArgumentParser
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+import numpy as np  # noqa: E402
 from attrs import define, field  # noqa: E402 - the checkout must be on the path first
 from onnx.backend.test.loader import load_model_tests  # noqa: E402
 from onnx.backend.test.runner import Runner  # noqa: E402
@@ -25,7 +26,7 @@ from engine.cli.progress import add_quiet, progress_shown  # noqa: E402
 from engine.onnx.converters.onnxruntime import norms  # noqa: E402
 from engine.onnx.library import newest_opset, onnx  # noqa: E402
 from engine.onnx.table import CONVERTERS, ONNXRUNTIME, Versions  # noqa: E402
-from engine.onnx_backend import Backend, as_input  # noqa: E402
+from engine.onnx_backend import Backend, as_input, outputs_of  # noqa: E402
 from engine.text.errors import UnsupportedError  # noqa: E402
 from ops.tensor.spec import COMPUTED, NARROW  # noqa: E402
 
@@ -174,15 +175,31 @@ def _run(case: Any) -> set[str]:
     names: set[str] = set()
     for inputs, outputs in case.data_sets:
         graph, feeds = Backend.prepare(case.model).graph_for(inputs)
-        ours = list(compile_graph(graph, optimise=0).run(feeds).values())
-        Runner.assert_similar_outputs([as_input(o) for o in outputs], ours, case.rtol, absolute_tolerance(case))
+        check_outputs(case, outputs, outputs_of(case.model, compile_graph(graph, optimise=0).run(feeds)))
         names |= {operator.schema.name for operator in graph.operators}
     return names
 
 
-def absolute_tolerance(case: Any) -> float:
-    """Returns the absolute difference up to which an output is that of the case."""
-    return _ROUNDING if case.name in _ROUNDED else float(case.atol)
+def check_outputs(case: Any, wanted: Sequence[Any], ours: Sequence[Any]) -> None:
+    """Compares outputs with those of a case as onnx's runner does, those of sequences one by one.
+
+    Raises AssertionError.
+    """
+    expected, results = _by_place([as_input(o) for o in wanted]), _by_place(ours)
+    assert list(expected) == list(results), f"{case.name}: outputs {list(expected)} are wanted, not {list(results)}"
+    tolerance = _ROUNDING if case.name in _ROUNDED else float(case.atol)
+    Runner.assert_similar_outputs(list(expected.values()), list(results.values()), case.rtol, tolerance)
+
+
+def _by_place(outputs: Sequence[Any]) -> dict[str, Any]:
+    """Returns the tensors of outputs by the number of the output, and the place in its sequence."""
+    places: dict[str, Any] = {}
+    for i, output in enumerate(outputs):
+        if isinstance(output, list):
+            places |= {f"{i}[{j}]": array for j, array in enumerate([*output, np.zeros(0)])}
+        elif output is not None:
+            places[str(i)] = output
+    return places
 
 
 def _reason(message: str) -> str:

@@ -46,8 +46,8 @@ class Allowance:
         self.nodes -= count
         if self.nodes < 0:
             raise UnsupportedError(
-                "the functions and loops of the model become too many operators when they are read in place: "
-                f"more than {_NODES} and {_NODES_EACH} for each node of the model"
+                "the functions, loops and sequences of the model become too many operators when they are read in "
+                f"place: more than {_NODES} and {_NODES_EACH} for each node of the model"
             )
 
     def take_bytes(self, count: int) -> None:

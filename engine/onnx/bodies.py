@@ -15,6 +15,7 @@ from engine.graph.var import Var
 from engine.onnx.builder import GraphBuilder
 from engine.onnx.model_names import Value
 from engine.onnx.node import Node
+from engine.onnx.structures import TENSOR, Layout, layout_of, tensors_in
 from engine.text.errors import ConstantNeededError, ModelError, UnsupportedError
 from ops.schema.schema import Specs
 from ops.tensor.spec import Array, TensorSpec
@@ -38,16 +39,25 @@ class BodyBuilder(GraphBuilder):
 
 @frozen(eq=False)
 class Reading:
-    """A body that has been read, with its outputs. `declared` counts the inputs that the node feeds."""
+    """A body that has been read, with its outputs. `declared` counts the inputs that the node feeds.
+
+    `layouts` has the forms of the values that the outputs are the tensors of.
+    """
 
     builder: GraphBuilder
     graph: InnerGraph
     declared: int
     outputs: tuple[Value, ...]
+    layouts: tuple[Layout, ...] = ()
 
     def specs(self, first: int, last: int | None = None) -> Specs:
         """Returns the specs of some of the outputs."""
         return tuple(TensorSpec(v.shape, v.dtype) for v in self.outputs[first:last])
+
+    @property
+    def is_plain(self) -> bool:
+        """Returns whether all outputs are tensors."""
+        return all(layout == TENSOR for layout in self.layouts)
 
     @property
     def captured(self) -> tuple[Var, ...]:
@@ -98,7 +108,8 @@ def read_body(
         outputs = node.branch(proto, values, builder)
     except ConstantNeededError as error:
         _raise_outside(node, graph, error)
-    return evolve(reading, outputs=tuple(graph.own(v) if isinstance(v, Var) else v for v in outputs))
+    tensors = tuple(graph.own(v) if isinstance(v, Var) else v for v in tensors_in(outputs))
+    return evolve(reading, outputs=tensors, layouts=tuple(map(layout_of, outputs)))
 
 
 def graph_of(node: Node, attribute: str, inputs: int) -> Any:

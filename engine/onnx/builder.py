@@ -15,6 +15,7 @@ from engine.onnx.allowance import Allowance
 from engine.onnx.external_data import NO_FILES, DataFiles
 from engine.onnx.model_names import ModelNames, Value
 from engine.onnx.packed import is_packed
+from engine.onnx.structures import Held, Nothing, TensorList
 from engine.onnx.tensors import EXTERNAL, array_of
 from engine.text.errors import UnsupportedError
 from ops.half.ops import sign_stored
@@ -160,15 +161,16 @@ class GraphBuilder:
             self.allowance.take_bytes(array.nbytes)
         return array
 
-    def label(self, value: Value, name: str) -> None:
+    def label(self, value: Held, name: str) -> None:
         """Notes the name of a value. An array becomes a constant under its first name."""
-        self._read.tensors[name] = value
-        if not isinstance(value, Var):
-            self._labels.setdefault(id(value), (value, name))
+        tensor = _tensor(value)
+        self._read.tensors[name] = tensor
+        if tensor is not None and not isinstance(tensor, Var):
+            self._labels.setdefault(id(tensor), (tensor, name))
 
-    def note_node(self, name: str, first: int, value: Value) -> None:
+    def note_node(self, name: str, first: int, value: Held) -> None:
         """Notes the name of a node in front of which there were `first` operators, and its first output."""
-        self._read.nodes.append((name, first, value))
+        self._read.nodes.append((name, first, _tensor(value)))
 
     @property
     def lost_names(self) -> Vanished:
@@ -196,6 +198,10 @@ class GraphBuilder:
             name = f"{stem}:{number}"
             if name not in self.graph.vars and name not in self._reserved:
                 return name
+
+
+def _tensor(value: Held) -> Value | None:
+    return None if isinstance(value, (TensorList, Nothing)) else value
 
 
 def _found(schema: str | OpSchema) -> OpSchema:

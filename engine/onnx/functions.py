@@ -6,7 +6,7 @@ from typing import Any
 from attrs import frozen
 
 from engine.onnx.library import domain_of, onnx
-from engine.onnx.model_names import Value
+from engine.onnx.structures import Held, tensor_in
 from engine.onnx.tensors import code_of
 from ops.tensor.dims import Dim
 
@@ -34,7 +34,7 @@ class Functions:
         schema = _schema(proto, version)
         return schema is not None and (schema.has_function or schema.has_context_dependent_function)
 
-    def body(self, proto: Any, version: int, operands: Sequence[Value | None]) -> Any | None:
+    def body(self, proto: Any, version: int, operands: Sequence[Held | None]) -> Any | None:
         """Returns the FunctionProto for a node with these operands, or None."""
         return self.own(proto) or _onnx_body(proto, version, operands)
 
@@ -75,7 +75,7 @@ def _substitute_inside(attribute: Any, actual: Mapping[str, Any]) -> None:
             graph.node.extend(nodes)
 
 
-def _onnx_body(proto: Any, version: int, operands: Sequence[Value | None]) -> Any | None:
+def _onnx_body(proto: Any, version: int, operands: Sequence[Held | None]) -> Any | None:
     schema = _schema(proto, version)
     if schema is None:
         return None
@@ -97,9 +97,10 @@ def _chosen(versions: Sequence[int], version: int) -> int:
     return max((v for v in versions if v <= version), default=min(versions))
 
 
-def _type(value: Value | None) -> Any:
-    if value is None:
+def _type(held: Held | None) -> Any:
+    if held is None:
         return onnx().TypeProto()
+    value = tensor_in(held, "an input")
     return onnx().helper.make_tensor_type_proto(
         code_of(value.dtype), [str(n) if isinstance(n, Dim) else n for n in value.shape]
     )

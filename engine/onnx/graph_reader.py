@@ -14,11 +14,11 @@ from engine.onnx.external_data import DataFiles
 from engine.onnx.file import opsets_of
 from engine.onnx.functions import Functions, arguments, substitute
 from engine.onnx.library import check_node, domain_of, one_line, onnx
-from engine.onnx.model_names import Value
 from engine.onnx.node import Node
 from engine.onnx.opaque import OpaqueRules, OpaqueUse
 from engine.onnx.registered import registered
 from engine.onnx.scope import Scope, check_unique, sorted_nodes
+from engine.onnx.structures import Held, tensor_in, tensors_in
 from engine.onnx.table import converter
 from engine.text.errors import EngineError, ModelError, UnsupportedError
 from engine.text.faults import name_operator
@@ -45,7 +45,7 @@ class GraphReader:
     ir_version: int
     rules: OpaqueRules
 
-    def read_graph(self, proto: Any, scope: Scope) -> tuple[Value, ...]:
+    def read_graph(self, proto: Any, scope: Scope) -> tuple[Held, ...]:
         """Reads initializers and nodes of a GraphProto into the scope, and returns the values of its outputs."""
         if len(proto.sparse_initializer):
             name = proto.sparse_initializer[0].values.name
@@ -78,7 +78,7 @@ class GraphReader:
         self.builder.allowance.take_nodes(1 + len(protos))
         self.builder.allowance.take_bytes(len(scope.prefix) * (len(protos) + len(outputs)) + sum(map(len, outputs)))
 
-    def _read_node(self, proto: Any, name: str, scope: Scope) -> tuple[Value | None, ...]:
+    def _read_node(self, proto: Any, name: str, scope: Scope) -> tuple[Held | None, ...]:
         what = f"node {name!r} ({proto.op_type})"
         inputs = tuple(scope.get(n) for n in proto.input)
         domain = domain_of(proto.domain)
@@ -106,7 +106,7 @@ class GraphReader:
             name_operator(error, name)
             raise
 
-    def _registered(self, schema: OpSchema, node: Node) -> tuple[Value | None, ...]:
+    def _registered(self, schema: OpSchema, node: Node) -> tuple[Held | None, ...]:
         """Adds an operator of the user's own, whose functions may raise anything."""
         try:
             results = self.builder.emit(schema, node.operands(), node.attrs, node.name, node.outputs)
@@ -118,10 +118,10 @@ class GraphReader:
             raise ModelError(f"its registered schema has {len(results)} outputs, and the node {len(node.outputs)}")
         return results
 
-    def _node_in_scope(self, proto: Any, name: str, inputs: tuple[Value | None, ...], scope: Scope) -> Node:
+    def _node_in_scope(self, proto: Any, name: str, inputs: tuple[Held | None, ...], scope: Scope) -> Node:
         def branch(
-            graph: Any, values: Sequence[Value] = (), builder: GraphBuilder = self.builder, part: str = ""
-        ) -> tuple[Value, ...]:
+            graph: Any, values: Sequence[Held] = (), builder: GraphBuilder = self.builder, part: str = ""
+        ) -> tuple[Held, ...]:
             inner = _inner(scope, f"{name}/{part}", graph, scope.opsets, outer=scope)
             inner.values.update(zip((i.name for i in graph.input), values, strict=True))
             return evolve(self, builder=builder).read_graph(graph, inner)
@@ -130,7 +130,7 @@ class GraphReader:
             name=name,
             op_type=proto.op_type,
             input_names=tuple(proto.input),
-            inputs=inputs,
+            held=inputs,
             outputs=_names(proto, scope),
             attrs={a.name: _attribute(a) for a in proto.attribute},
             builder=self.builder,
@@ -138,8 +138,8 @@ class GraphReader:
         )
 
     def _call(
-        self, proto: Any, name: str, inputs: tuple[Value | None, ...], scope: Scope, function: Any
-    ) -> tuple[Value | None, ...]:
+        self, proto: Any, name: str, inputs: tuple[Held | None, ...], scope: Scope, function: Any
+    ) -> tuple[Held | None, ...]:
         """Reads the body of a function in place of its call; returns None for outputs that the call does not use."""
         version = scope.opsets.get(domain_of(proto.domain), 0)
         opsets = {**scope.opsets, **opsets_of(function.opset_import)}
@@ -150,12 +150,11 @@ class GraphReader:
         pairs = zip(function.output, proto.output, strict=False)
         return tuple(_output(o, inner) if wanted else None for o, wanted in pairs)
 
-    def _opaque(
-        self, proto: Any, name: str, inputs: tuple[Value | None, ...], scope: Scope
-    ) -> tuple[Value | None, ...]:
+    def _opaque(self, proto: Any, name: str, inputs: tuple[Held | None, ...], scope: Scope) -> tuple[Held | None, ...]:
         """Reads an operator that nobody implements."""
-        captured = tuple(scope.get(n) for n in sorted(reads(proto) - set(proto.input)))
-        use = OpaqueUse(proto, name, inputs, captured, _names(proto, scope), scope.declarations)
+        captured = tuple(tensors_in(scope.get(n) for n in sorted(reads(proto) - set(proto.input))))
+        tensors = tuple(None if v is None else tensor_in(v, f"input {i}") for i, v in enumerate(inputs))
+        use = OpaqueUse(proto, name, tensors, captured, _names(proto, scope), scope.declarations)
         return self.rules.read(self.builder, use)
 
     def _check(self, proto: Any, domain: str, scope: Scope) -> None:
@@ -165,7 +164,7 @@ class GraphReader:
         if fault:
             raise ModelError(fault)
 
-    def _bind(self, name: str, value: Value, scope: Scope) -> None:
+    def _bind(self, name: str, value: Held, scope: Scope) -> None:
         self.builder.label(value, scope.prefix + name)
         scope.values[name] = value
 
@@ -184,7 +183,7 @@ def _inner(
     return Scope(opsets, Declarations(proto), prefix, outer, passed, scope.depth + 1)
 
 
-def _output(name: str, scope: Scope) -> Value:
+def _output(name: str, scope: Scope) -> Held:
     value = scope.get(name)
     if value is None:
         raise ModelError(f"output {name!r} is made by no node")
@@ -200,9 +199,9 @@ def _attribute(proto: Any) -> Any:
     return value
 
 
-def _node_error(error: Exception, what: str, inputs: Sequence[Value | None]) -> ModelError:
+def _node_error(error: Exception, what: str, inputs: Sequence[Held | None]) -> ModelError:
     """Returns the error for an exception of Python or numpy; the cause may be a dimension that has no number yet."""
-    dims = dims_in(tuple(v.shape for v in inputs if v is not None))
+    dims = dims_in(tuple(v.shape for v in tensors_in(inputs)))
     if not dims:
         return ModelError(f"{what}: {one_line(error)}")
     kind = UnsupportedError if isinstance(error, TypeError) else ModelError

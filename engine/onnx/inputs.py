@@ -10,8 +10,10 @@ from attrs import frozen
 from engine.graph.graph import Graph
 from engine.graph.var import Var
 from engine.onnx.builder import GraphBuilder
+from engine.onnx.input_layouts import InputChoices, TensorInputs
 from engine.onnx.model_names import Value
 from engine.onnx.scope import check_unique
+from engine.onnx.structures import Held
 from engine.onnx.symbols import Equal, Length, symbols_of
 from engine.onnx.tensors import dtype_of
 from engine.text.errors import ModelError, UnsupportedError
@@ -37,31 +39,26 @@ class Declared:
         return f"input {self.name!r} ({self.dtype} {shown})"
 
 
-@frozen(eq=False)
-class InputChoices:
-    """The choices of the caller about inputs: shapes by name, and arrays that inputs are fixed to."""
-
-    shapes: Mapping[str, Sequence[Length]]
-    constants: Mapping[str, npt.ArrayLike]
-
-    def declared(self, proto: Any) -> list[Declared]:
-        """Returns the inputs of a GraphProto that are fed or fixed. One with an initializer is so only if named."""
-        names = [i.name for i in proto.input]
-        check_unique(names, "input")
-        for kind, named in (("shapes", self.shapes), ("constants", self.constants)):
-            unknown = sorted(set(named) - set(names))
-            if unknown:
-                raise ModelError(f"{kind} names {unknown[0]!r}, which is no input; the inputs are: {', '.join(names)}")
-        both = sorted(set(self.shapes) & set(self.constants))
-        if both:
-            raise ModelError(f"input {both[0]!r} is given a shape and fixed to an array at once")
-        initialized = {t.name for t in proto.initializer} - set(self.shapes) - set(self.constants)
-        return [declared(i) for i in proto.input if i.name not in initialized]
+def _fed(tensors: TensorInputs, proto: Any) -> list[Declared]:
+    """Returns the inputs of a GraphProto that are fed or fixed. One with an initializer is so only if named."""
+    shapes, constants = tensors.choices.shapes, tensors.choices.constants
+    names = [i.name for i in tensors.infos]
+    check_unique(names, "input")
+    for kind, named in (("shapes", shapes), ("constants", constants)):
+        unknown = sorted(set(named) - set(names))
+        if unknown:
+            raise ModelError(f"{kind} names {unknown[0]!r}, which is no input; the inputs are: {', '.join(names)}")
+    both = sorted(set(shapes) & set(constants))
+    if both:
+        raise ModelError(f"input {both[0]!r} is given a shape and fixed to an array at once")
+    initialized = {t.name for t in proto.initializer} - set(shapes) - set(constants)
+    return [declared(i) for i in tensors.infos if i.name not in initialized]
 
 
-def read_inputs(proto: Any, choices: InputChoices, builder: GraphBuilder, equal: Equal) -> dict[str, Value]:
+def read_inputs(proto: Any, choices: InputChoices, builder: GraphBuilder, equal: Equal) -> dict[str, Held]:
     """Returns the value of each input of a GraphProto: an array where it is fixed, else a new input of the graph."""
-    inputs, values = choices.declared(proto), dict[str, Value]()
+    tensors = TensorInputs.of(proto.input, choices)
+    choices, inputs, values = tensors.choices, _fed(tensors, proto), dict[str, Value]()
     for one in inputs:
         if one.name in choices.constants:
             values[one.name] = fixed_array(one, choices.constants[one.name])
@@ -73,7 +70,7 @@ def read_inputs(proto: Any, choices: InputChoices, builder: GraphBuilder, equal:
     for one in inputs:
         if one.name not in values:
             values[one.name] = _input(one, symbols.shape(one.name, shapes[one.name]), builder.graph)
-    return values
+    return tensors.grouped(values)
 
 
 def _input(one: Declared, shape: Sequence[Any], graph: Graph) -> Var:

@@ -14,14 +14,15 @@ from engine.onnx.file import Model, read_model
 from engine.onnx.fitting import first_fitting
 from engine.onnx.functions import Functions
 from engine.onnx.graph_reader import GraphReader
-from engine.onnx.inputs import InputChoices, read_inputs
+from engine.onnx.input_layouts import InputChoices
+from engine.onnx.inputs import read_inputs
 from engine.onnx.library import ModelProto
-from engine.onnx.model_names import Value
 from engine.onnx.opaque import OpaqueRules
 from engine.onnx.scope import Scope, check_unique
+from engine.onnx.structures import Held, element_names, layout_of, tensors_in
 from engine.onnx.symbols import Equal
 from engine.onnx.table import check_operators
-from engine.text.errors import ModelError
+from engine.text.errors import ModelError, UnsupportedError
 from engine.text.faults import behind_door
 
 
@@ -30,7 +31,7 @@ def load_onnx(
     source: str | Path | ModelProto,
     *,
     shapes: Mapping[str, Sequence[int | str]] | None = None,
-    constants: Mapping[str, npt.ArrayLike] | None = None,
+    constants: Mapping[str, npt.ArrayLike | None] | None = None,
     infer: Mapping[str, str] | None = None,
     stages: bool = True,
     mapped: bool = True,
@@ -44,7 +45,8 @@ def load_onnx(
     an operator needs to be equal, or to be a certain number, become that; numbers are logged. `shapes` sets the shape
     of an input, in numbers or such names. `constants` fixes inputs to arrays, above all those that decide a shape:
     otherwise the run decides it, in stages. Without `stages`, an error names the first such input. An input that has an
-    initializer is a constant, unless `shapes` names it.
+    initializer is a constant, unless `shapes` names it. The tensors of a sequence `x` are inputs x[0], x[1] and so on,
+    as many as `shapes` names; `constants` fixes it to a list of arrays, or an optional without an element to None.
 
     A graph may have operators that nobody implements, where the model declares the shapes of their outputs: it can be
     planned, and not run. `infer` says what they give, such as {"acme.MyOp": "like:0"}: shape and type of input 0.
@@ -81,7 +83,7 @@ def load_inputs(
     source: str | Path | ModelProto,
     *,
     shapes: Mapping[str, Sequence[int | str]] | None = None,
-    constants: Mapping[str, npt.ArrayLike] | None = None,
+    constants: Mapping[str, npt.ArrayLike | None] | None = None,
 ) -> Graph:
     """Returns a graph of the inputs alone, with a name for each open dimension. Raises ModelError.
 
@@ -95,13 +97,16 @@ def load_inputs(
     return graph
 
 
-def _mark_outputs(model: Model, values: Sequence[Value], builder: GraphBuilder) -> None:
+def _mark_outputs(model: Model, values: Sequence[Held], builder: GraphBuilder) -> None:
     names = [o.name for o in model.proto.graph.output]
     if not names:
         raise ModelError(f"graph {builder.graph.name!r} has no outputs")
     check_unique(names, "output")
     for name, value in zip(names, values, strict=True):
-        builder.graph.output(builder.computed(value), name)
+        for tensor, element in zip(tensors_in([value]), element_names(name, layout_of(value)), strict=True):
+            builder.graph.output(builder.computed(tensor), element)
+    if not builder.graph.outputs:
+        raise UnsupportedError(f"graph {builder.graph.name!r} gives empty sequences and optionals alone")
 
 
 def _tensor_names(proto: Any) -> set[str]:

@@ -19,11 +19,11 @@ class ModelNames:
     """The names that were read so far.
 
     `tensors` has the value of each name. `nodes` has rows of a name, the number of operators in front of the node, and
-    the value of its first output.
+    the value of its first output. None stands for what is no tensor.
     """
 
-    tensors: dict[str, Value] = field(factory=dict)
-    nodes: list[tuple[str, int, Value]] = field(factory=list)
+    tensors: dict[str, Value | None] = field(factory=dict)
+    nodes: list[tuple[str, int, Value | None]] = field(factory=list)
 
     def lost_in(self, graph: Graph, constants: Mapping[int, Var]) -> Vanished:
         """Returns what became of the names that a graph lacks; `constants` has its vars of arrays, by their ids."""
@@ -46,7 +46,7 @@ class ModelNames:
         return Vanished(tensors, operators, namesakes)
 
 
-def _place(value: Value, constants: Mapping[int, Var]) -> str:
+def _place(value: Value | None, constants: Mapping[int, Var]) -> str:
     """Returns the name of the var of a value; "" where it has none."""
     var = value if isinstance(value, Var) else constants.get(id(value))
     return "" if var is None else var.name

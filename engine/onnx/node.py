@@ -10,6 +10,7 @@ from engine.graph.symbols import Derived
 from engine.graph.var import Var
 from engine.onnx.builder import GraphBuilder, Guesses
 from engine.onnx.model_names import Value
+from engine.onnx.structures import Held, tensor_in
 from engine.text.errors import ConstantNeededError, ModelError, UnsupportedError
 from ops.symbolic.guesses import Guess
 from ops.tensor.spec import Array
@@ -20,7 +21,7 @@ _MOST_NUMBERS = 2**16
 
 @frozen(eq=False)
 class Node:
-    """A node. `inputs` has None where an optional input is left out, `outputs` has "" where an output is not used.
+    """A node. `held` are its inputs, None where one is left out; `outputs` has "" where an output is not used.
 
     `branch` reads a subgraph of the node, in the scope of the node, and returns the values of its outputs. It takes the
     values of the subgraph's inputs, the builder of another graph to read it into, and a part for the names in it.
@@ -29,11 +30,11 @@ class Node:
     name: str
     op_type: str
     input_names: tuple[str, ...]
-    inputs: tuple[Value | None, ...]
+    held: tuple[Held | None, ...]
     outputs: tuple[str, ...]
     attrs: Mapping[str, Any]
     builder: GraphBuilder
-    branch: Callable[..., tuple[Value, ...]]
+    branch: Callable[..., tuple[Held, ...]]
 
     def __str__(self) -> str:
         return f"node {self.name!r} ({self.op_type})"
@@ -46,9 +47,15 @@ class Node:
         """Returns those of the attributes that the node has."""
         return {name: self.attrs[name] for name in names if name in self.attrs}
 
+    @property
+    def inputs(self) -> tuple[Value | None, ...]:
+        """Returns all inputs, None where one is left out. Raises ModelError for one that is no tensor."""
+        return tuple(self.optional(i) for i in range(len(self.held)))
+
     def optional(self, index: int) -> Value | None:
-        """Returns the input, or None where it is left out."""
-        return self.inputs[index] if index < len(self.inputs) else None
+        """Returns the input, or None where it is left out. Raises ModelError for one that is no tensor."""
+        held = self.held[index] if index < len(self.held) else None
+        return None if held is None else tensor_in(held, f"input {index}")
 
     def value(self, index: int) -> Value:
         """Returns the input. Raises ModelError where it is left out."""
@@ -161,7 +168,7 @@ def no_guess(_: int) -> Sequence[Guess]:
     return ()
 
 
-Converter = Callable[[Node], tuple[Value | None, ...]]
+Converter = Callable[[Node], tuple[Held | None, ...]]
 """A converter adds the operators of a node to the graph and returns the values of its outputs (None: not used)."""
 
 

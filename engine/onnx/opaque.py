@@ -10,6 +10,7 @@ from engine.onnx.builder import GraphBuilder
 from engine.onnx.declarations import Declarations
 from engine.onnx.library import domain_of
 from engine.onnx.model_names import Value
+from engine.onnx.structures import Held, tensors_in
 from engine.onnx.tensors import dtype_of
 from engine.text.errors import ModelError, OptionError, UnsupportedError
 from ops.schema.declared import declaring
@@ -31,7 +32,7 @@ class OpaqueUse:
     proto: Any
     name: str
     inputs: tuple[Value | None, ...]
-    captured: tuple[Value | None, ...]
+    captured: tuple[Value, ...]
     outputs: tuple[str, ...]
     declarations: Declarations
 
@@ -54,12 +55,12 @@ class OpaqueRules:
             raise OptionError(f'infer is a dict of texts, such as {{"acme.MyOp": "like:0"}}, not {infer!r}')
         return cls({_key(operator): _like(operator, rule) for operator, rule in infer.items()}, {})
 
-    def within(self, inputs: Sequence[Any], values: Mapping[str, Value]) -> "OpaqueRules":
+    def within(self, inputs: Sequence[Any], values: Mapping[str, Held]) -> "OpaqueRules":
         """Returns the rules with the lengths that the inputs of a GraphProto have."""
         lengths: dict[str, Dim | int] = {}
         for info in inputs:
-            if info.name in values:
-                dims = zip(info.type.tensor_type.shape.dim, values[info.name].shape, strict=False)
+            for value in tensors_in([values.get(info.name)]):
+                dims = zip(info.type.tensor_type.shape.dim, value.shape, strict=False)
                 lengths.update({dim.dim_param: length for dim, length in dims if dim.dim_param})
         return evolve(self, lengths=lengths)
 

@@ -10,7 +10,7 @@ from attrs import field, frozen
 
 from engine.graph.order import stable_order
 from engine.onnx.declarations import Declarations, reads
-from engine.onnx.model_names import Value
+from engine.onnx.structures import Held
 from engine.text.errors import ModelError
 
 
@@ -28,12 +28,12 @@ class Scope:
     outer: "Scope | None" = None
     arguments: Mapping[str, Any] | None = None
     depth: int = 0
-    values: dict[str, Value | None] = field(factory=dict)
+    values: dict[str, Held | None] = field(factory=dict)
 
     def __contains__(self, name: str) -> bool:
         return name in self.values or (self.outer is not None and name in self.outer)
 
-    def get(self, name: str) -> Value | None:
+    def get(self, name: str) -> Held | None:
         """Returns the value of a name, in this scope or one around it; None where there is none."""
         if name in self.values or self.outer is None:
             return self.values.get(name)

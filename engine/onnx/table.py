@@ -15,6 +15,7 @@ from engine.onnx.converters import (
     recurrent,
     reduce,
     resize,
+    sequences,
     shape,
     spectral,
 )
@@ -34,7 +35,7 @@ Versions = tuple[tuple[int, Converter | None], ...]
 None stands for a version that has the operator no longer.
 """
 
-FAMILIES = (constant, control, elementwise, index, nn, quantised, recurrent, reduce, resize, shape, spectral)
+FAMILIES = (constant, control, elementwise, index, nn, quantised, recurrent, reduce, resize, sequences, shape, spectral)
 CONVERTERS: Mapping[str, Versions] = MappingProxyType({k: v for f in FAMILIES for k, v in f.CONVERTERS.items()})
 """The operators of the default domain by name."""
 ONNXRUNTIME_FAMILIES = (attention, group_query, integer_products, layers, norms, quantised_layers, rotary)

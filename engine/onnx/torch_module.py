@@ -17,7 +17,7 @@ import numpy as np
 from engine.graph.graph import Graph
 from engine.onnx.external_data import DataFiles
 from engine.onnx.file import Model, opsets_of
-from engine.onnx.inputs import InputChoices
+from engine.onnx.input_layouts import InputChoices
 from engine.onnx.library import ModelProto, all_nodes, one_line
 from engine.onnx.load import graph_of
 from engine.text.errors import EngineError, ModelError

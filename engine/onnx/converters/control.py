@@ -4,7 +4,7 @@ Where constants decide, the body is read in place: one branch, or the iterations
 """
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from types import MappingProxyType, NoneType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -17,6 +17,7 @@ from engine.onnx.builder import GraphBuilder
 from engine.onnx.library import all_nodes
 from engine.onnx.model_names import Value
 from engine.onnx.node import Converter, Node, no_guess
+from engine.onnx.structures import Held, element_names, grouped, is_tensor, tensor_in
 from engine.text.errors import ConstantNeededError, ModelError, UnsupportedError
 from ops.control.loop import COUNTER
 from ops.schema.schema import Specs
@@ -47,7 +48,7 @@ def data_decide(node: Node, what: str, *inputs: tuple[int, str]) -> NoReturn:
     raise NotStaticError(f"{node}: {what}, and that is known only at run time")
 
 
-def _if(node: Node) -> tuple[Value, ...]:
+def _if(node: Node) -> tuple[Held, ...]:
     condition = node.value(0)
     if isinstance(condition, np.ndarray):
         if condition.size != 1:
@@ -62,24 +63,29 @@ def _if(node: Node) -> tuple[Value, ...]:
         return _in_place(node, bool(node.builder.integers(condition, no_guess)[0]))
 
 
-def _in_place(node: Node, condition: bool) -> tuple[Value, ...]:
-    return _complete(node, node.branch(graph_of(node, _BRANCHES[not condition], 0)))
+def _in_place(node: Node, condition: bool) -> tuple[Held, ...]:
+    outputs = node.branch(graph_of(node, _BRANCHES[not condition], 0))
+    _check_count(node, len(outputs))
+    return outputs
 
 
-def _branches(node: Node) -> tuple[Value, ...]:
+def _branches(node: Node) -> tuple[Held, ...]:
     """Converts an If with both branches as bodies. Raises ConstantNeededError where their outputs cannot be one."""
     builder = node.builder
     then = read_body(node, _BRANCHES[0], (), may_wait=True)
     other = read_body(node, _BRANCHES[1], (), then.captured, may_wait=True)
     then.own(other.captured)
     for reading in (then, other):
-        _complete(node, reading.outputs)
+        _check_count(node, len(reading.layouts))
+    if then.layouts != other.layouts:
+        data_decide(node, "which branch runs decides how many tensors a sequence has", (0, "cond"))
     bodies = then.body(then.outputs), other.body(other.outputs)
     if not _fit(bodies[0].outputs, bodies[1].outputs, builder):
         data_decide(node, "which branch runs decides a shape or an element type", (0, "cond"))
-    names = builder.names(node.name, node.outputs)
+    outputs = [n for pair in zip(node.outputs, then.layouts, strict=True) for n in element_names(*pair)]
+    names = builder.names(node.name, outputs)
     operands = (builder.computed(node.value(0)), *then.captured)
-    return add_branch(builder.graph, operands, *bodies, name=node.name, output_names=names)
+    return grouped(then.layouts, add_branch(builder.graph, operands, *bodies, name=node.name, output_names=names))
 
 
 def _fit(one: Specs, other: Specs, builder: GraphBuilder) -> bool:
@@ -88,15 +94,16 @@ def _fit(one: Specs, other: Specs, builder: GraphBuilder) -> bool:
     return in_stages or are_alike(one, other, builder.graph.samples)
 
 
-def _complete(node: Node, outputs: tuple[Value, ...]) -> tuple[Value, ...]:
-    """Returns the outputs of a branch. Raises ModelError unless there are as many as the node has."""
-    if len(outputs) != len(node.outputs):
-        raise ModelError(f"the branch gives {len(outputs)} outputs, and the node has {len(node.outputs)}")
-    return outputs
+def _check_count(node: Node, outputs: int) -> None:
+    """Raises ModelError unless a branch gives as many outputs as the node has."""
+    if outputs != len(node.outputs):
+        raise ModelError(f"the branch gives {outputs} outputs, and the node has {len(node.outputs)}")
 
 
-def _loop(node: Node) -> tuple[Value, ...]:
+def _loop(node: Node) -> tuple[Held, ...]:
     """Converts a Loop: planned beforehand, else in place where constants say how long it is, else in stages."""
+    if not all(is_tensor(v) for v in node.held[2:]):
+        return _in_place_only(node)
     try:
         return _one_operator(node, may_wait=False)
     except (NotStaticError, ConstantNeededError) as error:
@@ -108,10 +115,19 @@ def _loop(node: Node) -> tuple[Value, ...]:
         return _one_operator(node, may_wait=True)
 
 
-def _read_in_place(node: Node) -> tuple[Value, ...]:
+def _in_place_only(node: Node) -> tuple[Held, ...]:
+    """Converts a Loop that carries a sequence: where its number of tensors changes, no graph has one body for it."""
+    outputs = _read_in_place(node)
+    if not outputs:
+        reason = "carries a sequence, so that its turns are read one by one: constants must say how often it runs, and "
+        _refuse(node, node.refuse(f"{reason}all turns together may be {_MOST_UNROLLED} nodes"))
+    return outputs
+
+
+def _read_in_place(node: Node) -> tuple[Held, ...]:
     """Reads the iterations one by one, where constants tell their number and it is small; else returns ()."""
     limit = _limit(node)
-    is_open = any(v is not None and not isinstance(v, np.ndarray) for v in node.inputs[:2])
+    is_open = any(not isinstance(v, (np.ndarray, NoneType)) for v in (node.optional(0), node.optional(1)))
     if is_open or limit is None or not _is_short(node, limit):
         return ()
     try:
@@ -220,6 +236,7 @@ def _read_iteration(node: Node, carried: Sequence[Value], may_wait: bool) -> Rea
     while True:
         inputs: tuple[TensorSpec | Array, ...] = (COUNTER, np.asarray(True), *specs)
         reading = read_body(node, "body", inputs, may_wait=may_wait, growth=growth)
+        _check_plain(reading)
         before = [v.spec for v in list(reading.graph.inputs.values())[1 : 1 + len(carried)]]
         after = reading.specs(1, 1 + len(carried))
         if len(after) != len(before):
@@ -228,6 +245,12 @@ def _read_iteration(node: Node, carried: Sequence[Value], may_wait: bool) -> Rea
             return reading
         if not may_wait:
             raise NotStaticError(f"{node}: a carried value changes its shape from one iteration to the next")
+
+
+def _check_plain(reading: Reading) -> None:
+    """Raises ModelError for a body that gives a sequence or nothing where it takes a tensor."""
+    if not reading.is_plain:
+        raise ModelError("the body gives a sequence or an empty optional in place of a tensor")
 
 
 def _run_time_inputs(node: Node, limit: int | None) -> dict[str, Value]:
@@ -249,23 +272,24 @@ def _specs(values: Sequence[Value]) -> tuple[TensorSpec, ...]:
     return tuple(TensorSpec(v.shape, v.dtype) for v in values)
 
 
-def _unrolled(node: Node, limit: int) -> tuple[Value, ...]:
+def _unrolled(node: Node, limit: int) -> tuple[Held, ...]:
     """Reads the iterations one by one, each with its own number as a constant."""
-    values, rows = _carried(node), list[Sequence[Value]]()
+    values, rows = tuple(v for v in node.held[2:] if v is not None), list[Sequence[Value]]()
     proto, goes_on = graph_of(node, "body", 2 + len(values)), True
     while goes_on and len(rows) < limit:
         number = np.asarray(len(rows), np.int64)
         decision, *outputs = node.branch(proto, (number, np.asarray(True), *values), part=f"{number}/")
         if not isinstance(decision, np.ndarray):
             data_decide(node, "its body decides how often it runs")
-        rows.append(outputs[len(values) :])
+        rows.append([tensor_in(v, f"row {i} of the body") for i, v in enumerate(outputs[len(values) :])])
         values, goes_on = tuple(outputs[: len(values)]), bool(decision.item())
     if not rows and len(proto.output) > 1 + len(values):
         data_decide(node, "no iteration runs that tells the shape of a row")
-    return *values, *(_stacked(node, column) for column in zip(*rows, strict=True))
+    return *values, *(stacked(node, column) for column in zip(*rows, strict=True))
 
 
-def _stacked(node: Node, rows: Sequence[Value]) -> Value:
+def stacked(node: Node, rows: Sequence[Value]) -> Value:
+    """Returns tensors of one shape as the rows of one tensor."""
     return node.step("concat", *(node.step("reshape", r, shape=(1, *r.shape)) for r in rows), axis=0)
 
 
@@ -280,6 +304,7 @@ def _scan(node: Node) -> tuple[Value, ...]:
         reading = read_body(node, "body", (*_specs(states), *rows))
     except NotStaticError as error:
         raise NotStaticError(f"{error}; {_PLANNED}") from error
+    _check_plain(reading)
     before, after = _specs(states), reading.specs(0, len(states))
     if len(after) != len(before) or unlike_axes(before, after, reading.graph.samples):
         raise NotStaticError(f"{node}: a carried value changes its shape from one iteration to the next; {_PLANNED}")

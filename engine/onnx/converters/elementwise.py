@@ -8,6 +8,7 @@ import numpy as np
 
 from engine.onnx.model_names import Value
 from engine.onnx.node import Converter, Node, direct
+from engine.onnx.structures import Held
 from engine.onnx.tensors import dtype_of
 from engine.text.errors import ModelError
 from ops.tensor.limits import info
@@ -71,8 +72,8 @@ def _cast_like(node: Node) -> tuple[Value, ...]:
     return _cast(node, node.value(1).dtype)
 
 
-def _identity(node: Node) -> tuple[Value, ...]:
-    return (node.value(0),)
+def _identity(node: Node) -> tuple[Held | None, ...]:
+    return node.held
 
 
 _SAME = {

@@ -8,11 +8,11 @@ from typing import Any
 
 from onnx import TensorProto
 from onnx.backend.test.loader import load_model_tests
-from onnx.backend.test.runner import Runner
 
 from engine.api import compile_graph
-from engine.onnx_backend import Backend, as_input, import_fixed
-from tools.list_operators import absolute_tolerance
+from engine.onnx.input_layouts import tensor_type
+from engine.onnx_backend import Backend, import_fixed, named_feeds, outputs_of
+from tools.list_operators import check_outputs
 
 _SCOPE = frozenset(
     (
@@ -44,7 +44,6 @@ _SCOPE = frozenset(
 _TEXT = "strings are out of scope"
 _VISION = "operators of detection and sampling are not there"
 _RANDOM = "draws random numbers"
-_SEQUENCES = "sequences and optionals are out of scope"
 _FILLERS = ("ConstantOfShape", "Expand", "OneHot", "Pad", "Range", "Resize", "Tile", "Upsample")
 _PICKERS = ("Compress", "NonMaxSuppression", "NonZero", "Slice", "Split", "TopK", "Unique")
 _DECIDED = frozenset((*_FILLERS, *_PICKERS, "Reshape", "Squeeze", "Unsqueeze"))
@@ -54,8 +53,6 @@ NOT_THERE = {
     **dict.fromkeys(("DeformConv", "ImageDecoder", "MaxRoiPool", "MaxUnpool"), _VISION),
     "RoiAlign": _VISION,
     **dict.fromkeys(("Bernoulli", "RandomUniformLike"), _RANDOM),
-    **dict.fromkeys(("Optional", "OptionalGetElement", "OptionalHasElement", "SequenceConstruct"), _SEQUENCES),
-    **dict.fromkeys(("SequenceInsert", "SequenceMap", "SplitToSequence"), _SEQUENCES),
     **dict.fromkeys(("Det", "TensorScatter"), "the operator is not there"),
 }
 PATTERNS = {
@@ -77,22 +74,16 @@ def run_case(case: Any) -> None:
     """Runs a case and compares as onnx's runner does. Raises AssertionError, or what the engine raises."""
     prepared = Backend.prepare(case.model)
     for inputs, outputs in case.data_sets:
-        results = prepared.run(inputs)
-        Runner.assert_similar_outputs(
-            [as_input(o) for o in outputs], list(results), case.rtol, absolute_tolerance(case)
-        )
+        check_outputs(case, outputs, prepared.run(inputs))
 
 
 def run_fixed(case: Any) -> None:
     """Runs the same with inputs that decide shapes fixed to what is fed, so that all is known beforehand."""
     for inputs, outputs in case.data_sets:
-        names = [i.name for i in case.model.graph.input]
-        feeds = {name: as_input(value) for name, value in zip(names, inputs, strict=True)}
+        feeds = named_feeds(case.model, inputs)
         graph = import_fixed(case.model, feeds)
         results = compile_graph(graph, optimise=0).run({name: feeds[name] for name in graph.inputs})
-        Runner.assert_similar_outputs(
-            [as_input(o) for o in outputs], list(results.values()), case.rtol, absolute_tolerance(case)
-        )
+        check_outputs(case, outputs, outputs_of(case.model, results))
 
 
 def decides_shapes(case: Any) -> bool:
@@ -118,9 +109,7 @@ def _reasons(case: Any) -> Iterator[str]:
         if node.op_type in NOT_THERE:
             yield NOT_THERE[node.op_type]
     for info in (*graph.input, *graph.output):
-        if info.type.WhichOneof("value") != "tensor_type":
-            yield _SEQUENCES
-        name = TensorProto.DataType.Name(info.type.tensor_type.elem_type)
+        name = TensorProto.DataType.Name(tensor_type(info.type)[0].tensor_type.elem_type)
         if name not in _SCOPE:
             yield f"element type {name.lower()} is out of scope"
     if any(entry.domain == "" and entry.version < 7 for entry in case.model.opset_import):

@@ -7,6 +7,7 @@ from attrs import field, frozen
 
 from engine.onnx.model_names import Value
 from engine.onnx.node import Converter, Node
+from engine.onnx.structures import Held
 from engine.text.errors import ModelError
 
 Versions = tuple[tuple[int, Converter | None], ...]
@@ -27,7 +28,7 @@ def contract(
     """
     taken = range(inputs) if isinstance(inputs, int) else inputs
 
-    def checked(node: Node) -> tuple[Value | None, ...]:
+    def checked(node: Node) -> tuple[Held | None, ...]:
         for i, value in enumerate(node.inputs):
             if value is not None and i not in taken:
                 raise node.refuse(f"input {i} is not supported")

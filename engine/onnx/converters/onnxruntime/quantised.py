@@ -12,6 +12,7 @@ from engine.onnx.converters.onnxruntime.contract import Step, Versions, contract
 from engine.onnx.converters.quantised import dequantize, quantize, stay_quantised
 from engine.onnx.model_names import Value
 from engine.onnx.node import Converter, Node
+from engine.onnx.structures import Held
 from engine.text.errors import ModelError
 
 _POOL = (*WINDOW, "kernel_shape", "ceil_mode")
@@ -124,7 +125,7 @@ def _flat(node: Node, scale: Value) -> Value:
     return node.step("reshape", scale, shape=()) if scale.shape == (1,) else scale
 
 
-def _softmax(node: Node) -> tuple[Value | None, ...]:
+def _softmax(node: Node) -> tuple[Held | None, ...]:
     """Converts QLinearSoftmax of operator sets from 13 on: of one axis, not of the axes from one on."""
     rank = len(node.value(0).shape)
     if required(node, "opset") < 13 and node.attr("axis", -1) not in (-1, rank - 1):
