@@ -64,6 +64,7 @@ if TYPE_CHECKING:  # the names for checkers of types and editors; at run time ea
     )
     from ops.elementwise.variadic import max, mean, min, sum
     from ops.elementwise.where import where
+    from ops.index.cache import tensor_scatter
     from ops.index.compress import compress
     from ops.index.gather import gather, gather_elements, gather_nd
     from ops.index.non_max_suppression import non_max_suppression
@@ -86,6 +87,7 @@ if TYPE_CHECKING:  # the names for checkers of types and editors; at run time ea
     from ops.norm.norm import group_norm, instance_norm, layer_norm, rms_norm
     from ops.pool.global_pooling import global_average_pool, global_lp_pool, global_max_pool
     from ops.pool.pool import average_pool, lp_pool, max_pool, max_pool_with_indices
+    from ops.products.determinant import det
     from ops.products.einsum import einsum
     from ops.products.gemm import gemm, linear
     from ops.products.matmul import matmul
@@ -111,9 +113,11 @@ if TYPE_CHECKING:  # the names for checkers of types and editors; at run time ea
     from ops.reduce.softmax import log_softmax, softmax
     from ops.schema.attributes import Attribute
     from ops.schema.schema import Binding, Cost, Kernel, OpSchema, Overwrite, Signature, evaluate
+    from ops.spatial.deformed import deformed_windows
     from ops.spatial.depth_to_space import depth_to_space, space_to_depth
     from ops.spatial.grid_sample import grid_sample
     from ops.spatial.pad import pad
+    from ops.spatial.regions import max_roi_pool, roi_align
     from ops.spatial.resize import resize
     from ops.tensor.errors import OpError
     from ops.tensor.spec import TensorSpec
@@ -167,8 +171,10 @@ __all__ = [
     "count_nonzero",
     "cum_prod",
     "cum_sum",
+    "deformed_windows",
     "depth_to_space",
     "dequantize_linear",
+    "det",
     "div",
     "dropout",
     "dropout_training",
@@ -223,6 +229,7 @@ __all__ = [
     "max",
     "max_pool",
     "max_pool_with_indices",
+    "max_roi_pool",
     "mean",
     "min",
     "mish",
@@ -256,6 +263,7 @@ __all__ = [
     "reverse_sequence",
     "rms_norm",
     "rnn",
+    "roi_align",
     "round",
     "scatter_elements",
     "scatter_nd",
@@ -280,6 +288,7 @@ __all__ = [
     "swish",
     "tan",
     "tanh",
+    "tensor_scatter",
     "thresholded_relu",
     "tile",
     "top_k",
@@ -311,6 +320,7 @@ _HOMES = homes_of(
         ),
         "ops.elementwise.variadic": "max mean min sum",
         "ops.elementwise.where": "where",
+        "ops.index.cache": "tensor_scatter",
         "ops.index.compress": "compress",
         "ops.index.gather": "gather gather_elements gather_nd",
         "ops.index.non_max_suppression": "non_max_suppression",
@@ -333,6 +343,7 @@ _HOMES = homes_of(
         "ops.norm.norm": "group_norm instance_norm layer_norm rms_norm",
         "ops.pool.global_pooling": "global_average_pool global_lp_pool global_max_pool",
         "ops.pool.pool": "average_pool lp_pool max_pool max_pool_with_indices",
+        "ops.products.determinant": "det",
         "ops.products.einsum": "einsum",
         "ops.products.gemm": "gemm linear",
         "ops.products.matmul": "matmul",
@@ -350,9 +361,11 @@ _HOMES = homes_of(
         "ops.reduce.softmax": "log_softmax softmax",
         "ops.schema.attributes": "Attribute",
         "ops.schema.schema": "Binding Cost Kernel OpSchema Overwrite Signature evaluate",
+        "ops.spatial.deformed": "deformed_windows",
         "ops.spatial.depth_to_space": "depth_to_space space_to_depth",
         "ops.spatial.grid_sample": "grid_sample",
         "ops.spatial.pad": "pad",
+        "ops.spatial.regions": "max_roi_pool roi_align",
         "ops.spatial.resize": "resize",
         "ops.tensor.errors": "OpError",
         "ops.tensor.spec": "TensorSpec",

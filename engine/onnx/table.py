@@ -18,6 +18,7 @@ from engine.onnx.converters import (
     sequences,
     shape,
     spectral,
+    vision,
 )
 from engine.onnx.converters.onnxruntime import attention, group_query, integer_products, layers, norms, rotary
 from engine.onnx.converters.onnxruntime import quantised as quantised_layers
@@ -35,7 +36,10 @@ Versions = tuple[tuple[int, Converter | None], ...]
 None stands for a version that has the operator no longer.
 """
 
-FAMILIES = (constant, control, elementwise, index, nn, quantised, recurrent, reduce, resize, sequences, shape, spectral)
+FAMILIES = (
+    *(constant, control, elementwise, index, nn, quantised, recurrent, reduce, resize, sequences, shape, spectral),
+    vision,
+)
 CONVERTERS: Mapping[str, Versions] = MappingProxyType({k: v for f in FAMILIES for k, v in f.CONVERTERS.items()})
 """The operators of the default domain by name."""
 ONNXRUNTIME_FAMILIES = (attention, group_query, integer_products, layers, norms, quantised_layers, rotary)

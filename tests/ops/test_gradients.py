@@ -31,7 +31,9 @@ _WITHOUT_RULE = frozenset(
         # it would divide by elements, which may be 0
         "cum_prod",
         # places decide which elements it reads
-        "grid_sample",
+        *("grid_sample", "roi_align", "deformed_windows", "tensor_scatter"),
+        # its matrices may have no inverse
+        "det",
         # operators inside them
         *("if", "loop", "scan", "rnn", "gru", "lstm"),
         # gradients themselves, and what passes make at the end

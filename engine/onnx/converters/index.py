@@ -111,6 +111,13 @@ def _eye_like(node: Node) -> tuple[Value, ...]:
     return node.last("eye_like", node.value(0), dtype=dtype, k=node.attr("k", 0))
 
 
+def _tensor_scatter(node: Node) -> tuple[Value, ...]:
+    cache, update, *places = node.operands()
+    starts = places[0] if places else node.step("expand", np.zeros((), np.int64), shape=cache.shape[:1])
+    circular = node.attr("mode", "linear") == "circular"
+    return node.last("tensor_scatter", cache, update, starts, axis=node.attr("axis", -2), circular=circular)
+
+
 CONVERTERS: Mapping[str, tuple[tuple[int, Converter | None], ...]] = MappingProxyType(
     {
         "Gather": ((1, direct("gather", axis=0)),),
@@ -119,6 +126,7 @@ CONVERTERS: Mapping[str, tuple[tuple[int, Converter | None], ...]] = MappingProx
         "Scatter": ((9, direct("scatter_elements", axis=0)), (11, None)),
         "ScatterElements": ((11, direct("scatter_elements", axis=0, reduction="none")),),
         "ScatterND": ((11, direct("scatter_nd", reduction="none")),),
+        "TensorScatter": ((24, _tensor_scatter),),
         "TopK": ((1, _top_k_attribute), (10, _top_k_input)),
         "OneHot": ((9, _one_hot),),
         "CumSum": ((11, partial(_running, "cum_sum")),),

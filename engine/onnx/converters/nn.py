@@ -163,6 +163,7 @@ CONVERTERS: Mapping[str, tuple[tuple[int, Converter | None], ...]] = MappingProx
         "Gemm": ((7, _gemm),),
         "Einsum": ((12, _einsum),),
         "MatMul": ((1, direct("matmul")),),
+        "Det": ((11, direct("det")),),
         "Conv": ((1, _conv),),
         "ConvTranspose": ((1, _conv_transpose),),
         "Col2Im": ((18, _col2im),),

@@ -42,7 +42,6 @@ _SCOPE = frozenset(
     )
 )
 _TEXT = "strings are out of scope"
-_VISION = "operators of detection and sampling are not there"
 _RANDOM = "draws random numbers"
 _FILLERS = ("ConstantOfShape", "Expand", "OneHot", "Pad", "Range", "Resize", "Tile", "Upsample")
 _PICKERS = ("Compress", "NonMaxSuppression", "NonZero", "Slice", "Split", "TopK", "Unique")
@@ -50,10 +49,8 @@ _DECIDED = frozenset((*_FILLERS, *_PICKERS, "Reshape", "Squeeze", "Unsqueeze"))
 """Operators with inputs that may decide a shape."""
 NOT_THERE = {
     **dict.fromkeys(("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer"), _TEXT),
-    **dict.fromkeys(("DeformConv", "ImageDecoder", "MaxRoiPool", "MaxUnpool"), _VISION),
-    "RoiAlign": _VISION,
+    "ImageDecoder": "files of images are out of scope",
     **dict.fromkeys(("Bernoulli", "RandomUniformLike"), _RANDOM),
-    **dict.fromkeys(("Det", "TensorScatter"), "the operator is not there"),
 }
 PATTERNS = {
     "test_training_dropout*": "training is out of scope, only inference",

@@ -221,6 +221,11 @@ def _images(n: int, c: int, h: int, w: int) -> Iterator[Use]:
         yield _use("resize_gradient", _t(n, c, 2 * h, 2 * w), shape=x.shape, sizes=(n, c, 2 * h, 2 * w), mode=mode)
     yield _use("resize", x, sizes=(n, c, h, w))
     yield _use("grid_sample", x, _t(n, h, w, 2))
+    yield _use("roi_align", x, _t(n, 4), _t(n, dtype=INT64), output_height=h, output_width=w, sampling_ratio=2)
+    yield _use("max_roi_pool", x, _t(n, 5), pooled_shape=(h, w))
+    yield _use("deformed_windows", x, _t(n, 18, h, w), _t(n, 9, h, w), **_WINDOW)
+    yield _use("det", _t(n, c, 4, 4))
+    yield _use("tensor_scatter", x, _t(n, c, 1, w), _t(n, dtype=INT64))
     roi = (*(0.25,) * 4, *(0.75,) * 4)
     crop: dict[str, Any] = {"coordinate_transformation_mode": "tf_crop_and_resize", "roi": roi}
     yield _use("resize", x, sizes=(n, c, 2 * h, w), **crop)
