@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from allocator.kernels.gaps import BELOW, NOWHERE, Barred, Bodies, begin_placing, tightest
+from allocator.kernels.gaps import ARENA, AT, BELOW, NOT_BEGUN, NOWHERE, Barred, Bodies, begin_placing, tightest
 from allocator.kernels.numbers import Numbers, kernel
 
 
@@ -35,31 +35,38 @@ class RangeTree(NamedTuple):
 
 @kernel
 def place_covered(
-    bodies: Bodies, members: Covering, order: Numbers, kept: int, limit: int, offset: Numbers,
-    leaves: int, tree: RangeTree, barred: Barred,
+    bodies: Bodies, members: Covering, order: Numbers, limit: int, offset: Numbers,
+    leaves: int, tree: RangeTree, barred: Barred, cursor: Numbers, looks: int,
 ) -> int:  # fmt: skip
     """Places bodies as `place_near` does, with a tree over time that knows which bytes are in use."""
-    size, first = bodies.size, members.first
-    highest = begin_placing(bodies, order, kept, offset)
-    for k in range(4 * leaves):
-        tree.behind[k] = 0
-    tree.bottom[0] = 4 * leaves
-    for body in range(len(size)):
-        if offset[body] != NOWHERE:
-            cover(members, offset, leaves, tree, body)
-    for at in range(kept, len(order)):
-        body = order[at]
-        if highest > limit:
-            break
+    first, looked = members.first, 0
+    if cursor[ARENA] == NOT_BEGUN:
+        begin_placing(bodies, order, offset, cursor)
+        begin_cover(bodies, members, offset, leaves, tree)
+    while cursor[AT] < len(order) and cursor[ARENA] <= limit and looked < looks:
+        body = order[cursor[AT]]
+        cursor[AT] += 1
         if bodies.pinned[body] == NOWHERE:
             count = 0
             for one in range(first[body], first[body + 1]):
                 list_count = find_nodes(leaves, members.since[one], members.until[one], tree.nodes)
                 count = from_tree(members.inner[one], members.room[one], tree, list_count, barred, count)
+                looked += list_count
             offset[body] = tightest(barred, count, bodies.alignment[body])
             cover(members, offset, leaves, tree, body)
-            highest = max(highest, offset[body] + size[body])
-    return highest
+            cursor[ARENA] = max(cursor[ARENA], offset[body] + bodies.size[body])
+            looked += count
+    return looked
+
+
+def begin_cover(bodies: Bodies, members: Covering, offset: Numbers, leaves: int, tree: RangeTree) -> None:
+    """Enters the bodies that have an offset into an empty tree."""
+    for k in range(4 * leaves):
+        tree.behind[k] = 0
+    tree.bottom[0] = 4 * leaves
+    for body in range(len(bodies.size)):
+        if offset[body] != NOWHERE:
+            cover(members, offset, leaves, tree, body)
 
 
 def find_nodes(leaves: int, since: int, until: int, nodes: Numbers) -> int:

@@ -22,6 +22,9 @@ WIDEST = 11
 DIGITS = 1 << WIDEST
 BLOCK = 16
 """Members of one leaf of the tree of a sweep."""
+AT, ARENA, LINED = range(3)
+"""Places of a cursor: where the order goes on; the bytes of the arena so far, or NOT_BEGUN; the bodies in line."""
+NOT_BEGUN = -1
 
 
 class Bodies(NamedTuple):
@@ -66,36 +69,36 @@ class Line(NamedTuple):
 
 @kernel
 def place_near(
-    bodies: Bodies, lists: NeighbourLists, order: Numbers, kept: int, limit: int, offset: Numbers,
-    scratch: Line, barred: Barred,
+    bodies: Bodies, lists: NeighbourLists, order: Numbers, limit: int, offset: Numbers,
+    scratch: Line, barred: Barred, cursor: Numbers, looks: int,
 ) -> int:  # fmt: skip
-    """Places all bodies, pinned ones first, then in this order. Returns the bytes of the arena.
+    """Places all bodies, pinned ones first, then in this order. Returns how many ranges and bodies it looked at.
 
-    The first `kept` of the order keep the offsets that they have. Ends early, with the rest nowhere, as soon as the
-    arena is above `limit`.
+    Those before the cursor keep the offsets that they have, if it has not begun. Ends early, with the rest nowhere, as
+    soon as the arena is above `limit`, or when it looked at so many; then it may go on.
     """
     size, alignment, pinned, line = bodies.size, bodies.alignment, bodies.pinned, scratch.line
-    top, placed = begin_placing(bodies, order, kept, offset), 0
-    for body in range(len(line)):
-        if offset[body] != NOWHERE:
-            line_up(line, offset, placed, body)
-            placed += 1
-    for at in range(kept, len(order)):
-        body = order[at]
-        if top > limit:
-            break
+    looked = 0
+    if cursor[ARENA] == NOT_BEGUN:
+        begin_placing(bodies, order, offset, cursor)
+        for body in range(len(line)):
+            if offset[body] != NOWHERE:
+                line_up(line, offset, cursor, body)
+    while cursor[AT] < len(order) and cursor[ARENA] <= limit and looked < looks:
+        body = order[cursor[AT]]
+        cursor[AT] += 1
         if pinned[body] != NOWHERE:
             continue
         if len(line):
-            count = from_line(lists, offset, scratch, barred, placed, body)
+            count = from_line(lists, offset, scratch, barred, cursor[LINED], body)
         else:
             count = from_list(lists, offset, barred, body)
         offset[body] = tightest(barred, count, alignment[body])
-        top = max(top, offset[body] + size[body])
+        cursor[ARENA] = max(cursor[ARENA], offset[body] + size[body])
+        looked += count + cursor[LINED]
         if len(line):
-            line_up(line, offset, placed, body)
-            placed += 1
-    return top
+            line_up(line, offset, cursor, body)
+    return looked
 
 
 def from_list(lists: NeighbourLists, offset: Numbers, barred: Barred, body: int) -> int:
@@ -138,8 +141,9 @@ def from_line(lists: NeighbourLists, offset: Numbers, scratch: Line, barred: Bar
     return count
 
 
-def line_up(line: Numbers, offset: Numbers, placed: int, body: int) -> None:
+def line_up(line: Numbers, offset: Numbers, cursor: Numbers, body: int) -> None:
     """Puts a body into the line of those that are placed, by offset."""
+    placed = cursor[LINED]
     x, to, behind = offset[body], 0, placed
     while to < behind:
         middle = (to + behind) // 2
@@ -150,19 +154,20 @@ def line_up(line: Numbers, offset: Numbers, placed: int, body: int) -> None:
     for at in range(placed, to, -1):
         line[at] = line[at - 1]
     line[to] = body
+    cursor[LINED] = placed + 1
 
 
-def begin_placing(bodies: Bodies, order: Numbers, kept: int, offset: Numbers) -> int:
-    """Resets the offsets that are to be found. Returns the bytes of the arena of the others."""
+def begin_placing(bodies: Bodies, order: Numbers, offset: Numbers, cursor: Numbers) -> None:
+    """Resets the offsets that are to be found, from the cursor on. It gets the bytes of the arena of the others."""
     size, pinned, top = bodies.size, bodies.pinned, 0
-    for at in range(kept, len(order)):
+    for at in range(cursor[AT], len(order)):
         offset[order[at]] = NOWHERE
     for body in range(len(size)):
         if pinned[body] != NOWHERE:
             offset[body] = pinned[body]
         if offset[body] != NOWHERE:
             top = max(top, offset[body] + size[body])
-    return top
+    cursor[ARENA], cursor[LINED] = top, 0
 
 
 def tightest(barred: Barred, count: int, alignment: int) -> int:
@@ -258,31 +263,37 @@ class SweepTree(NamedTuple):
 
 @kernel
 def place_swept(
-    bodies: Bodies, members: Members, order: Numbers, kept: int, limit: int, offset: Numbers,
-    tree: SweepTree, barred: Barred,
+    bodies: Bodies, members: Members, order: Numbers, limit: int, offset: Numbers,
+    tree: SweepTree, barred: Barred, cursor: Numbers, looks: int,
 ) -> int:  # fmt: skip
     """Places bodies as `place_near` does, without lists of neighbours."""
-    size, first = bodies.size, members.first
-    top = begin_placing(bodies, order, kept, offset)
-    for leaf in range(len(tree.reach)):
-        tree.reach[leaf] = 0
-    for k in range(len(tree.until)):
-        tree.until[k] = 0
-    for body in range(len(size)):
-        if offset[body] != NOWHERE:
-            enter(members, offset, tree, body)
-    for at in range(kept, len(order)):
-        body = order[at]
-        if top > limit:
-            break
+    first, looked = members.first, 0
+    if cursor[ARENA] == NOT_BEGUN:
+        begin_placing(bodies, order, offset, cursor)
+        begin_sweep(bodies, members, offset, tree)
+    while cursor[AT] < len(order) and cursor[ARENA] <= limit and looked < looks:
+        body = order[cursor[AT]]
+        cursor[AT] += 1
         if bodies.pinned[body] == NOWHERE:
             count = 0
             for k in range(first[body], first[body + 1]):
                 count = sweep(members, tree, barred, members.member[k], count)
             offset[body] = tightest(barred, count, bodies.alignment[body])
             enter(members, offset, tree, body)
-            top = max(top, offset[body] + size[body])
-    return top
+            cursor[ARENA] = max(cursor[ARENA], offset[body] + bodies.size[body])
+            looked += count + BLOCK
+    return looked
+
+
+def begin_sweep(bodies: Bodies, members: Members, offset: Numbers, tree: SweepTree) -> None:
+    """Enters the bodies that have an offset into an empty tree."""
+    for leaf in range(len(tree.reach)):
+        tree.reach[leaf] = 0
+    for k in range(len(tree.until)):
+        tree.until[k] = 0
+    for body in range(len(bodies.size)):
+        if offset[body] != NOWHERE:
+            enter(members, offset, tree, body)
 
 
 def enter(members: Members, offset: Numbers, tree: SweepTree, body: int) -> None:

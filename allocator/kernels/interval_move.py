@@ -8,6 +8,8 @@ has to be floor + size + the tallest pile above the gap, and need not be more.
 
 from allocator.kernels.numbers import Numbers, kernel
 
+INSERTED, PEAK = range(2)
+"""Places of the cursor."""
 FITS = -1
 """Instead of a rise of the peak, where nothing has to move. Better than a rise of 0."""
 
@@ -146,23 +148,33 @@ def sort_again(address: Numbers, order: Numbers, count: int) -> None:
 @kernel
 def insert_units(
     begin: Numbers, end: Numbers, size: Numbers, address: Numbers, order: Numbers,
-    load: Numbers, met: Numbers, floor: Numbers, marks: Numbers,
-) -> None:  # fmt: skip
-    """Inserts all units; `marks` is all 0, before and after. O(n^2) where few units move at once."""
-    peak = 0
-    for unit in range(len(begin)):
+    load: Numbers, met: Numbers, floor: Numbers, marks: Numbers, cursor: Numbers, looks: int,
+) -> int:  # fmt: skip
+    """Inserts units; `marks` is all 0, before and after. O(n^2) where few units move at once.
+
+    `cursor` has how many are inserted, and the peak. Ends when all are, or when it looked at so many others; returns
+    how many they are.
+    """
+    looked = 0
+    while cursor[INSERTED] < len(begin) and looked < looks:
+        unit, peak = cursor[INSERTED], cursor[PEAK]
         count = find_gaps(begin, end, size, address, order, unit, met, floor)
         address[unit] = best_floor(size[unit], peak, size, address, load, met, floor, count)
         place = enter(address, order, unit)
         add_load(begin, end, size, load, order, place, unit + 1, marks)
         peak = max(peak, push_up(begin, end, size, address, order, place, unit + 1, marks))
         sort_again(address, order, unit + 1)
+        cursor[INSERTED], cursor[PEAK] = unit + 1, peak
+        looked += unit + 1
+    return looked
 
 
 @kernel
-def settle(begin: Numbers, end: Numbers, size: Numbers, alignment: Numbers, order: Numbers, address: Numbers) -> None:
-    """Computes addresses from the order alone: each unit as low as those below it and its alignment allow."""
-    for place in range(len(begin)):
+def settle(
+    begin: Numbers, end: Numbers, size: Numbers, alignment: Numbers, order: Numbers, address: Numbers, count: int
+) -> None:
+    """Computes the addresses of units from their order alone: each as low as those below it and its alignment allow."""
+    for place in range(count):
         unit, least, below = order[place], 0, place
         low, high = begin[unit], end[unit]
         while below and low < high:

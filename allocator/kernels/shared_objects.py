@@ -17,6 +17,9 @@ ROOM, MARK, FIRST, COUNT, SPACE = range(5)
 OBJECT = 5
 USED, TOP = range(2)
 """Fields of the first record of `objects`, which is no object: where `objects` and `lives` were never used."""
+LOW, HIGH, CAME, LEFT = range(4)
+"""Places of the cursor of `share_by_gap`."""
+CURSOR = 4
 NONE, STALE = 0, -1
 """Marks in place of an object: there is none; there was one, but it is in use now."""
 BUSY = -1
@@ -32,18 +35,28 @@ NEVER, AT_NEED, WHERE_NEARER = range(3)
 @kernel
 def share(
     units: Numbers, objects: Numbers, lives: Numbers, start: Numbers, near: Numbers, order: Numbers,
-    slack: int, growth: int,
-) -> None:  # fmt: skip
-    """Gives each unit, in this order, to an object which is at most `slack` bytes larger, or else to a new one."""
-    objects[USED] = OBJECT
-    for at in range(len(order)):
-        unit = UNIT * order[at]
+    slack: int, growth: int, cursor: Numbers, looks: int,
+) -> int:  # fmt: skip
+    """Gives each unit, in this order, to an object which is at most `slack` bytes larger, or else to a new one.
+
+    `cursor` holds how many units have one. Ends when all have, or when it looked at so many objects, neighbours and
+    units in an object; returns how many they are.
+    """
+    looked = 0
+    while cursor[0] < len(order) and looked < looks:
+        at = order[cursor[0]]
+        unit = UNIT * at
         if len(start):
-            for k in range(start[order[at]], start[order[at] + 1]):
+            for k in range(start[at], start[at + 1]):
                 holder = units[UNIT * near[k] + TAKEN]
                 if holder != NONE:
                     objects[holder + MARK] = unit + 1
-        give(units, objects, lives, unit, choose(units, objects, lives, unit, slack, growth))
+            looked += start[at + 1] - start[at]
+        looked += objects[USED] // OBJECT
+        holder = give(units, objects, lives, unit, choose(units, objects, lives, unit, slack, growth))
+        looked += objects[holder + COUNT]
+        cursor[0] += 1
+    return looked
 
 
 def choose(units: Numbers, objects: Numbers, lives: Numbers, unit: int, slack: int, growth: int) -> int:
@@ -129,47 +142,78 @@ def move(objects: Numbers, lives: Numbers, holder: int) -> None:
 
 @kernel
 def share_by_gap(
-    units: Numbers, objects: Numbers, lives: Numbers, order: Numbers, stage: Numbers, waiting: Numbers, gap: Numbers
-) -> None:
+    units: Numbers, objects: Numbers, lives: Numbers, order: Numbers, stage: Numbers, waiting: Numbers, gap: Numbers,
+    cursor: Numbers, looks: int,
+) -> int:  # fmt: skip
     """Gives units to objects stage by stage, the unit with the smallest gap first; lifetimes decide.
 
     `order` stands by stage, and decides between equal gaps. `waiting` lists the units of a stage that have no object
     yet. BEST is the oldest of the objects where a unit has its smallest gap, NONE for a new one, or STALE: then the gap
     is at least what it was. Gaps stand in a tournament: node k of it is the smaller of the nodes 2 k and 2 k + 1; LEAF
     is where that of a unit stands. O(n * (objects + units of a stage)).
+
+    `cursor` has the units order[LOW:HIGH] of the stage, how many of them came, and how many of those wait. Ends as
+    `share` does.
     """
-    objects[USED] = OBJECT
-    low = 0
-    while low < len(order):
-        high = low + 1
-        while high < len(order) and stage[order[high]] == stage[order[low]]:
-            high += 1
-        share_stage(units, objects, lives, order, low, high, waiting, gap)
-        low = high
+    looked = 0
+    while looked < looks and (cursor[LEFT] or cursor[HIGH] < len(order)):
+        if cursor[LEFT] == 0:
+            looked += open_stage(order, stage, gap, cursor)
+        if cursor[CAME] < cursor[HIGH] - cursor[LOW]:
+            enter_next(units, objects, lives, order, waiting, gap, cursor)
+            looked += objects[USED] // OBJECT
+        else:
+            looked += give_nearest(units, objects, lives, order, waiting, gap, cursor)
+    return looked
 
 
-def share_stage(
-    units: Numbers, objects: Numbers, lives: Numbers, order: Numbers, low: int, high: int,
-    waiting: Numbers, gap: Numbers,
-) -> None:  # fmt: skip
-    """Gives the units order[low:high] to objects."""
+def leaves_of(cursor: Numbers) -> int:
+    """Returns the number of leaves of the tournament of a stage."""
     leaves = 1
-    while leaves < high - low:
+    while leaves < cursor[HIGH] - cursor[LOW]:
         leaves *= 2
-    for node in range(2 * leaves):
+    return leaves
+
+
+def open_stage(order: Numbers, stage: Numbers, gap: Numbers, cursor: Numbers) -> int:
+    """Goes on to the next stage, of which no unit has come. Returns the nodes of its tournament."""
+    low = cursor[HIGH]
+    high = low + 1
+    while high < len(order) and stage[order[high]] == stage[order[low]]:
+        high += 1
+    cursor[LOW], cursor[HIGH], cursor[CAME] = low, high, 0
+    nodes = 2 * leaves_of(cursor)
+    for node in range(nodes):
         gap[node] = GONE
-    for at in range(high - low):
-        waiting[at] = UNIT * order[low + at]
-        units[waiting[at] + LEAF], gap[leaves + at] = leaves + at, 0
-        look(units, objects, lives, gap, waiting[at])
-    for count in range(high - low, 0, -1):
+    return nodes
+
+
+def enter_next(
+    units: Numbers, objects: Numbers, lives: Numbers, order: Numbers, waiting: Numbers, gap: Numbers, cursor: Numbers
+) -> None:
+    """Lets the next unit of a stage come, and finds its smallest gap."""
+    at, leaves = cursor[CAME], leaves_of(cursor)
+    waiting[at] = UNIT * order[cursor[LOW] + at]
+    units[waiting[at] + LEAF], gap[leaves + at] = leaves + at, 0
+    look(units, objects, lives, gap, waiting[at])
+    cursor[CAME] = cursor[LEFT] = at + 1
+
+
+def give_nearest(
+    units: Numbers, objects: Numbers, lives: Numbers, order: Numbers, waiting: Numbers, gap: Numbers, cursor: Numbers
+) -> int:
+    """Gives the unit with the smallest gap to an object. Returns how many objects and units it looked at."""
+    low, leaves, looked = cursor[LOW], leaves_of(cursor), cursor[LEFT]
+    unit = UNIT * order[low + nearest(gap, leaves)]
+    while units[unit + BEST] == STALE:
+        look(units, objects, lives, gap, unit)
+        looked += objects[USED] // OBJECT
         unit = UNIT * order[low + nearest(gap, leaves)]
-        while units[unit + BEST] == STALE:
-            look(units, objects, lives, gap, unit)
-            unit = UNIT * order[low + nearest(gap, leaves)]
-        set_gap(gap, units[unit + LEAF], GONE)
-        holder = give(units, objects, lives, unit, units[unit + BEST])
-        follow(units, objects, lives, waiting, count, gap, unit, holder)
+    set_gap(gap, units[unit + LEAF], GONE)
+    holder = give(units, objects, lives, unit, units[unit + BEST])
+    follow(units, objects, lives, waiting, cursor[LEFT], gap, unit, holder)
+    cursor[LEFT] -= 1
+    return looked
 
 
 def look(units: Numbers, objects: Numbers, lives: Numbers, gap: Numbers, unit: int) -> None:

@@ -27,6 +27,8 @@ _SQUARINGS = 5
 """A price grows with the 32nd power of the prospect: ticks that are 2 % lower have half of it."""
 _PRECISION = 40
 """Bits of a prospect that count."""
+_STEP = 100
+"""Numbers that a step of best fit looks at, roughly."""
 
 
 class Waiting(NamedTuple):
@@ -177,19 +179,31 @@ def least_fitting(best: Numbers, nearest: Numbers, farthest: Numbers, start: int
 
 
 @kernel
-def pack_strip(
-    begin: Numbers, end: Numbers, size: Numbers, alignment: Numbers, rank: Numbers, unit_of: Numbers, first: Numbers,
-    best: Numbers, nearest: Numbers, farthest: Numbers, tree: Numbers, until: Numbers, since: Numbers, offset: Numbers,
+def begin_strip(
+    end: Numbers, rank: Numbers, best: Numbers, nearest: Numbers, farthest: Numbers,
+    tree: Numbers, until: Numbers, since: Numbers,
 ) -> None:  # fmt: skip
-    """Computes offsets of units given by their first tick; those that begin in tick t start with number first[t].
-
-    Ticks go from 0 to len(since) - 1, the last end. `unit_of` has the unit of each rank; least ranks are placed first.
-    """
+    """Makes an empty strip for `pack_strip`. Ticks go from 0 to len(since) - 1, the last end."""
     for node in range(len(tree)):
         tree[node] = NOTHING
     plant(end, rank, best, nearest, farthest)
     raise_line(tree, until, since, 0, len(since) - 1, 0)
-    while best[1] < NOTHING:
+
+
+@kernel
+def pack_strip(
+    begin: Numbers, end: Numbers, size: Numbers, alignment: Numbers, unit_of: Numbers, first: Numbers,
+    best: Numbers, nearest: Numbers, farthest: Numbers, tree: Numbers, until: Numbers, since: Numbers, offset: Numbers,
+    looks: int,
+) -> int:  # fmt: skip
+    """Computes offsets of units given by their first tick; those that begin in tick t start with number first[t].
+
+    `unit_of` has the unit of each rank; least ranks are placed first. Ends when all have an offset, or when it looked
+    at so many numbers, roughly; returns how many they are.
+    """
+    looked = 0
+    while best[1] < NOTHING and looked < looks:
+        looked += _STEP
         line = lowest(tree)
         last = until[line]
         chosen = least_fitting(best, nearest, farthest, first[line], first[last], last)
@@ -200,6 +214,7 @@ def pack_strip(
         offset[unit] = -(-tree[1] // alignment[unit]) * alignment[unit]
         put(tree, until, since, line, begin[unit], end[unit], offset[unit] + size[unit])
         drop(best, nearest, farthest, unit)
+    return looked
 
 
 @kernel

@@ -6,7 +6,7 @@ from attrs import evolve, frozen
 from allocator.kernels.eject import ENDLESS
 from allocator.problem import Problem
 from allocator.solvers.base import NO_NODES, Answer, SolverOptions, Traits
-from allocator.solvers.naive import NAIVE
+from allocator.solvers.naive import completed
 from allocator.solvers.search.budget import Budget
 from allocator.solvers.search.partial_plan import PartialPlan
 
@@ -25,9 +25,7 @@ class FirstFit:
         plan.take_out_above(0)
         while not plan.is_whole and (portion := budget.portion(len(plan))):
             budget.spend(plan.put_back(ENDLESS, portion))
-        if plan.is_whole:
-            return Answer(plan.offsets())
-        return NAIVE.solve(evolve(problem, pinned=plan.placed()), options)
+        return Answer(completed(problem, plan.ids, plan.placed()))
 
 
 FIRST_FIT = FirstFit()

@@ -10,21 +10,34 @@ from attrs import frozen
 from allocator.breadths import breadths
 from allocator.problem import Column, Problem
 from allocator.solvers.base import Answer, SolverOptions, Traits
-from allocator.solvers.placing.placement import place_in_order, roots
+from allocator.solvers.naive import completed
+from allocator.solvers.placing.placement import MOST_PAIRS_ONCE, NO_LIMITS, Placer, roots, suitable_search
 from allocator.solvers.placing.ranking import chain_lifetimes, ranked
 
 
 @frozen(eq=False)
 class Greedy:
-    """One strategy: `order` gives the roots of a problem in the order in which they are placed."""
+    """One strategy: `order` gives the roots of a problem in the order in which they are placed.
+
+    What has no place when the time is over lies above all others.
+    """
 
     name: str
     order: Callable[[Problem], Column]
     traits: Traits = Traits()
 
-    def solve(self, problem: Problem, _options: SolverOptions) -> Answer:
+    def solve(self, problem: Problem, options: SolverOptions) -> Answer:
         """Returns the offsets, and no bound."""
-        return Answer(place_in_order(problem, self.order(problem)))
+        return Answer(place_in_order(problem, self.order(problem), options))
+
+
+def place_in_order(problem: Problem, order: Column, options: SolverOptions = NO_LIMITS) -> Column:
+    """Returns the offset of each chunk, when chains are placed in this order of their roots, pinned ones first.
+
+    O(n log n + pairs of chunks that meet), or less.
+    """
+    placer = Placer.by(suitable_search(problem, MOST_PAIRS_ONCE), problem)
+    return completed(problem, placer.ids, placer.place(placer.bodies(order), options))
 
 
 def by_size(problem: Problem) -> Column:

@@ -11,12 +11,14 @@ import numpy as np
 from attrs import frozen
 
 from allocator.kernels.freelist import WIDTH, order_blocks, place_best_fit, sink
-from allocator.kernels.interval_move import insert_units, settle
+from allocator.kernels.interval_move import INSERTED, insert_units, settle
 from allocator.kernels.mode import KernelMode
-from allocator.problem import Problem
+from allocator.problem import FREE, Problem
 from allocator.solvers.base import Answer, SolverOptions, Traits
+from allocator.solvers.naive import completed
 from allocator.solvers.placing.timeline import Timeline, sorted_timeline, timeline_by_id
 from allocator.solvers.placing.units import units_of
+from allocator.solvers.search.budget import Budget
 
 
 @frozen(eq=False)
@@ -78,13 +80,13 @@ class IntervalMove:
     """Longest lifetimes first (then the earliest, then the largest), each where the peak rises least. O(n^2).
 
     Placed units move up. While it chooses places, sizes are rounded up to alignments, and addresses are not; then all
-    settle, aligned.
+    settle, aligned. What has no place when the time is over lies above all others.
     """
 
     name: str = "interval_move"
     traits: Traits = Traits(pinned=False, conflicts=False, most_chunks=5_000)
 
-    def solve(self, problem: Problem, _options: SolverOptions) -> Answer:
+    def solve(self, problem: Problem, options: SolverOptions) -> Answer:
         """Returns the offsets, and no bound."""
         units = units_of(problem)
         life = units.end - units.begin
@@ -94,9 +96,16 @@ class IntervalMove:
         rounded = -(-units.size // units.alignment) * units.alignment
         begin, end, size, alignment, room = mode.numbers(units.begin, units.end, units.size, units.alignment, rounded)
         address, order, load, met, floor, marks = mode.zeros(count, count, count, count, count + 1, count)
-        mode.kernel(insert_units)(begin, end, room, address, order, load, met, floor, marks)
-        mode.kernel(settle)(begin, end, size, alignment, order, address)
-        return Answer(units.offsets(problem, address))
+        (cursor,) = mode.zeros(2)
+
+        def insert(looks: int) -> int:
+            return mode.kernel(insert_units)(begin, end, room, address, order, load, met, floor, marks, cursor, looks)
+
+        Budget.of_time(options).run(insert, lambda: cursor[INSERTED] == count)
+        inserted = cursor[INSERTED]
+        mode.kernel(settle)(begin, end, size, alignment, order, address, inserted)
+        placed = np.where(np.arange(count) < inserted, np.array(address), FREE)
+        return Answer(completed(problem, units.ids, placed))
 
 
 PUSHDOWN = Pushdown("pushdown", timeline_by_id)

@@ -1,11 +1,12 @@
 """Every chain end to end: the plan without any sharing."""
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
-from allocator.problem import FREE, Problem, align_up
+from allocator.problem import FREE, Column, Problem, align_up
 from allocator.solvers.base import Answer, SolverOptions, Traits, without_empty
 from allocator.solvers.placing.placement import roots
+from allocator.solvers.placing.units import offsets_of
 
 
 @frozen(eq=False)
@@ -31,3 +32,12 @@ class Naive:
 
 
 NAIVE = Naive()
+
+
+def completed(problem: Problem, ids: Column, offset: Column) -> Column:
+    """Returns the offset of each chunk from those of the roots `ids`; roots without one (FREE) lie above all others."""
+    if (offset != FREE).all():
+        return offsets_of(problem, ids, offset)
+    placed = np.full(len(problem), FREE)
+    placed[ids] = offset
+    return NAIVE.solve(evolve(problem, pinned=placed), SolverOptions()).offset

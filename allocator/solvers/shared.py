@@ -4,17 +4,19 @@ An object holds whole units, one after the other, and has the size of the larges
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from attrs import field, frozen
 
 from allocator.kernels.mode import KernelMode
 from allocator.kernels.numbers import Numbers
-from allocator.kernels.shared_objects import BEGIN, END, LIFE, OBJECT, SIZE, TAKEN, UNIT, lay, share
+from allocator.kernels.shared_objects import BEGIN, END, LIFE, OBJECT, SIZE, TAKEN, UNIT, USED, lay, share
 from allocator.problem import Column, Conflicts, Problem, column
 from allocator.ragged import row_starts
 from allocator.solvers.base import Answer, SolverOptions, Traits
 from allocator.solvers.placing.units import Units, units_of
+from allocator.solvers.search.budget import Budget
 
 NO_OBJECT = -1
 """Object of a chunk of no bytes."""
@@ -38,16 +40,19 @@ class InterferenceGraph:
 
 @frozen(eq=False)
 class SharedObjectsSolver:
-    """One strategy: `share` gives the object of each unit. Objects are numbered from 0, and none is empty."""
+    """One strategy: `share` gives the object of each unit. Objects are numbered from 0, and none is empty.
+
+    What has no object when the time is over gets one of its own.
+    """
 
     name: str
-    share: Callable[[InterferenceGraph], Column]
+    share: Callable[[InterferenceGraph, Budget], Column]
     traits: Traits = Traits(pinned=False, most_chunks=100_000)
 
-    def solve(self, problem: Problem, _options: SolverOptions) -> Answer:
+    def solve(self, problem: Problem, options: SolverOptions) -> Answer:
         """Returns the offsets, objects end to end, and no bound."""
         graph = interference_graph(problem)
-        taken = self.share(graph)
+        taken = self.share(graph, Budget.of_time(options))
         mode = KernelMode.of(len(graph))
         columns = (column(np.argsort(taken, kind="stable")), column(taken), graph.units.size, graph.units.alignment)
         order, holder, size, alignment = mode.numbers(*columns)
@@ -58,7 +63,7 @@ class SharedObjectsSolver:
     def objects(self, problem: Problem) -> tuple[Column, Column]:
         """Returns the object of each chunk (or NO_OBJECT), and the bytes of each object."""
         graph = interference_graph(problem)
-        taken = self.share(graph)
+        taken = self.share(graph, Budget.of_time(SolverOptions()))
         size = np.zeros(int(taken.max(initial=-1)) + 1, np.int64)
         np.maximum.at(size, taken, graph.units.size)
         holder = np.full(len(problem), NO_OBJECT)
@@ -66,12 +71,14 @@ class SharedObjectsSolver:
         return column(np.where(problem.size > 0, holder[problem.chains.root], NO_OBJECT)), column(size)
 
 
-def share_in_order(graph: InterferenceGraph, order: Column, slack: int, growth: int) -> Column:
+def share_in_order(graph: InterferenceGraph, order: Column, slack: int, growth: int, budget: Budget) -> Column:
     """Gives each unit an object, in this order: see the kernel `share`. O(units * objects)."""
     mode = KernelMode.of(len(graph))
     units, objects, lives = records(graph, mode)
     start, near, numbers = mode.numbers(graph.start, graph.near, column(order))
-    mode.kernel(share)(units, objects, lives, start, near, numbers, slack, growth)
+    (cursor,) = mode.zeros(1)
+    go_on = partial(mode.kernel(share), units, objects, lives, start, near, numbers, slack, growth, cursor)
+    budget.run(go_on, lambda: cursor[0] == len(order))
     return objects_taken(units)
 
 
@@ -82,12 +89,16 @@ def records(graph: InterferenceGraph, mode: KernelMode) -> tuple[Numbers, Number
     table[:, BEGIN], table[:, END], table[:, SIZE] = graph.units.begin, graph.units.end, graph.units.size
     (units,) = mode.numbers(table.reshape(-1))
     objects, lives = mode.zeros(OBJECT * (count + 1), 0 if len(graph.start) else 4 * LIFE * count)
+    objects[USED] = OBJECT
     return units, objects, lives
 
 
 def objects_taken(units: Numbers) -> Column:
-    """Returns the object of each unit, from its record; objects are numbered from 0."""
-    return column(np.array(units).reshape(-1, UNIT)[:, TAKEN] // OBJECT - 1)
+    """Returns the object of each unit, from its record, or a new one; objects are numbered from 0."""
+    taken = np.array(units).reshape(-1, UNIT)[:, TAKEN] // OBJECT - 1
+    is_without = taken < 0
+    taken[is_without] = taken.max(initial=-1) + 1 + np.arange(np.count_nonzero(is_without))
+    return column(taken)
 
 
 def interference_graph(problem: Problem) -> InterferenceGraph:

@@ -15,6 +15,7 @@ import numpy as np
 from allocator.errors import UnsupportedProblemError
 from allocator.problem import Column, column
 from allocator.solvers.base import Traits
+from allocator.solvers.search.budget import Budget
 from allocator.solvers.shared import NO_OBJECT, InterferenceGraph, SharedObjectsSolver
 
 _NAME = "shared_min_cost_flow"
@@ -22,7 +23,7 @@ _MOST = 8_000
 """Units for which there is memory: 16 bytes for each pair."""
 
 
-def _share(graph: InterferenceGraph) -> Column:
+def _share(graph: InterferenceGraph, _budget: Budget) -> Column:
     """Returns the path of the flow of each unit as its object. O(n^3) at worst, mostly near n^2."""
     count = len(graph)
     if count > _MOST:

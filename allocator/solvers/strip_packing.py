@@ -2,6 +2,7 @@
 by covers, which fill the lowest gap with the chunks that leave the least empty there."""
 
 import time
+from functools import partial
 
 import numpy as np
 from attrs import define, evolve, frozen
@@ -10,17 +11,26 @@ from allocator.breadths import breadths_of
 from allocator.kernels.gaps import NOWHERE
 from allocator.kernels.mode import KernelMode
 from allocator.kernels.numbers import Numbers
-from allocator.kernels.strip_packing import MOST_WORTH, Cover, Skyline, Waiting, clear_strip, cover_lines, pack_strip
+from allocator.kernels.strip_packing import (
+    MOST_WORTH,
+    NOTHING,
+    Cover,
+    Skyline,
+    Waiting,
+    begin_strip,
+    clear_strip,
+    cover_lines,
+    pack_strip,
+)
 from allocator.problem import FREE, Column, Problem, column
 from allocator.solvers.base import Answer, SolverOptions, Traits
 from allocator.solvers.first_fit import FIRST_FIT
+from allocator.solvers.naive import completed
 from allocator.solvers.placing.units import Units, units_of
 from allocator.solvers.search.budget import Budget
 
 _PLAIN = 40
 """Units up to which plain kernels pack."""
-_NODE = 1_000
-"""Ticks, and chunks that begin in them, that it looks at for one node of the budget."""
 
 
 @frozen(eq=False)
@@ -28,25 +38,28 @@ class StripPackingBestfit:
     """A solver that places at the lowest place the longest-lived chunk that fits between its higher neighbours.
 
     Of equally long-lived ones, it takes the largest. Mostly near O(n log n). What lies below is never looked at again,
-    so offsets cannot be pinned.
+    so offsets cannot be pinned. What has no place when the time is over lies above all others.
     """
 
     name: str = "strip_packing_bestfit"
     traits: Traits = Traits(pinned=False, conflicts=False)
 
-    def solve(self, problem: Problem, _options: SolverOptions) -> Answer:
+    def solve(self, problem: Problem, options: SolverOptions) -> Answer:
         """Returns the offsets, and no bound."""
         units = units_of(problem)
         units = units.in_order(np.lexsort((units.alignment, units.begin, -units.size, units.begin - units.end)))
         by_begin = np.argsort(units.begin, kind="stable")
         offset = np.zeros(len(by_begin), np.int64)
         if len(by_begin):
-            offset[by_begin] = _packed(units.in_order(by_begin), by_begin)
-        return Answer(units.offsets(problem, offset))
+            offset[by_begin] = _packed(units.in_order(by_begin), by_begin, Budget.of_time(options))
+        return Answer(completed(problem, units.ids, offset))
 
 
-def _packed(units: Units, rank: Column) -> Column:
-    """Returns the offsets of units that stand by their begin and are to be preferred by rank; there is one at least."""
+def _packed(units: Units, rank: Column, budget: Budget) -> Column:
+    """Returns the offsets of units that stand by their begin and are to be preferred by rank; there is one at least.
+
+    Those that have none when the budget is over are FREE.
+    """
     count = len(rank)
     ticks, tick = np.unique(np.concatenate((units.begin, units.end)), return_inverse=True)
     mode = KernelMode.of(count)
@@ -54,10 +67,12 @@ def _packed(units: Units, rank: Column) -> Column:
     ranks, unit_of, first = mode.numbers(rank, np.argsort(rank), np.searchsorted(units.begin, ticks))
     leaves, lines = 1 << count.bit_length(), 1 << len(ticks).bit_length()
     best, nearest, farthest, tree = mode.zeros(2 * leaves, 2 * leaves, 2 * leaves, 2 * lines)
-    until, since, offset = mode.zeros(len(ticks), len(ticks), count)
-    mode.kernel(pack_strip)(
-        begin, end, size, alignment, ranks, unit_of, first, best, nearest, farthest, tree, until, since, offset
-    )
+    until, since = mode.zeros(len(ticks), len(ticks))
+    (offset,) = mode.numbers(np.full(count, FREE))
+    strip = best, nearest, farthest, tree, until, since
+    mode.kernel(begin_strip)(end, ranks, *strip)
+    go_on = partial(mode.kernel(pack_strip), begin, end, size, alignment, unit_of, first, *strip, offset)
+    budget.run(go_on, lambda: best[1] == NOTHING)
     return np.array(offset)
 
 
@@ -81,8 +96,7 @@ class StripPackingCover:
         now = time.monotonic()
         limited = evolve(options, nodes=self.nodes, until=now + (options.until - now) / 2)
         strip, budget = _Strip.of(units), Budget.of(limited, self.nodes)
-        while not strip.is_whole and (portion := budget.portion(self.nodes)):
-            budget.spend(strip.fill(portion * _NODE) // _NODE + 1)
+        budget.run(strip.fill, lambda: strip.is_whole)
         if strip.is_whole:
             return Answer(units.offsets(problem, strip.offset))
         placed = np.full(len(problem), FREE)

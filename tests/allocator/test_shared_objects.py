@@ -18,6 +18,7 @@ from allocator.shared_objects import SHARING, SharedObjects, assign
 from allocator.solvers import base, solve
 from allocator.solvers.placing.units import units_of
 from allocator.solvers.positional_maximums import objects_bound, positional_maximums
+from allocator.solvers.search.budget import Budget
 from allocator.solvers.shared import NO_OBJECT, InterferenceGraph, SharedObjectsSolver, interference_graph
 from tests.allocator.check.test_shared_objects import chunks
 from tests.helpers.allocator import plain_shared_objects as model
@@ -309,7 +310,7 @@ def test_shared_objects_best_has_a_strategy_for_any_number_of_chunks() -> None:
 
 
 def test_assign_never_returns_wrong_shared_objects(monkeypatch: pytest.MonkeyPatch) -> None:
-    def one_for_all(graph: InterferenceGraph) -> Column:
+    def one_for_all(graph: InterferenceGraph, _budget: Budget) -> Column:
         return np.zeros(len(graph), np.int64)
 
     monkeypatch.setattr(shared_objects, "SHARING", {"careless": SharedObjectsSolver("careless", one_for_all)})

@@ -38,9 +38,11 @@ class Neighbours:
             mode,
         )
 
-    def place(self, order: Numbers, kept: int, limit: int, offset: Numbers) -> int:
+    def place(self, order: Numbers, limit: int, offset: Numbers, cursor: Numbers, looks: int) -> int:
         """Runs the kernel."""
-        return self.mode.kernel(place_near)(self.bodies, self.lists, order, kept, limit, offset, self.line, self.barred)
+        return self.mode.kernel(place_near)(
+            self.bodies, self.lists, order, limit, offset, self.line, self.barred, cursor, looks
+        )
 
 
 def _lists(problem: Problem, ids: Column) -> tuple[Column, Column, Column, Column]:

@@ -5,20 +5,26 @@ behind all that the chain meets. Any order will do.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 from attrs import field, frozen
 
+from allocator.kernels.gaps import ARENA, AT, NOT_BEGUN
 from allocator.kernels.mode import KernelMode
 from allocator.kernels.numbers import Numbers
 from allocator.problem import NO_CAPACITY, Column, Problem, column
-from allocator.solvers.base import without_empty
+from allocator.solvers.base import SolverOptions, without_empty
 from allocator.solvers.placing.conflicts import count_conflicts
 from allocator.solvers.placing.covers import Covers
 from allocator.solvers.placing.neighbours import Neighbours
 from allocator.solvers.placing.sweep import Sweep
+from allocator.solvers.search.budget import Budget
 
+NO_LIMITS = SolverOptions()
+ENDLESS = 2**62
+"""More than a kernel can look at."""
 MOST_PAIRS = 4_000_000
 """The most pairs of chunks that meet that are stored, in some 50 bytes each. More are found anew for each order."""
 MOST_PAIRS_ONCE = 50_000
@@ -32,8 +38,8 @@ SHORT = 100
 class GapSearch(Protocol):
     """Finds what bars a body's way."""
 
-    def place(self, order: Numbers, kept: int, limit: int, offset: Numbers, /) -> int:
-        """Places bodies as `Placer.place_rest` does."""
+    def place(self, order: Numbers, limit: int, offset: Numbers, cursor: Numbers, looks: int, /) -> int:
+        """Places bodies as the kernel `place_near` does."""
 
 
 GapSearchMaker = Callable[[Problem, Column, KernelMode], GapSearch]
@@ -52,6 +58,7 @@ class Placer:
     size: Column = field(converter=column)
     mode: KernelMode
     search: GapSearch
+    cursor: Numbers
 
     @classmethod
     def of(cls, problem: Problem, mode: KernelMode | None = None) -> "Placer":
@@ -63,7 +70,7 @@ class Placer:
         """Returns a placer that uses this search."""
         ids = roots(problem)
         mode = mode or KernelMode.of(len(ids))
-        return cls(problem, ids, problem.size[ids], mode, search(problem, ids, mode))
+        return cls(problem, ids, problem.size[ids], mode, search(problem, ids, mode), *mode.zeros(3))
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -72,10 +79,15 @@ class Placer:
         """Returns the bodies of these roots."""
         return np.searchsorted(self.ids, chunks)
 
-    def place(self, order: Column) -> Column:
-        """Returns the offset of each body, when all are placed in this order, pinned ones first."""
-        (numbers,), (offset,) = self.mode.numbers(np.array(order)), self.mode.zeros(len(self))
-        self.place_rest(numbers, 0, NO_CAPACITY, offset)
+    def place(self, order: Column, options: SolverOptions = NO_LIMITS) -> Column:
+        """Returns the offset of each body, when all are placed in this order, pinned ones first.
+
+        What has no place when the time is over lies at -1.
+        """
+        numbers, offset = self.mode.numbers(np.array(order), self.problem.pinned[self.ids])
+        self._begin(0)
+        go_on = partial(self.search.place, numbers, NO_CAPACITY, offset, self.cursor)
+        Budget.of_time(options).run(go_on, lambda: self.cursor[AT] == len(order))
         return np.array(offset, np.int64)
 
     def place_rest(self, order: Numbers, kept: int, limit: int, offset: Numbers) -> int:
@@ -84,22 +96,18 @@ class Placer:
         `order` and `offset` are what `runner` takes: lists, or columns that can be written. As soon as the arena would
         be above `limit` it ends, and the rest lies at -1.
         """
-        return self.search.place(order, kept, limit, offset)
+        self._begin(kept)
+        self.search.place(order, limit, offset, self.cursor, ENDLESS)
+        return self.cursor[ARENA]
+
+    def _begin(self, kept: int) -> None:
+        self.cursor[AT], self.cursor[ARENA] = kept, NOT_BEGUN
 
     def offsets(self, by_body: Column) -> Column:
         """Returns the offsets of all chunks from those of the bodies; 0 for chunks of no bytes."""
         by_chunk = np.zeros(len(self.problem), np.int64)
         by_chunk[self.ids] = by_body
         return without_empty(self.problem, self.problem.chains.offsets(by_chunk))
-
-
-def place_in_order(problem: Problem, order: Column) -> Column:
-    """Returns the offset of each chunk, when chains are placed in this order of their roots, pinned ones first.
-
-    O(n log n + pairs of chunks that meet), or less.
-    """
-    placer = Placer.by(suitable_search(problem, MOST_PAIRS_ONCE), problem)
-    return placer.offsets(placer.place(placer.bodies(order)))
 
 
 def suitable_search(problem: Problem, most_pairs: int) -> GapSearchMaker:

@@ -42,8 +42,8 @@ class Sweep:
             mode,
         )
 
-    def place(self, order: Numbers, kept: int, limit: int, offset: Numbers) -> int:
+    def place(self, order: Numbers, limit: int, offset: Numbers, cursor: Numbers, looks: int) -> int:
         """Runs the kernel."""
         return self.mode.kernel(place_swept)(
-            self.bodies, self.members, order, kept, limit, offset, self.tree, self.barred
+            self.bodies, self.members, order, limit, offset, self.tree, self.barred, cursor, looks
         )

@@ -2,9 +2,10 @@
 
 import math
 import time
+from collections.abc import Callable
 from typing import Self
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from allocator.interrupts import Stop, current_stop
 from allocator.progress import Activity, current
@@ -12,6 +13,8 @@ from allocator.solvers.base import NO_NODES, SolverOptions
 
 SLICE = 2_000
 """Nodes between two looks at the clock."""
+_LOOKS = 1_000
+"""Numbers that a kernel looks at for one node."""
 
 
 @define(eq=False)
@@ -43,6 +46,11 @@ class Budget:
         seen.done, seen.total, seen.unit = 0, 0 if most == NO_NODES else most, "steps"
         return cls(_Purse(most, options.until, seen, current_stop()))
 
+    @classmethod
+    def of_time(cls, options: SolverOptions) -> Self:
+        """Returns the budget of what is no search: no limit but the time."""
+        return cls.of(evolve(options, nodes=NO_NODES), NO_NODES)
+
     def at(self, price: int) -> "Budget":
         """Returns another one that spends from the same purse."""
         return Budget(self._purse, price)
@@ -70,3 +78,11 @@ class Budget:
     def portion(self, wanted: int) -> int:
         """Returns nodes to go on with before the clock is looked at again; 0 where the budget is over."""
         return 0 if self.is_over else min(wanted, -(-min(self._purse.nodes, SLICE) // self.price))
+
+    def run(self, kernel: Callable[[int], int], is_done: Callable[[], bool]) -> None:
+        """Calls a kernel until it is done, or the budget over.
+
+        It takes how many numbers it may look at, and returns at how many it did.
+        """
+        while not is_done() and (portion := self.portion(SLICE)):
+            self.spend(kernel(portion * _LOOKS) // _LOOKS + 1)

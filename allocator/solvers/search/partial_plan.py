@@ -9,7 +9,7 @@ from allocator.kernels import eject
 from allocator.kernels.climb import MODULUS
 from allocator.kernels.gaps import DIGITS, NOWHERE
 from allocator.kernels.mode import KernelMode
-from allocator.problem import FREE, Column, Problem, distinct
+from allocator.problem import FREE, Column, Problem, column, distinct
 from allocator.ragged import RaggedArray, row_starts
 from allocator.solvers.placing.conflicts import conflict_pairs
 from allocator.solvers.placing.units import Units, offsets_of, units_of
@@ -79,10 +79,8 @@ class PartialPlan:
         return offsets_of(self.problem, self.ids, self._state.offset)
 
     def placed(self) -> Column:
-        """Returns the offset of each root that has a place, FREE for all other chunks."""
-        offset = np.full(len(self.problem), FREE)
-        offset[self.ids] = np.array(self._state.offset)
-        return offset
+        """Returns the offset of each unit that has a place, FREE for all others."""
+        return column(np.array(self._state.offset))
 
 
 @frozen(eq=False)

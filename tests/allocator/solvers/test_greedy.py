@@ -6,10 +6,18 @@ from hypothesis import given, settings
 from allocator.bounds import profile
 from allocator.problem import FREE, Conflicts, Problem
 from allocator.solvers.base import SolverOptions
-from allocator.solvers.greedy import GREEDY_BY_BREADTH, GREEDY_BY_SIZE, GREEDY_IN_ORDER, by_breadth, by_size, in_order
+from allocator.solvers.greedy import (
+    GREEDY_BY_BREADTH,
+    GREEDY_BY_SIZE,
+    GREEDY_IN_ORDER,
+    by_breadth,
+    by_size,
+    in_order,
+    place_in_order,
+)
 from allocator.solvers.placing.covers import Covers
 from allocator.solvers.placing.neighbours import Neighbours
-from allocator.solvers.placing.placement import MOST_PAIRS, Placer, place_in_order, suitable_search
+from allocator.solvers.placing.placement import MOST_PAIRS, Placer, suitable_search
 from allocator.solvers.placing.sweep import Sweep
 from tests.helpers.allocator.strategies import problems
 from tests.helpers.allocator.usage_records import paper_example

@@ -16,6 +16,7 @@ from allocator.errors import PlanError, ProblemError, UnknownStrategyError, Unsu
 from allocator.problem import FREE, Conflicts, Problem
 from allocator.solvers import BEST, STRATEGIES, solve
 from allocator.solvers.base import Answer, SolverOptions, Traits
+from allocator.solvers.search import budget
 from allocator.solvers.search.budget import Budget
 from allocator.steps import Program
 from tests.helpers.allocator.brute_force import is_right, minimal_peak
@@ -83,6 +84,27 @@ def test_strategies_are_deterministic(name: str, data: st.DataObject) -> None:
     problem = data.draw(suitable(name, max_chunks=30))
     first, second = solve(problem, name, seed=3), solve(problem, name, seed=3)
     assert np.array_equal(first.offset, second.offset)
+
+
+@pytest.mark.parametrize("name", EVERY)
+@given(data=st.data())
+@settings(max_examples=30)
+def test_every_strategy_ends_with_a_right_plan_when_there_is_no_time(name: str, data: st.DataObject) -> None:
+    problem = data.draw(suitable(name, max_chunks=30))
+    plan = solve(problem, name, seconds=0)
+    assert is_right(problem, plan.offset.tolist(), plan.arena_bytes)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(data=st.data())
+@settings(max_examples=30)
+def test_how_often_a_kernel_returns_decides_nothing(name: str, data: st.DataObject) -> None:
+    problem = data.draw(suitable(name, max_chunks=30))
+    plan = solve(problem, name, nodes=500)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(budget, "SLICE", 1)
+        patch.setattr(budget, "_LOOKS", 1)
+        assert solve(problem, name, nodes=500).offset.tolist() == plan.offset.tolist()
 
 
 @pytest.mark.parametrize("name", sorted({*EVERY} - {*BY_ID}))

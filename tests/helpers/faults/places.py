@@ -172,7 +172,7 @@ PLACES = (
         _SOLVERS,
         OFFSETS,
         patched(
-            greedy, "place_in_order", lambda right: lambda problem, order: right(evolve(problem, conflicts=None), order)
+            greedy, "place_in_order", lambda right: lambda problem, *rest: right(evolve(problem, conflicts=None), *rest)
         ),
         planning(branches, parallel="exact", **_BY_SIZE),
     ),
