@@ -12,13 +12,21 @@ from ops.tensor.spec import Array
 
 
 @jitable
+def _precedes(a: Any, b: Any, largest: bool) -> bool:
+    """Returns whether an element is better than another; NaN is greater than all numbers."""
+    if largest:
+        return bool(a > b or (a != a and b == b))  # noqa: PLR0124 - NaN alone differs from itself
+    return bool(a < b or (b != b and a == a))  # noqa: PLR0124
+
+
+@jitable
 def _sink(values: Array, places: Array, parent: int, count: int, largest: bool) -> None:
     """Lets element `parent` of a heap of `count` elements sink below all that are worse."""
     while 2 * parent + 1 < count:
         worst = parent
         for child in range(2 * parent + 1, min(2 * parent + 3, count)):
             a, b = values[child], values[worst]
-            if (a == b and places[child] > places[worst]) or (a < b if largest else a > b):
+            if _precedes(b, a, largest) or (places[child] > places[worst] and not _precedes(a, b, largest)):
                 worst = child
         if worst == parent:
             return
@@ -37,7 +45,7 @@ def _top_k(data: Array, values: Array, places: Array, largest: bool) -> None:
         for parent in range(k // 2 - 1, -1, -1):
             _sink(heap, at, parent, k, largest)
         for i in range(k, len(row)):
-            if row[i] > heap[0] if largest else row[i] < heap[0]:
+            if _precedes(row[i], heap[0], largest):
                 heap[0], at[0] = row[i], i
                 _sink(heap, at, 0, k, largest)
         for count in range(k - 1, 0, -1):

@@ -28,9 +28,10 @@ from ops.schema.attributes import Attribute, element_type, flag, integer, option
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.schema.workspace import prefix
 from ops.tensor.errors import DtypeError, ShapeError
-from ops.tensor.spec import NARROW_FLOATS, Array, TensorSpec
+from ops.tensor.spec import NARROW_FLOATS, POWERS, Array, TensorSpec
 
 _INT32, _UINT8, _DOUBLE = np.dtype("int32"), np.dtype("uint8"), np.dtype("float64")
+_SCALES = SCALES | {POWERS}
 _GRAIN = (Attribute("axis", integer, 1), Attribute("block_size", integer, 0))
 
 
@@ -51,7 +52,7 @@ def _quantize_infer(inputs: Specs, attrs: Attrs) -> Specs:
     x, scale = inputs[:2]
     if x.dtype not in SCALES | {_INT32}:
         raise DtypeError(f"takes float32, float16 or int32, not {x.dtype}")
-    check_scale(scale)
+    check_scale(scale, _SCALES)
     _check_zero(inputs, attrs["block_size"])
     Grain.of(x, scale, attrs["axis"], attrs["block_size"])
     dtype = quantised_type(inputs[2], STORED_TYPES) if len(inputs) > 2 else attrs["to"] or _UINT8
@@ -68,7 +69,8 @@ def _quantize_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
     They are quotients, both bounds, quotients in the dtype of the division, scale, and zero point (zeros if missing).
     """
     piece = TensorSpec((min(PIECE, signature.x.size),), SINGLE)
-    scale, divided = signature.inputs[1], signature.attrs["precision"] or signature.inputs[1].dtype
+    scale = signature.inputs[1]
+    divided = signature.attrs["precision"] or (scale.dtype if scale.dtype in SCALES else SINGLE)
     other = piece.with_dtype(divided) if divided != SINGLE else TensorSpec((0,), SINGLE)
     return piece, piece, piece, other, scale.with_dtype(divided), signature.inputs[-1].with_dtype(SINGLE)
 
@@ -103,7 +105,7 @@ def _dequantize_infer(inputs: Specs, attrs: Attrs) -> Specs:
     x, scale = inputs[:2]
     if x.dtype not in STORED_TYPES | {_INT32}:
         raise DtypeError(f"takes integers of 2 to 16 bits, floats of 4 or 8 bits, or int32, not {x.dtype}")
-    check_scale(scale)
+    check_scale(scale, _SCALES)
     _check_zero(inputs, attrs["block_size"])
     if len(inputs) > 2 and inputs[2].dtype != x.dtype:
         raise DtypeError(f"the zero point is {inputs[2].dtype}, and x is {x.dtype}")

@@ -24,15 +24,15 @@ QUANTISED_TYPES = BYTES | frozenset(map(np.dtype, ("uint16", "int16")))
 """Element types that operators compute with after numbers are quantised to them."""
 STORED_TYPES = QUANTISED_TYPES | NARROW_INTEGERS | NARROW_FLOATS
 """Element types that numbers are quantised to."""
-SCALES = frozenset((SINGLE, np.dtype("float16")))
+SCALES = frozenset(map(np.dtype, ("float32", "float16")))
 PIECE = 1 << 14
 """Elements that go through all steps before the next ones: float32 copies of 64 KiB stay in a second-level cache."""
 
 
-def check_scale(scale: TensorSpec) -> None:
-    """Raises DtypeError for scales that are neither float32 nor float16."""
-    if scale.dtype not in SCALES:
-        raise DtypeError(f"a scale must be float32 or float16, not {scale.dtype}")
+def check_scale(scale: TensorSpec, allowed: frozenset[np.dtype[Any]] = SCALES) -> None:
+    """Raises DtypeError for scales of a type that is not allowed."""
+    if scale.dtype not in allowed:
+        raise DtypeError(f"a scale must be one of {', '.join(sorted(map(str, allowed)))}, not {scale.dtype}")
 
 
 @frozen(eq=False)

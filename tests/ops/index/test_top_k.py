@@ -45,6 +45,21 @@ def test_top_k_of_long_rows_equals_a_stable_sort(k: int, largest: bool) -> None:
     check_results(TOP_K, [x], sorted_out(x, k, 1, largest), k=k, largest=largest)
 
 
+@given(
+    st.lists(st.sampled_from([np.nan, np.inf, -np.inf, -0.0, 0.0, 1.0, 2.0]), min_size=1, max_size=12),
+    st.sampled_from(["float16", "float32", "float64"]),
+    st.booleans(),
+    st.data(),
+)
+def test_nan_is_greater_than_all_numbers(numbers: list[float], dtype: str, largest: bool, data: st.DataObject) -> None:
+    k = data.draw(st.integers(0, len(numbers)))
+    keys = [(n != n, 0.0 if n != n else n) for n in numbers]  # noqa: PLR0124 - NaN alone differs from itself
+    order = sorted(range(len(keys)), key=lambda i: (not keys[i][0], -keys[i][1]) if largest else keys[i])
+    places = np.asarray(order[:k], np.int64)
+    x = np.asarray(numbers, dtype)
+    check_results(TOP_K, [x], [x[places], places], k=k, largest=largest)
+
+
 def test_top_k_allocates_nothing() -> None:
     x = np.random.default_rng(0).random((200, 300), np.float32)
     check_no_allocation(TOP_K, [x], k=100)

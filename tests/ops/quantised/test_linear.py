@@ -14,7 +14,7 @@ from ops.quantised.linear import DEQUANTIZE_LINEAR, QUANTIZE_LINEAR
 from ops.schema.schema import OpSchema, evaluate
 from ops.tensor.errors import OpError
 from ops.tensor.limits import info
-from ops.tensor.spec import NARROW_FLOATS, Array
+from ops.tensor.spec import NARROW_FLOATS, POWERS, Array
 from tests.helpers.onnx.onnxruntime_node import onnxruntime_node
 from tests.helpers.ops.kernel_checks import check_kernels, check_no_allocation, check_results
 from tests.helpers.ops.sample_arrays import SEEDS, full_range
@@ -124,6 +124,20 @@ def test_quantising_to_narrow_floats_divides_and_casts(
     check_kernels(DEQUANTIZE_LINEAR, [wanted, scale, *more], [back], **attrs)
 
 
+@given(st.integers(1, 9), st.sampled_from(["float4_e2m1fn", "float8_e4m3fn", "int4"]), SEEDS)
+def test_scales_may_be_powers_of_two(length: int, code: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    scale = np.exp2(rng.integers(-9, 9, (3, -(-length // 4)))).astype(POWERS)
+    x = rng.standard_normal((3, length)).astype(np.float32)
+    attrs: dict[str, Any] = {"axis": 1, "block_size": 4}
+    wide = scale.astype(np.float32)
+    (codes,) = evaluate(QUANTIZE_LINEAR, x, wide, to=code, **attrs)
+    check_kernels(QUANTIZE_LINEAR, [x, scale], [codes], to=code, **attrs)
+    check_kernels(
+        DEQUANTIZE_LINEAR, [codes, scale], [*evaluate(DEQUANTIZE_LINEAR, codes, wide, **attrs)], to="float32", **attrs
+    )
+
+
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=3).map(tuple), st.integers(0, 99), st.integers(-3, 3))
 def test_dynamic_quantize_takes_its_scale_from_the_range(shape: tuple[int, ...], seed: int, shift: int) -> None:
     x = (np.random.default_rng(seed).standard_normal(shape) + shift).astype(np.float32)
@@ -202,7 +216,12 @@ ONE = np.ones((), np.float32)
     ("schema", "operands", "attrs", "message"),
     [
         (QUANTIZE_LINEAR, [np.ones(3), ONE], {}, "takes float32, float16 or int32, not float64"),
-        (QUANTIZE_LINEAR, [np.ones(3, "f4"), ONE.astype("f8")], {}, "a scale must be float32 or float16"),
+        (
+            QUANTIZE_LINEAR,
+            [np.ones(3, "f4"), ONE.astype("f8")],
+            {},
+            "a scale must be one of float16, float32, float8_e8m0fnu, not float64",
+        ),
         (QUANTIZE_LINEAR, [np.ones((3, 4), "f4"), np.ones(3, "f4")], {}, r"scale of shape \(3,\) along axis 1"),
         (QUANTIZE_LINEAR, [np.ones(3, "f4"), ONE, np.zeros(2, "u1")], {}, "zero point of shape"),
         (QUANTIZE_LINEAR, [np.ones(3, "f4"), ONE, np.zeros((), "i4")], {}, "a zero point must be one of"),
