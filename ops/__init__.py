@@ -122,6 +122,7 @@ if TYPE_CHECKING:  # the names for checkers of types and editors; at run time ea
     from ops.tensor.errors import OpError
     from ops.tensor.spec import TensorSpec
     from ops.training.dropout import dropout_training
+    from ops.trees.ensemble import tree_ensemble
 
 __all__ = [
     "Attribute",
@@ -293,6 +294,7 @@ __all__ = [
     "tile",
     "top_k",
     "transpose",
+    "tree_ensemble",
     "trilu",
     "unique",
     "unsqueeze",
@@ -370,6 +372,7 @@ _HOMES = homes_of(
         "ops.tensor.errors": "OpError",
         "ops.tensor.spec": "TensorSpec",
         "ops.training.dropout": "dropout_training",
+        "ops.trees.ensemble": "tree_ensemble",
     }
 )
 """Where each public name is defined: module and name in it."""

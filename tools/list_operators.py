@@ -25,7 +25,7 @@ from engine.api import compile_graph  # noqa: E402
 from engine.cli.progress import add_quiet, progress_shown  # noqa: E402
 from engine.onnx.converters.onnxruntime import norms  # noqa: E402
 from engine.onnx.library import newest_opset, onnx  # noqa: E402
-from engine.onnx.table import CONVERTERS, ONNXRUNTIME, Versions  # noqa: E402
+from engine.onnx.table import CONVERTERS, ML, ONNXRUNTIME, Versions  # noqa: E402
 from engine.onnx_backend import Backend, as_input, outputs_of  # noqa: E402
 from engine.text.errors import UnsupportedError  # noqa: E402
 from ops.tensor.spec import COMPUTED, NARROW  # noqa: E402
@@ -78,7 +78,7 @@ def text_of_operators() -> str:
     ]
     names = ", ".join(function_names())
     rest = ["", "## Read as what onnx defines them by", "", f"{names}: as far as the operators inside are read.", ""]
-    return "\n".join([*head, *operator_table(), *rest, *_of_onnxruntime()])
+    return "\n".join([*head, *operator_table(), *rest, *_of_onnxruntime(), *_of_ml()])
 
 
 def _of_types() -> list[str]:
@@ -120,6 +120,32 @@ def _of_onnxruntime() -> list[str]:
         "An input, an output or an attribute that is not supported is refused with the operator's name. A file that",
         "was saved at a level above the extended one has operators for one processor (domain `com.microsoft.nchwc`)",
         "and is refused.",
+        "",
+    ]
+
+
+def _of_ml() -> list[str]:
+    """Returns the section of the operators that exporters of scikit-learn and of boosted trees write."""
+    return [
+        "## Models of scikit-learn",
+        "",
+        f"The operators of the domain `ai.onnx.ml` that exporters such as skl2onnx write: {', '.join(sorted(ML))}.",
+        "",
+        "- Trees are judged when the file is read: a cycle, or a node that does not exist, is an error. They run as",
+        "  one operator, `tree_ensemble`.",
+        "- A classifier whose labels are texts gives the position of the label, int64, in place of the text:",
+        "  `model.classes_[label]` in scikit-learn. Texts as input, or as values of an encoder, are refused.",
+        "- `ZipMap` gives its input: the matrix of probabilities, with a column for each class in the order of labels.",
+        "- `OneHotEncoder` without `zeros` refuses an element that is no category when the network runs.",
+        "- A single score is transformed by PROBIT alone, as in onnxruntime.",
+        "",
+        "Where onnxruntime does not do what ONNX says, these operators do what ONNX says:",
+        "",
+        "- `TreeEnsembleClassifier` with votes for both of two classes gives the class with the greater score, and one",
+        "  with a single class gives its label; onnxruntime gives 0 or 1.",
+        "- `TreeEnsembleRegressor` adds `base_values` to each of several targets, even to one without a vote.",
+        "- `TreeEnsemble` takes `post_transform` 1 as SOFTMAX and 2 as LOGISTIC; onnxruntime takes each for the other.",
+        "- `Binarizer` makes 0 of NaN; onnxruntime refuses it.",
         "",
     ]
 

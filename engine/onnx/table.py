@@ -20,6 +20,7 @@ from engine.onnx.converters import (
     spectral,
     vision,
 )
+from engine.onnx.converters.late import LateTable, Versions
 from engine.onnx.converters.onnxruntime import attention, group_query, integer_products, layers, norms, rotary
 from engine.onnx.converters.onnxruntime import quantised as quantised_layers
 from engine.onnx.declarations import nodes_in
@@ -29,12 +30,6 @@ from engine.onnx.node import Converter
 from engine.onnx.opaque import OpaqueRules, advice, key_of, shown
 from engine.onnx.registered import registered
 from engine.text.errors import UnsupportedError
-
-Versions = tuple[tuple[int, Converter | None], ...]
-"""The converters of an operator, each with the version of the operator set it is for from, oldest first.
-
-None stands for a version that has the operator no longer.
-"""
 
 FAMILIES = (
     *(constant, control, elementwise, index, nn, quantised, recurrent, reduce, resize, sequences, shape, spectral),
@@ -47,7 +42,19 @@ ONNXRUNTIME: Mapping[str, Versions] = MappingProxyType(
     {k: v for f in ONNXRUNTIME_FAMILIES for k, v in f.CONVERTERS.items()}
 )
 """The operators of onnxruntime's own domain by name."""
-_DOMAINS = MappingProxyType({"": (CONVERTERS, norms.DEFAULT_DOMAIN), "com.microsoft": (ONNXRUNTIME,)})
+ML = LateTable(
+    {
+        "engine.onnx.converters.ml.features": (
+            "ArrayFeatureExtractor FeatureVectorizer LabelEncoder OneHotEncoder ZipMap"
+        ),
+        "engine.onnx.converters.ml.linear": "Binarizer Imputer LinearClassifier LinearRegressor Normalizer Scaler",
+        "engine.onnx.converters.ml.trees": "TreeEnsemble TreeEnsembleClassifier TreeEnsembleRegressor",
+    }
+)
+"""The operators of the domain ai.onnx.ml by name."""
+_DOMAINS = MappingProxyType(
+    {"": (CONVERTERS, norms.DEFAULT_DOMAIN), "com.microsoft": (ONNXRUNTIME,), "ai.onnx.ml": (ML,)}
+)
 """The tables of a domain; the first one that has a converter for the version decides."""
 _ONE_PROCESSOR = "com.microsoft.nchwc"
 """The domain of operators whose layout is that of a processor's vectors."""

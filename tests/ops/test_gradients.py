@@ -31,7 +31,7 @@ _WITHOUT_RULE = frozenset(
         # it would divide by elements, which may be 0
         "cum_prod",
         # places decide which elements it reads
-        *("grid_sample", "roi_align", "deformed_windows", "tensor_scatter"),
+        *("grid_sample", "roi_align", "deformed_windows", "tensor_scatter", "tree_ensemble"),
         # its matrices may have no inverse
         "det",
         # operators inside them

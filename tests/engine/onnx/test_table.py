@@ -1,11 +1,12 @@
 import re
+from importlib import import_module
 
 import pytest
 from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 
 from engine.onnx.converters.onnxruntime import norms
 from engine.onnx.library import newest_opset, onnx
-from engine.onnx.table import CONVERTERS, FAMILIES, ONNXRUNTIME, ONNXRUNTIME_FAMILIES, converter
+from engine.onnx.table import CONVERTERS, FAMILIES, ML, ONNXRUNTIME, ONNXRUNTIME_FAMILIES, converter
 from tools.list_operators import PATH, text_of_operators
 
 
@@ -22,6 +23,18 @@ def test_an_operator_in_the_table_is_one_of_onnx_in_each_of_its_versions(name: s
 def test_no_operator_stands_in_two_families() -> None:
     assert sum(len(family.CONVERTERS) for family in FAMILIES) == len(CONVERTERS)
     assert sum(len(family.CONVERTERS) for family in ONNXRUNTIME_FAMILIES) == len(ONNXRUNTIME)
+
+
+def test_a_late_table_lists_what_its_modules_have() -> None:
+    modules = [import_module(name) for name in set(ML.modules.values())]
+    assert sorted(name for module in modules for name in module.CONVERTERS) == sorted(ML)
+
+
+@pytest.mark.parametrize("name", ML)
+def test_an_operator_of_the_domain_of_scikit_learn_is_one_of_onnx(name: str) -> None:
+    ((since, convert),) = ML[name]
+    assert onnx().defs.get_schema(name, since, "ai.onnx.ml").since_version == since
+    assert converter("ai.onnx.ml", name, since) is convert
 
 
 def test_an_operator_of_onnxruntime_is_one_that_it_declares() -> None:

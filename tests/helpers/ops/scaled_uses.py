@@ -226,6 +226,9 @@ def _images(n: int, c: int, h: int, w: int) -> Iterator[Use]:
     yield _use("deformed_windows", x, _t(n, 18, h, w), _t(n, 9, h, w), **_WINDOW)
     yield _use("det", _t(n, c, 4, 4))
     yield _use("tensor_scatter", x, _t(n, c, 1, w), _t(n, dtype=INT64))
+    trees = _t(9, 4, dtype=INT32), _t(9), _t(2, dtype=INT32), _t(5, dtype=INT32), _t(5)
+    for aggregate in ("sum", "max"):
+        yield _use("tree_ensemble", _t(n * c * h, w), *trees, outputs=3, aggregate=aggregate)
     roi = (*(0.25,) * 4, *(0.75,) * 4)
     crop: dict[str, Any] = {"coordinate_transformation_mode": "tf_crop_and_resize", "roi": roi}
     yield _use("resize", x, sizes=(n, c, 2 * h, w), **crop)
