@@ -23,9 +23,10 @@ from onnx.backend.test.runner import Runner  # noqa: E402
 from allocator.progress import each  # noqa: E402
 from engine.api import compile_graph  # noqa: E402
 from engine.cli.progress import add_quiet, progress_shown  # noqa: E402
+from engine.onnx.converters.late import Versions  # noqa: E402
 from engine.onnx.converters.onnxruntime import norms  # noqa: E402
 from engine.onnx.library import newest_opset, onnx  # noqa: E402
-from engine.onnx.table import CONVERTERS, ML, ONNXRUNTIME, Versions  # noqa: E402
+from engine.onnx.table import CONVERTERS, ML, ONNXRUNTIME  # noqa: E402
 from engine.onnx_backend import Backend, as_input, outputs_of  # noqa: E402
 from engine.text.errors import UnsupportedError  # noqa: E402
 from ops.tensor.spec import COMPUTED, NARROW  # noqa: E402
