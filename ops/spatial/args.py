@@ -1,4 +1,4 @@
-"""Arguments of compiled resizing: what `ops.spatial.resize_compiled` writes, and what its compiled code reads."""
+"""Arguments of compiled resizing and of regions: what callers write, and what their compiled code reads."""
 
 from ops.native.records import record
 
@@ -16,3 +16,8 @@ weights are the addresses of (taps, outputs) int64 and float32, outside that of 
 """
 OUTER, A, MIDDLE, B, TAIL = range(5)
 """Dimensions of steps."""
+REGIONS = record("x y edges table regions images channels lengths[2] outputs[2] is_max: int64")
+"""Regions of images x (images, channels, lengths) of one type, which become y (regions, channels, outputs).
+
+`ops.spatial.region_tables` says what stands in a row of `table` (int64) and of `edges` (the type of x) for each region.
+"""

@@ -13,7 +13,7 @@ from ops.spatial.regions import MAX_ROI_POOL, ROI_ALIGN
 from ops.tensor.errors import OpError
 from ops.tensor.spec import Array
 from tests.helpers.onnx.small_models import model, node, run_onnxruntime, run_ours, value
-from tests.helpers.ops.kernel_checks import check_strides
+from tests.helpers.ops.kernel_checks import check_strides, kernels, run, sign
 from tests.helpers.ops.sample_arrays import SEEDS
 
 SIZES = st.tuples(*[st.integers(1, 3)] * 2, *[st.integers(1, 9)] * 2)
@@ -84,6 +84,29 @@ def test_bits_of_regions_do_not_depend_on_strides() -> None:
         check_strides(ROI_ALIGN, [x, regions, images], mode=mode, output_height=3, output_width=2)
     rows = np.concatenate([images[:, None].astype(np.float32), regions], 1)
     check_strides(MAX_ROI_POOL, [x, rows], pooled_shape=(2, 3))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("schema", [ROI_ALIGN, MAX_ROI_POOL], ids=lambda schema: schema.name)
+def test_compiled_regions_have_the_bits_of_those_of_numpy(schema: OpSchema, dtype: str) -> None:
+    for seed in range(20):
+        x, regions, images = (
+            a.astype(dtype if a.dtype == np.float32 else a.dtype) for a in _regions(seed, (2, 3, 6, 7), 4, 1.0)
+        )
+        x[0, 0, seed % 6, 3] = (np.nan, np.inf, -0.0)[seed % 3]
+        attrs: dict[str, Any] = {"pooled_shape": (3, 2)}
+        operands = [x, np.concatenate([images[:, None].astype(dtype), regions], 1)]
+        if schema is ROI_ALIGN:
+            attrs = {
+                "output_height": 3,
+                "output_width": 2,
+                "sampling_ratio": seed % 4,
+                "mode": ("avg", "max")[seed % 2],
+            }
+            operands = [x, regions, images]
+        signature = sign(schema, operands, attrs)
+        (compiled,), (plain,) = (run(kernel, signature, operands) for kernel in kernels(schema, signature))
+        np.testing.assert_array_equal(compiled, plain)
 
 
 def test_images_of_open_lengths_and_open_numbers_of_regions() -> None:
