@@ -122,6 +122,7 @@ if TYPE_CHECKING:  # the names for checkers of types and editors; at run time ea
     from ops.tensor.errors import OpError
     from ops.tensor.spec import TensorSpec
     from ops.training.dropout import dropout_training
+    from ops.training.random_uniform import random_uniform
     from ops.trees.ensemble import tree_ensemble
 
 __all__ = [
@@ -247,6 +248,7 @@ __all__ = [
     "qlinear_conv",
     "qlinear_matmul",
     "quantize_linear",
+    "random_uniform",
     "reciprocal",
     "reduce_l1",
     "reduce_l2",
@@ -372,6 +374,7 @@ _HOMES = homes_of(
         "ops.tensor.errors": "OpError",
         "ops.tensor.spec": "TensorSpec",
         "ops.training.dropout": "dropout_training",
+        "ops.training.random_uniform": "random_uniform",
         "ops.trees.ensemble": "tree_ensemble",
     }
 )

@@ -104,6 +104,7 @@ OPERATORS: Mapping[str, str] = MappingProxyType(
         "ops.spatial.resize": "resize resize_gradient",
         "ops.training.dropout": "dropout_training",
         "ops.training.optimisers": "sgd_step momentum_step adam_step",
+        "ops.training.random_uniform": "random_uniform",
         "ops.trees.ensemble": "tree_ensemble",
     }
 )

@@ -28,8 +28,11 @@ class NotStaticError(UnsupportedError):
 class BodyBuilder(GraphBuilder):
     """The builder of the graph of a body."""
 
-    def __init__(self, graph: InnerGraph, around: GraphBuilder, reserved: Collection[str], may_wait: bool) -> None:
+    def __init__(
+        self, graph: InnerGraph, around: GraphBuilder, reserved: Collection[str], may_wait: bool, repeats: bool
+    ) -> None:
         super().__init__(graph, around.allowance, reserved, may_wait and around.may_wait)
+        self.repeats = repeats or around.repeats
         self._inner = graph
 
     def sources(self, var: Var) -> tuple[str, ...]:
@@ -85,17 +88,18 @@ def read_body(
     *,
     may_wait: bool = False,
     growth: Growth | None = None,
+    repeats: bool = True,
 ) -> Reading:
     """Reads the graph of an attribute. Each of `inputs` is a spec if the node feeds it, and an array if it is constant.
 
     Behind them stand the captured inputs: those for `captured`, used or not, and those for other vars around the body.
     If it `may_wait`, the run may decide sizes inside. `growth` has the lengths that change from one iteration to the
-    next, for the inputs behind the first two. Raises NotStaticError, ModelError, UnsupportedError, and
-    ConstantNeededError for something that an input of the model decides.
+    next, for the inputs behind the first two. A body that `repeats` runs several times. Raises NotStaticError,
+    ModelError, UnsupportedError, and ConstantNeededError for something that an input of the model decides.
     """
     proto = graph_of(node, attribute, len(inputs))
     graph = InnerGraph(f"{node.name}/{attribute}", node.builder.graph)
-    builder = BodyBuilder(graph, node.builder, {o for n in proto.node for o in n.output}, may_wait)
+    builder = BodyBuilder(graph, node.builder, {o for n in proto.node for o in n.output}, may_wait, repeats)
     values: list[Value] = []
     for i, (info, value) in enumerate(zip(proto.input, inputs, strict=True)):
         if isinstance(value, TensorSpec):

@@ -36,6 +36,8 @@ MOST_LENGTHS: Final = 1024
 class GraphBuilder:
     """A graph that grows. Operators are added to it, or run at once where all their inputs are arrays.
 
+    If it `repeats`, it is the graph of a body that runs several times, or one inside such a body.
+
     `allowance` is what reading the model may still take. `reserved` are the tensor names of the model, which no other
     tensor may take. `may_wait` tells whether the run may decide sizes.
     """
@@ -44,6 +46,7 @@ class GraphBuilder:
         self.graph = graph
         self.allowance = allowance
         self.may_wait = may_wait
+        self.repeats = False
         self._reserved = frozenset(reserved)
         self._labels: dict[int, tuple[Array | Derived, str]] = {}
         self._constants: dict[int, Var] = {}

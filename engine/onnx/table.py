@@ -12,6 +12,7 @@ from engine.onnx.converters import (
     index,
     nn,
     quantised,
+    random_numbers,
     recurrent,
     reduce,
     resize,
@@ -32,7 +33,8 @@ from engine.onnx.registered import registered
 from engine.text.errors import UnsupportedError
 
 FAMILIES = (
-    *(constant, control, elementwise, index, nn, quantised, recurrent, reduce, resize, sequences, shape, spectral),
+    *(constant, control, elementwise, index, nn, quantised, random_numbers),
+    *(recurrent, reduce, resize, sequences, shape, spectral),
     vision,
 )
 CONVERTERS: Mapping[str, Versions] = MappingProxyType({k: v for f in FAMILIES for k, v in f.CONVERTERS.items()})
@@ -107,10 +109,4 @@ def _check_layout(proto: Any) -> None:
 def _shown(proto: Any, opsets: Mapping[str, int]) -> str:
     domain = domain_of(proto.domain)
     opset = f"opset {opsets[domain]}" if domain in opsets else "of no imported operator set"
-    return f"{shown(proto)} ({opset}{_reason(proto.op_type)})"
-
-
-def _reason(op_type: str) -> str:
-    if op_type.startswith("Random") or op_type in ("Bernoulli", "Multinomial"):
-        return ", draws random numbers"
-    return ""
+    return f"{shown(proto)} ({opset})"

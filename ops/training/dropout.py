@@ -26,28 +26,20 @@ from ops.schema.schema import (
     all_contiguous,
     overwrites_first,
 )
-from ops.tensor.errors import AttributeValueError, DtypeError, ShapeError
+from ops.tensor.errors import AttributeValueError, DtypeError
 from ops.tensor.limits import constant
 from ops.tensor.spec import BOOL, TensorSpec
 from ops.training.args import DROP
-from ops.training.philox import WORDS, philox_specs, philox_steps
-
-_DRAWN = TensorSpec((1024,), np.dtype("uint64"))
-"""Random words that are drawn at a time: which element has which bits depends on their number."""
-_BLOCKS = 8
-"""Times so many words that numpy draws together: more take more workspace, fewer more calls."""
+from ops.training.philox import DRAWN, check_drawn, philox_specs, philox_steps, words_of
 
 
 def _infer(inputs: Specs, attrs: Attrs) -> Specs:
     x, step = inputs
-    if x.dtype not in WIDE or step.dtype != np.dtype("int64"):
-        raise DtypeError(f"takes float32 or float64 and a step of int64, not {x.dtype} and {step.dtype}")
-    if step.size != 1:
-        raise ShapeError(f"the step is one number, not {step}")
+    if x.dtype not in WIDE:
+        raise DtypeError(f"takes float32 or float64, not {x.dtype}")
     if not 0 <= attrs["rate"] < 1:
         raise AttributeValueError(f"rate is {attrs['rate']}; at least 0 and below 1 is wanted")
-    if not 0 <= attrs["seed"] < 2**64:
-        raise AttributeValueError(f"seed is {attrs['seed']}; at least 0 and below 2 ** 64 is wanted")
+    check_drawn(step, attrs["seed"])
     return (x,)
 
 
@@ -71,22 +63,19 @@ def _bind(call: Binding) -> Thunk:
 
 
 def _temporaries(_: Signature) -> Specs:
-    return (_DRAWN,)
+    return (DRAWN,)
 
 
 def _bind_passes(call: Binding) -> Thunk:
-    specs = _passes_specs(call.signature)
-    temporaries = call.temporaries
+    drawn, drops, *state, when = call.temporaries
     rate, dtype = call.attrs["rate"], call.x.dtype
     x, step, y = (a.reshape(-1) for a in (*call.inputs, call.y))
-    steps: list[Thunk] = [partial(np.copyto, temporaries[-1], step, casting="unsafe")]
+    steps: list[Thunk] = [partial(np.copyto, when, step, casting="unsafe")]
     threshold, scale = np.asarray(round(rate * 2**32), np.uint64), constant(1 / (1 - rate), dtype)
-    most = specs[0].shape[0] * _DRAWN.size
-    for start in range(0, x.size, most):
-        source, out = x[start : start + most], y[start : start + most]
-        words = temporaries[0].reshape(-1)[: out.size]
-        mask = temporaries[1][: out.size]
-        steps += philox_steps(start // _DRAWN.size, call.attrs["seed"], temporaries)
+    for start in range(0, x.size, drawn.size):
+        source, out = (a[start : start + drawn.size] for a in (x, y))
+        words, mask = drawn.reshape(-1)[: out.size], drops[: out.size]
+        steps += philox_steps(start // DRAWN.size, call.attrs["seed"], drawn, state, when)
         steps.append(partial(np.less, words, threshold, mask))
         steps.append(partial(np.multiply, source, scale, out))
         steps.append(partial(np.copyto, out, constant(0, dtype), where=mask))
@@ -95,9 +84,8 @@ def _bind_passes(call: Binding) -> Thunk:
 
 def _passes_specs(signature: Signature) -> tuple[TensorSpec, ...]:
     """Returns the specs of random words, a mask of dropped elements, the generator's temporaries, and the step."""
-    blocks = max(1, min(_BLOCKS, -(-signature.x.size // _DRAWN.size)))
-    words = _DRAWN.with_shape((blocks, WORDS, _DRAWN.size // WORDS))
-    return words, TensorSpec((words.size,), BOOL), *philox_specs(words.shape), _DRAWN.with_shape((1,))
+    words = words_of(signature.x.size)
+    return words, TensorSpec((words.size,), BOOL), *philox_specs(words.shape), DRAWN.with_shape((1,))
 
 
 def _cost(signature: Signature) -> Cost:

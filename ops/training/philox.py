@@ -1,20 +1,41 @@
 """Philox4x32-10 in numpy: the same bits as `ops.training.philox_code`, many counters at a time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
 
 from ops.schema.schema import Thunk
+from ops.tensor.errors import AttributeValueError, DtypeError, ShapeError
 from ops.tensor.spec import Array, Shape, TensorSpec
 
 WORDS = 4
 """Words of 32 bits that one counter gives."""
+DRAWN = TensorSpec((1024,), np.dtype("uint64"))
+"""Random words that are drawn at a time: which element has which bits depends on their number."""
+_BLOCKS = 8
+"""Times so many words that numpy draws together: more take more workspace, fewer more calls."""
 _UINT64 = np.dtype("uint64")
 _LOW, _HALF = np.asarray(0xFFFFFFFF, _UINT64), np.asarray(32, _UINT64)
 _FACTORS = np.asarray(0xD2511F53, _UINT64), np.asarray(0xCD9E8D57, _UINT64)
 _STEPS = 0x9E3779B9, 0xBB67AE85
 _ROUNDS = 10
+
+
+def check_drawn(step: TensorSpec, seed: int) -> None:
+    """Raises an OpError where a step or a seed is none."""
+    if step.dtype != np.dtype("int64"):
+        raise DtypeError(f"takes a step of int64, not {step.dtype}")
+    if step.size != 1:
+        raise ShapeError(f"the step is one number, not {step}")
+    if not 0 <= seed < 2**64:
+        raise AttributeValueError(f"seed is {seed}; at least 0 and below 2 ** 64 is wanted")
+
+
+def words_of(size: int) -> TensorSpec:
+    """Returns the spec of the words (blocks, 4, counters) that are drawn together for so many elements."""
+    blocks = max(1, min(_BLOCKS, -(-size // DRAWN.size)))
+    return DRAWN.with_shape((blocks, WORDS, DRAWN.size // WORDS))
 
 
 def philox_specs(words: Shape) -> tuple[TensorSpec, ...]:
@@ -26,14 +47,12 @@ def philox_specs(words: Shape) -> tuple[TensorSpec, ...]:
     return (counters,) * (WORDS + 2)
 
 
-def philox_steps(first: int, seed: int, temporaries: tuple[Array, ...]) -> Iterator[Thunk]:
-    """Returns steps that draw the words of blocks of counters, from block number `first` on.
+def philox_steps(first: int, seed: int, words: Array, state: Sequence[Array], step: Array) -> Iterator[Thunk]:
+    """Returns steps that draw the words (blocks, 4, counters) of blocks of counters, from block number `first` on.
 
-    `temporaries` are the words (blocks, 4, counters), a mask that is not read here, those of `philox_specs`, and one
-    number, the step.
+    `state` are the temporaries of `philox_specs`; `step` is one number.
     """
-    words, _, *state, p, q, step = temporaries
-    a, b, c, d = state
+    a, b, c, d, p, q = state
     counters = a.shape[1]
     blocks = (np.arange(len(a), dtype=_UINT64) + np.uint64(first)).reshape(-1, 1) * np.uint64(counters)
     yield partial(np.add, blocks, np.arange(counters, dtype=_UINT64), p)

@@ -26,6 +26,7 @@ _WITHOUT_RULE = frozenset(
         *("is_nan", "is_inf", "nonzero", "count_nonzero", "non_max_suppression"),
         *("quantize_linear", "dequantize_linear", "dynamic_quantize_linear"),
         *("bit_cast", "matmul_integer", "qlinear_matmul", "quantised_add", "quantised_mean", "look_up"),
+        "random_uniform",
         # their sizes are known only while they run
         *("compress", "unique"),
         # it would divide by elements, which may be 0

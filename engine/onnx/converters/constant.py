@@ -37,10 +37,10 @@ def _constant_of_shape(node: Node) -> tuple[Value, ...]:
     fill = np.zeros(1, np.float32) if proto is None else node.builder.stored(proto, f"the value of {node}")
     if fill.size != 1:
         raise ModelError(f"the value must have one element, not {fill.size}")
-    return (_filled(node, fill.reshape(()), node.integers(0, "input", no_guess)),)
+    return (filled(node, fill.reshape(()), node.integers(0, "input", no_guess)),)
 
 
-def _filled(node: Node, fill: Array, shape: Sequence[int]) -> Value:
+def filled(node: Node, fill: Array, shape: Sequence[int]) -> Value:
     """Returns a tensor whose elements are all equal."""
     return node.step("expand", fill, shape=tuple(shape))
 
@@ -77,20 +77,6 @@ def _non_zero(node: Node) -> tuple[Value, ...]:
     return node.last("nonzero", x, count=count)
 
 
-def _dropout(mask: type[np.generic] | None) -> Converter:
-    """Returns the converter of Dropout at inference: the input, and a mask of ones of type `mask` or of the input."""
-
-    def convert(node: Node) -> tuple[Value, ...]:
-        x = node.value(0)
-        if node.optional(2) is not None and bool(node.array(2, "training_mode").any()):
-            raise node.refuse("training_mode is true, and dropout in training draws random numbers")
-        if not node.uses_output(1):
-            return (x,)
-        return x, _filled(node, np.ones((), mask or x.dtype), x.shape)
-
-    return convert
-
-
 CONVERTERS: Mapping[str, tuple[tuple[int, Converter | None], ...]] = MappingProxyType(
     {
         "Constant": ((1, _constant),),
@@ -99,6 +85,5 @@ CONVERTERS: Mapping[str, tuple[tuple[int, Converter | None], ...]] = MappingProx
         "Size": ((1, _size),),
         "Range": ((11, _range),),
         "NonZero": ((9, _non_zero),),
-        "Dropout": ((7, _dropout(None)), (10, _dropout(np.bool_))),
     }
 )

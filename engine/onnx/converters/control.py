@@ -72,8 +72,8 @@ def _in_place(node: Node, condition: bool) -> tuple[Held, ...]:
 def _branches(node: Node) -> tuple[Held, ...]:
     """Converts an If with both branches as bodies. Raises ConstantNeededError where their outputs cannot be one."""
     builder = node.builder
-    then = read_body(node, _BRANCHES[0], (), may_wait=True)
-    other = read_body(node, _BRANCHES[1], (), then.captured, may_wait=True)
+    then = read_body(node, _BRANCHES[0], (), may_wait=True, repeats=False)
+    other = read_body(node, _BRANCHES[1], (), then.captured, may_wait=True, repeats=False)
     then.own(other.captured)
     for reading in (then, other):
         _check_count(node, len(reading.layouts))

@@ -11,6 +11,7 @@ from engine.onnx.converters.elementwise import cast_to
 from engine.onnx.model_names import Value
 from engine.onnx.node import Converter, Node, direct
 from engine.text.errors import ModelError
+from ops.common.widened import WIDE
 
 WINDOW = ("strides", "pads", "dilations", "auto_pad")
 
@@ -104,13 +105,36 @@ def _lp_pool(node: Node) -> tuple[Value, ...]:
 
 
 def _batch_norm(node: Node) -> tuple[Value, ...]:
-    """Converts BatchNormalization at inference. Scale and statistics may have another dtype than x."""
-    if node.attr("training_mode", 0) or any(node.uses_output(i) for i in range(1, 5)):
-        raise node.refuse("batch normalization in training is not supported, only inference")
+    """Converts BatchNormalization. Scale and statistics may have another dtype than x."""
     if not node.attr("spatial", 1):
         raise node.refuse("batch normalization with spatial=0 is not supported")
+    if node.attr("training_mode", 0):
+        return _batch_norm_training(node)
+    if any(node.uses_output(i) for i in range(1, 5)):
+        raise node.refuse("batch normalization in training is not supported before opset 14")
     x, *rest = node.operands()
     return node.last("batch_norm", x, *(cast_to(node, v, x.dtype) for v in rest), epsilon=node.attr("epsilon", 1e-5))
+
+
+def _batch_norm_training(node: Node) -> tuple[Value, ...]:
+    """Converts BatchNormalization with the statistics of the batch, which running statistics move towards."""
+    x, scale, bias, *running = node.operands()
+    wide = x.dtype if x.dtype in WIDE else np.dtype("float32")
+    operands = (cast_to(node, v, wide) for v in (x, scale, bias))
+    attrs = {"epsilon": node.attr("epsilon", 1e-5)}
+    own, momentum = f"{node.name}/batch_norm_training", node.attr("momentum", 0.9)
+    y, *batch = node.builder.emit(
+        "batch_norm_training", [*operands], attrs, own, node.outputs[:1] if wide == x.dtype else ()
+    )
+    moved = [_moved(node, i, *pair, momentum) for i, pair in enumerate(zip(running, batch, strict=True), 1)]
+    return (y if wide == x.dtype else node.output(0, "cast", y, to=x.dtype), *moved)
+
+
+def _moved(node: Node, index: int, running: Value, batch: Value, momentum: float) -> Value:
+    """Returns an output of BatchNormalization: running * momentum + batch * (1 - momentum)."""
+    kept = node.step("mul", running, node.like(momentum, running))
+    share = node.step("mul", batch, node.like(1 - momentum, batch))
+    return node.output(index, "add", kept, cast_to(node, share, running.dtype))
 
 
 def layer_norm(node: Node) -> tuple[Value, ...]:

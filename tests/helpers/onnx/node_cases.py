@@ -53,8 +53,6 @@ NOT_THERE = {
     **dict.fromkeys(("Bernoulli", "RandomUniformLike"), _RANDOM),
 }
 PATTERNS = {
-    "test_training_dropout*": "training is out of scope, only inference",
-    "test_batchnorm_*_training_mode": "training is out of scope, only inference",
     "test_scan_sum": "Scan of operator set 8, with a batch and lengths, is not there",
 }
 

@@ -293,6 +293,7 @@ def _products(m: int, k: int, n: int) -> Iterator[Use]:
 
 def _others(n: int) -> Iterator[Use]:
     yield _use("arange", *(_t(dtype=INT64),) * 3, count=n)
+    yield _use("random_uniform", _t(dtype=INT64), shape=(n, 4))
     yield _use("arange_count", *(_t(dtype=INT64),) * 3)
     yield _use("non_max_suppression", _t(2, n, 4), _t(2, 3, n), max_output=3)
     for name, gates in (("rnn", 1), ("gru", 3), ("lstm", 4)):
