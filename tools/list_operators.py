@@ -27,7 +27,7 @@ from engine.cli.progress import add_quiet, progress_shown  # noqa: E402
 from engine.onnx.converters.late import Versions  # noqa: E402
 from engine.onnx.converters.onnxruntime import norms  # noqa: E402
 from engine.onnx.library import newest_opset, onnx  # noqa: E402
-from engine.onnx.table import CONVERTERS, ML, ONNXRUNTIME  # noqa: E402
+from engine.onnx.table import CONVERTERS, ML, ONNXRUNTIME, RARE  # noqa: E402
 from engine.onnx_backend import Backend, as_input, outputs_of  # noqa: E402
 from engine.text.errors import UnsupportedError  # noqa: E402
 from ops.tensor.spec import COMPUTED, NARROW  # noqa: E402
@@ -52,7 +52,7 @@ _REASONS = (
 def operator_table() -> list[str]:
     """Returns a row for each ONNX operator that is read: its name, its operator sets, where its form changed."""
     rows = ["| ONNX operator | operator sets | forms that differ from |", "|---|---|---|"]
-    for name, versions in sorted(CONVERTERS.items()):
+    for name, versions in sorted({**CONVERTERS, **RARE}.items()):
         rows.append(f"| {name} | {_range(versions)} | {_changes(versions)} |")
     return rows
 
@@ -62,7 +62,7 @@ def function_names() -> list[str]:
     names = set()
     for schema in onnx().defs.get_all_schemas():
         by_others = schema.has_function or schema.has_context_dependent_function
-        if schema.domain == "" and by_others and schema.name not in CONVERTERS:
+        if schema.domain == "" and by_others and schema.name not in CONVERTERS and schema.name not in RARE:
             names.add(schema.name)
     return sorted(names)
 

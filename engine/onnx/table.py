@@ -12,11 +12,9 @@ from engine.onnx.converters import (
     index,
     nn,
     quantised,
-    random_numbers,
     recurrent,
     reduce,
     resize,
-    sequences,
     shape,
     spectral,
     vision,
@@ -33,12 +31,23 @@ from engine.onnx.registered import registered
 from engine.text.errors import UnsupportedError
 
 FAMILIES = (
-    *(constant, control, elementwise, index, nn, quantised, random_numbers),
-    *(recurrent, reduce, resize, sequences, shape, spectral),
+    *(constant, control, elementwise, index, nn, quantised, recurrent, reduce, resize, shape, spectral),
     vision,
 )
 CONVERTERS: Mapping[str, Versions] = MappingProxyType({k: v for f in FAMILIES for k, v in f.CONVERTERS.items()})
-"""The operators of the default domain by name."""
+"""The operators of the default domain by name, but for those that few models have."""
+RARE = LateTable(
+    {
+        "engine.onnx.converters.random_numbers": (
+            "Bernoulli Dropout Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike"
+        ),
+        "engine.onnx.converters.sequences": (
+            "ConcatFromSequence Optional OptionalGetElement OptionalHasElement SequenceAt SequenceConstruct "
+            "SequenceEmpty SequenceErase SequenceInsert SequenceLength SequenceMap SplitToSequence"
+        ),
+    }
+)
+"""The other operators of the default domain by name."""
 ONNXRUNTIME_FAMILIES = (attention, group_query, integer_products, layers, norms, quantised_layers, rotary)
 ONNXRUNTIME: Mapping[str, Versions] = MappingProxyType(
     {k: v for f in ONNXRUNTIME_FAMILIES for k, v in f.CONVERTERS.items()}
@@ -55,7 +64,7 @@ ML = LateTable(
 )
 """The operators of the domain ai.onnx.ml by name."""
 _DOMAINS = MappingProxyType(
-    {"": (CONVERTERS, norms.DEFAULT_DOMAIN), "com.microsoft": (ONNXRUNTIME,), "ai.onnx.ml": (ML,)}
+    {"": (CONVERTERS, RARE, norms.DEFAULT_DOMAIN), "com.microsoft": (ONNXRUNTIME,), "ai.onnx.ml": (ML,)}
 )
 """The tables of a domain; the first one that has a converter for the version decides."""
 _ONE_PROCESSOR = "com.microsoft.nchwc"

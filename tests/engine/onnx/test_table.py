@@ -4,15 +4,16 @@ from importlib import import_module
 import pytest
 from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 
+from engine.onnx.converters.late import LateTable
 from engine.onnx.converters.onnxruntime import norms
 from engine.onnx.library import newest_opset, onnx
-from engine.onnx.table import CONVERTERS, FAMILIES, ML, ONNXRUNTIME, ONNXRUNTIME_FAMILIES, converter
+from engine.onnx.table import CONVERTERS, FAMILIES, ML, ONNXRUNTIME, ONNXRUNTIME_FAMILIES, RARE, converter
 from tools.list_operators import PATH, text_of_operators
 
 
-@pytest.mark.parametrize("name", CONVERTERS)
+@pytest.mark.parametrize("name", (*CONVERTERS, *RARE))
 def test_an_operator_in_the_table_is_one_of_onnx_in_each_of_its_versions(name: str) -> None:
-    versions = CONVERTERS[name]
+    versions = RARE[name] if name in RARE else CONVERTERS[name]
     assert [since for since, _ in versions] == sorted({since for since, _ in versions})
     for since, convert in versions:
         schema = onnx().defs.get_schema(name, since)
@@ -25,9 +26,11 @@ def test_no_operator_stands_in_two_families() -> None:
     assert sum(len(family.CONVERTERS) for family in ONNXRUNTIME_FAMILIES) == len(ONNXRUNTIME)
 
 
-def test_a_late_table_lists_what_its_modules_have() -> None:
-    modules = [import_module(name) for name in set(ML.modules.values())]
-    assert sorted(name for module in modules for name in module.CONVERTERS) == sorted(ML)
+@pytest.mark.parametrize("table", [ML, RARE], ids=["ML", "RARE"])
+def test_a_late_table_lists_what_its_modules_have(table: LateTable) -> None:
+    modules = [import_module(name) for name in set(table.modules.values())]
+    assert sorted(name for module in modules for name in module.CONVERTERS) == sorted(table)
+    assert not set(table) & set(CONVERTERS)
 
 
 @pytest.mark.parametrize("name", ML)
