@@ -8,7 +8,10 @@ import numpy as np
 from engine.lower.calls import Lowered
 from engine.system.arrays import is_written_once
 from engine.text.errors import FeedError, NoMemoryError
-from ops.tensor.spec import LOST_MASK, Array, TensorSpec, is_masked
+from ops.tensor.spec import BFLOAT16, LOST_MASK, NARROW, Array, TensorSpec, is_masked
+
+_RAW_IN_FILES = NARROW | {BFLOAT16}
+"""Types that numpy's files do not know: what is read from them are raw bytes of the same size."""
 
 
 def as_arrays(what: str, values: Mapping[str, Any], specs: Mapping[str, TensorSpec]) -> dict[str, Array]:
@@ -29,7 +32,11 @@ def _as_array(value: Any, spec: TensorSpec) -> Array:
     if is_masked(value):
         raise FeedError(LOST_MASK)
     if isinstance(value, np.ndarray):
-        return value
+        return (
+            value.view(spec.dtype)
+            if spec.dtype in _RAW_IN_FILES and value.dtype == f"V{spec.dtype.itemsize}"
+            else value
+        )
     try:
         if hasattr(value, "__dlpack__"):
             return np.from_dlpack(value)

@@ -1,4 +1,4 @@
-"""Arguments of compiled resizing and of regions: what callers write, and what their compiled code reads."""
+"""Arguments of compiled resizing, regions and moved windows: what callers write, and what compiled code reads."""
 
 from ops.native.records import record
 
@@ -20,4 +20,11 @@ REGIONS = record("x y edges table regions images channels lengths[2] outputs[2] 
 """Regions of images x (images, channels, lengths) of one type, which become y (regions, channels, outputs).
 
 `ops.spatial.region_tables` says what stands in a row of `table` (int64) and of `edges` (the type of x) for each region.
+"""
+DEFORMED = record(
+    "x y offset mask images channels lengths[2] kernel[2] strides[2] begins[2] dilations[2] outputs[2]: int64"
+)
+"""Windows of x (images, channels, lengths) whose taps are moved; y is (images, channels, taps, places), of one type.
+
+Each group of channels counts as an image. offset is (images, taps, 2, places), and mask (images, taps, places), or 0.
 """

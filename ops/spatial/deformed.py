@@ -5,11 +5,15 @@ from itertools import product
 
 import numpy as np
 
+from allocator.machine_code.door import address
 from ops.common.apply import Operand, V, apply1
 from ops.common.indices import INT64
 from ops.common.windows import DILATIONS, PADS, STRIDES, Windows, windows
+from ops.native.call import native_call
 from ops.schema.attributes import Attribute, integer, integers
+from ops.schema.backends import NUMBA
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, all_contiguous
+from ops.spatial.args import DEFORMED
 from ops.tensor.errors import AttributeValueError, DtypeError, ShapeError
 from ops.tensor.spec import BOOL, Array, TensorSpec
 
@@ -112,6 +116,27 @@ def _bind(call: Binding) -> Thunk:
     return _Sampler(call).run
 
 
+def _bind_native(call: Binding) -> Thunk:
+    x, offset, *mask = call.inputs
+    w, groups = _windows(call.signature.x, call.attrs), call.attrs["offset_group"]
+    return native_call(
+        address("ops.spatial.deformed_code", f"read_windows_{x.dtype.name}"),
+        DEFORMED,
+        x=x,
+        y=call.y,
+        offset=offset,
+        mask=mask[0] if mask else None,
+        images=len(x) * groups,
+        channels=x.shape[1] // groups,
+        lengths=w.sizes,
+        kernel=w.kernel,
+        strides=w.strides,
+        begins=w.begins,
+        dilations=w.dilations,
+        outputs=w.outputs,
+    )
+
+
 def _cost(signature: Signature) -> Cost:
     return Cost(8 * signature.y.size, signature.nbytes)
 
@@ -121,7 +146,10 @@ DEFORMED_WINDOWS = OpSchema(
     summary="(N, C, H, W) to (N, C * taps, outputs): what windows read whose taps are moved by offsets and weighed by a"
     " mask, interpolated; 0 outside.",
     infer=_infer,
-    kernels=(Kernel("numpy", _bind, _temporaries, contiguous=all_contiguous),),
+    kernels=(
+        Kernel("native", _bind_native, contiguous=all_contiguous, backend=NUMBA),
+        Kernel("numpy", _bind, _temporaries, all_contiguous),
+    ),
     arity=(2, 3),
     attributes=(
         Attribute("kernel_shape", integers),

@@ -11,7 +11,7 @@ import numpy as np
 
 from allocator.io.files import check_folder, write_whole
 from engine.text.errors import FeedError
-from ops.tensor.spec import Array
+from ops.tensor.spec import NARROW, Array
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
@@ -52,12 +52,13 @@ def read_array(path: Path) -> Array:
 
 
 def _by_file_name(arrays: Mapping[str, Array], suffix: str) -> dict[str, Array]:
+    """Returns the arrays by their names in files; those of types that numpy's files do not know are raw bytes."""
     named: dict[str, Array] = {}
     for name, array in arrays.items():
         stem = "".join(c if c.isalnum() or c in "._-" else "_" for c in name).lstrip(".") or "_"
         while stem + suffix in named:
             stem += "_"
-        named[stem + suffix] = array
+        named[stem + suffix] = array.view(f"V{array.itemsize}") if array.dtype in NARROW else array
     return named
 
 

@@ -1,5 +1,6 @@
 """Arrays of callers: what is refused before anything runs, in every mode."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,11 @@ from hypothesis import strategies as st
 import engine
 import ops
 from engine import Graph
+from engine.cli.options.files import read_array, write_arrays
 from engine.system.arrays import is_written_once
 from engine.text.errors import FeedError, GraphError
 from ops.tensor.errors import DtypeError
-from ops.tensor.spec import Array
+from ops.tensor.spec import BFLOAT16, NARROW, Array
 
 MASKED = np.ma.array(np.ones(3, np.float32), mask=[False, True, False])
 
@@ -100,3 +102,17 @@ def test_views_of_dense_arrays_are_written_once(shape: list[int], data: st.DataO
     view = np.zeros(shape).transpose(data.draw(st.permutations(range(len(shape)))))
     steps = tuple(slice(None, None, data.draw(st.sampled_from([-2, -1, 1, 2, 3]))) for _ in shape)
     assert is_written_once(view[steps])
+
+
+@pytest.mark.parametrize("dtype", sorted(NARROW | {BFLOAT16}, key=str), ids=str)
+def test_arrays_of_types_that_files_do_not_know_are_read_as_they_are_written(dtype: Any, tmp_path: Path) -> None:
+    graph = Graph("moved")
+    graph.output(ops.transpose(graph.input("x", (2, 3), dtype), (1, 0)), "y")
+    executable = engine.compile(graph)
+    x = np.arange(6).reshape(2, 3).astype(dtype)
+    write_arrays(tmp_path / "in", {"x": x})
+    write_arrays(tmp_path / "out.npz", executable(x=read_array(tmp_path / "in" / "x.npy")))
+    with np.load(tmp_path / "out.npz") as written:
+        assert written["y"].view(dtype).tobytes() == np.ascontiguousarray(x.T).tobytes()
+    with pytest.raises(FeedError, match="element type"):
+        executable(x=np.zeros((2, 3), "V4"))

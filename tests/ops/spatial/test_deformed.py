@@ -13,7 +13,7 @@ from ops.spatial.deformed import DEFORMED_WINDOWS
 from ops.tensor.errors import OpError
 from ops.tensor.spec import Array
 from tests.helpers.onnx.small_models import model, node, run_onnxruntime, run_ours, value
-from tests.helpers.ops.kernel_checks import check_no_allocation, check_strides
+from tests.helpers.ops.kernel_checks import check_no_allocation, check_strides, kernels, run, sign
 from tests.helpers.ops.sample_arrays import SEEDS
 
 _NAMES = ("x", "w", "o", "b", "m")
@@ -97,6 +97,18 @@ def test_a_whole_offset_moves_the_elements_and_what_is_outside_is_0() -> None:
     assert y[0, 0, :, 0].tolist() == [3, 7, 4.5]
     (y,) = evaluate(DEFORMED_WINDOWS, x, offset * 1e300, kernel_shape=(1, 1))
     assert not y.any()
+
+
+@given(st.data())
+@settings(max_examples=30, deadline=None)
+def test_compiled_windows_have_the_numbers_of_those_of_numpy(data: st.DataObject) -> None:
+    feeds, attrs = _case(data)
+    dtype = data.draw(st.sampled_from(["float32", "float64"]))
+    operands = [(feeds[n] * (5 if n == "o" else 1)).astype(dtype) for n in data.draw(st.sampled_from(["xo", "xom"]))]
+    attrs = {n: v for n, v in attrs.items() if n != "group"} | {"kernel_shape": feeds["w"].shape[2:]}
+    signature = sign(DEFORMED_WINDOWS, operands, attrs)
+    (compiled,), (plain,) = (run(kernel, signature, operands) for kernel in kernels(DEFORMED_WINDOWS, signature))
+    np.testing.assert_array_equal(compiled, plain)
 
 
 def test_bits_do_not_depend_on_strides_and_nothing_is_allocated() -> None:

@@ -88,7 +88,7 @@ def test_bits_of_regions_do_not_depend_on_strides() -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("schema", [ROI_ALIGN, MAX_ROI_POOL], ids=lambda schema: schema.name)
-def test_compiled_regions_have_the_bits_of_those_of_numpy(schema: OpSchema, dtype: str) -> None:
+def test_compiled_regions_have_the_numbers_of_those_of_numpy(schema: OpSchema, dtype: str) -> None:
     for seed in range(20):
         x, regions, images = (
             a.astype(dtype if a.dtype == np.float32 else a.dtype) for a in _regions(seed, (2, 3, 6, 7), 4, 1.0)
