@@ -8,7 +8,7 @@ from typing import Protocol
 from attrs import define, evolve, field, frozen
 
 from allocator.interrupts import current_stop
-from allocator.problem import Column, Problem
+from allocator.problem import Problem
 from allocator.progress import current
 from allocator.solvers.base import ANY_COUNT, Answer, Solver, SolverOptions, Traits, arena_bytes, unsupported_reason
 from allocator.solvers.ejection import EJECTION
@@ -19,8 +19,9 @@ from allocator.solvers.hill_climb import HILL_CLIMB
 from allocator.solvers.megengine import PUSHDOWN_SORTED
 from allocator.solvers.naive import NAIVE
 from allocator.solvers.placing.conflicts import count_conflicts
+from allocator.solvers.search.blocks import Blocks, BlockSearch
 from allocator.solvers.search.budget import Budget
-from allocator.solvers.search.steps import Search, advance
+from allocator.solvers.search.steps import Improver, Search, advance
 from allocator.solvers.strip_packing import STRIP_PACKING_BESTFIT, STRIP_PACKING_COVER
 
 _QUICK: tuple[Solver, ...] = (
@@ -44,16 +45,15 @@ _MOST_CONFLICTS = 400_000
 """The most pairs of chunks that meet with which all searches take part: beyond, ejection search alone pays."""
 _LARGE = 50_000
 """Chunks from which on few quick strategies are enough: in the time of another one, ejection search gets further."""
+_LEAST_UNITS, _MOST_UNITS, _BLOCKS = 100, 200_000, 4
+"""Chunks for which blocks are tried, and how many times fewer the blocks have to be."""
 _MOST_WEIGHT, _LEAST_WEIGHT_EXACT = 8, 4
 """The most turns' nodes that a search which pays has in one round, and the least of the exact search, which finds
 nothing for long and then much; the others have 1."""
 
 
-class Improver(Solver, Protocol):
+class _Strategy(Solver, Improver, Protocol):
     """A strategy that searches on from a plan."""
-
-    def search(self, problem: Problem, offset: Column, options: SolverOptions, budget: Budget) -> Search:
-        """Returns a search from a plan: an offset for each chunk."""
 
 
 @frozen(eq=False)
@@ -62,8 +62,9 @@ class Portfolio:
 
     Stops as soon as a plan meets the goal. Where no quick strategy does, searches take turns: each goes on from the
     best plan of all, in rounds of twice as many nodes, and one that finds a smaller arena or proves a bound gets more
-    of them. A node takes about three microseconds: a step of a search costs as many as it takes. A search whose start
-    takes long waits for a round of as many nodes. With no limits in the task there are `nodes` nodes, which take two
+    of them. Where many chunks fit together without an empty byte, more searches move blocks of them. A node takes about
+    three microseconds: a step of a search costs as many as it takes. A search whose start takes long waits for a round
+    of as many nodes. With no limits in the task there are `nodes` nodes, which take two
     seconds: the same problem and seed have the same plan on every machine.
     """
 
@@ -103,7 +104,8 @@ class _Race:
 
     def run(self) -> None:
         """Gives each search its turn, in rounds of more and more nodes."""
-        entrants, nodes = _entrants(self.problem, self.budget), _TURN
+        entrants, nodes = _entrants(self.problem, self.options, self.budget), _TURN
+        self.budget.found(self.arena)  # a plan of blocks may have been told since
         while entrants and not self.is_over:
             entrants = [entrant for entrant in entrants if self._is_going_on(entrant, nodes)]
             nodes *= 2
@@ -156,18 +158,36 @@ class _Runner:
     weight: int
 
 
-def _entrants(problem: Problem, budget: Budget) -> list[_Entrant]:
-    """Returns the searches that are suitable, with the price of their nodes and of their start."""
+def _entrants(problem: Problem, options: SolverOptions, budget: Budget) -> list[_Entrant]:
+    """Returns the searches that are suitable, on chunks and on blocks."""
+    entrants = [
+        _Entrant(solver, budget.at(price), start_nodes, least_weight)
+        for solver, price, start_nodes, least_weight in _searches(problem)
+    ]
+    if not _LEAST_UNITS <= len(problem) <= _MOST_UNITS or not _fits(problem, STRIP_PACKING_COVER):
+        return entrants
+    blocks = Blocks.of(problem)
+    if _BLOCKS * len(blocks.problem) > len(blocks.ids):
+        return entrants
+    start = _quickest(blocks.problem, options).offset
+    return entrants + [
+        _Entrant(BlockSearch(solver, blocks, start), budget.at(price, is_restricted=True), start_nodes, least_weight)
+        for solver, price, start_nodes, least_weight in _searches(blocks.problem)
+    ]
+
+
+def _searches(problem: Problem) -> list[tuple[_Strategy, int, int, int]]:
+    """Returns searches that are suitable, with the price of their nodes, of their start, and their least weight."""
     pairs, count = count_conflicts(problem), max(len(problem), 1)
     mean = 2 * pairs // count
     most = _MOST_CONFLICTS if problem.conflicts is None else _MOST_EXPLICIT_CONFLICTS
-    candidates: tuple[tuple[Improver, int, int, int, int], ...] = (
+    candidates: tuple[tuple[_Strategy, int, int, int, int], ...] = (
         (EXACT, 1 + mean // 30, pairs // 10, _LEAST_WEIGHT_EXACT, most),
         (EJECTION, 1 + mean // 40, count, 1, ANY_COUNT),
         (HILL_CLIMB, 1 + pairs // 200, pairs // 10, 1, _MOST_CONFLICTS),
     )
     return [
-        _Entrant(solver, budget.at(price), start_nodes, least_weight)
+        (solver, price, start_nodes, least_weight)
         for solver, price, start_nodes, least_weight, most in candidates
         if pairs <= most and _fits(problem, solver)
     ]

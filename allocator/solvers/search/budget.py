@@ -31,11 +31,13 @@ class _Purse:
 class Budget:
     """Nodes and time that are left to one search. What it has `spent` is reported to the activity that it is part of.
 
-    One of its nodes costs `price` nodes of the purse, which several searches may share.
+    One of its nodes costs `price` nodes of the purse, which several searches may share. `is_restricted`: the search
+    leaves plans out, so what it proves is not told.
     """
 
     _purse: _Purse
     price: int = 1
+    is_restricted: bool = False
     spent: int = field(default=0, init=False)
 
     @classmethod
@@ -51,9 +53,9 @@ class Budget:
         """Returns the budget of what is no search: no limit but the time."""
         return cls.of(evolve(options, nodes=NO_NODES), NO_NODES)
 
-    def at(self, price: int) -> "Budget":
+    def at(self, price: int, *, is_restricted: bool = False) -> "Budget":
         """Returns another one that spends from the same purse."""
-        return Budget(self._purse, price)
+        return Budget(self._purse, price, is_restricted)
 
     def found(self, arena: int) -> None:
         """Tells that there is a plan of so many bytes: from here on a stop ends the search with that one."""
@@ -61,7 +63,8 @@ class Budget:
 
     def proved(self, bound: int) -> None:
         """Tells that no arena has less bytes."""
-        self._purse.seen.bound = max(bound, self._purse.seen.bound)
+        if not self.is_restricted:
+            self._purse.seen.bound = max(bound, self._purse.seen.bound)
 
     @property
     def is_over(self) -> bool:

@@ -3,8 +3,8 @@
 from collections.abc import Generator, Iterator
 from typing import Protocol, TypeVar
 
-from allocator.problem import Column
-from allocator.solvers.base import Answer
+from allocator.problem import Column, Problem
+from allocator.solvers.base import Answer, SolverOptions
 from allocator.solvers.search.budget import Budget
 
 R = TypeVar("R")
@@ -34,6 +34,17 @@ class Search(Protocol):
 
     def offsets(self) -> Column:
         """Returns the offset of each chunk in its best plan."""
+
+
+class Improver(Protocol):
+    """What searches on from a plan."""
+
+    @property
+    def name(self) -> str:
+        """The name of its strategy."""
+
+    def search(self, problem: Problem, offset: Column, options: SolverOptions, budget: Budget, /) -> Search:
+        """Returns a search from a plan: an offset for each chunk."""
 
 
 def finish(steps: Steps[R]) -> R:
