@@ -6,7 +6,7 @@ from attrs import field, frozen
 from allocator.kernels.freelist import NO_CHUNK
 from allocator.kernels.numbers import Numbers
 from allocator.problem import Column, Problem, column
-from allocator.solvers.placing.canonical import chain_hashes
+from allocator.solvers.placing.ranking import chain_hashes
 
 
 @frozen(eq=False)
