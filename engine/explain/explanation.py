@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from attrs import asdict, frozen
+from attrs import asdict, evolve, frozen
 
 from allocator.problem import Status
 from engine.explain.accesses import Accesses, accesses_of
@@ -13,6 +13,7 @@ from engine.explain.peak import AliveTensor, ArenaPart, OtherPeak, alive_at, oth
 from engine.explain.sentences import operator, saved, shape, shown, why_alive, why_not
 from engine.lower.calls import NotNested
 from engine.planning.placed import PlacedPlan, Recomputed
+from engine.report.layers import Layer, layer_table
 from engine.report.peak import peak_chunks
 from engine.report.report import Report, report
 from engine.text.tables import in_columns
@@ -34,7 +35,8 @@ class Explanation:
     which outputs are fetched. `bound_reason` says what proves the lower bound. `refused` are overwrites that would have
     given a tensor at the peak the bytes of another, with the reason why they are not taken, the largest first.
     `not_nested` are operators that copy inputs which could lie inside their output, with the reason. `recomputed`: the
-    operators that run again for a budget. `advised` are other ways to plan, each planned.
+    operators that run again for a budget. `advised` are other ways to plan, each planned. `layers` have the
+    work and the bytes at the peak, where names of operators are paths.
     Where operators may run at once (`parallel`), there is no tick of the peak: `peak_tick` is the one in which the last
     of the tensors that may be alive at once is written. Without `reuse` no bytes are reused, and all tensors are alive
     in each tick.
@@ -61,6 +63,7 @@ class Explanation:
     not_nested: tuple[NotNested, ...]
     recomputed: tuple[Recomputed, ...]
     advised: Alternatives
+    layers: tuple[Layer, ...]
 
     def to_json(self) -> dict[str, Any]:
         """Returns plain data with stable keys."""
@@ -68,9 +71,9 @@ class Explanation:
 
     def text(self, most: int = 10) -> str:
         """Returns the explanation as text, with the `most` largest tensors at the peak."""
-        more = (_made_of(self), _peak(self, most), _lower(self)) if self.arena_bytes else ()
+        more = (_made_of(self), _layers(self, most), _peak(self, most), _lower(self)) if self.arena_bytes else ()
         sections = (_size(self), *more)
-        return "\n\n".join("\n".join(lines) for lines in sections) + "\n"
+        return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
 
     def __str__(self) -> str:
         return self.text()
@@ -103,6 +106,7 @@ def explain(plan: PlacedPlan, find_alternatives: FindAlternatives) -> Explanatio
         not_nested=plan.lowered.not_nested,
         recomputed=plan.recomputed,
         advised=find_alternatives(plan),
+        layers=totals.layers,
     )
 
 
@@ -168,6 +172,11 @@ def _again(explanation: Explanation) -> list[str]:
 def _made_of(explanation: Explanation) -> list[str]:
     rows = [_part_row(part) for part in explanation.parts if part.bytes]
     return ["What the arena holds then:", *(f"  {line}" for line in in_columns(rows, {0, 1}))]
+
+
+def _layers(explanation: Explanation, most: int) -> list[str]:
+    layers = [evolve(layer, name=shown(layer.name)) for layer in explanation.layers]
+    return [line.capitalize() if i == 0 else line for i, line in enumerate(layer_table(layers, most))]
 
 
 def _part_row(part: ArenaPart) -> tuple[str, str, str]:

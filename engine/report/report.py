@@ -16,6 +16,7 @@ from engine.lower.costs import graph_cost
 from engine.lower.order import Ordering
 from engine.planning.placed import Optimisation, PlacedPlan, Recomputed
 from engine.report.kernels import BackendShare, KernelUse, backend_shares, kernel_uses, shares_text
+from engine.report.layers import Layer, layer_table, layers_of
 from engine.report.layout_copies import Conversion, conversions
 from engine.report.parallelism import parallelism
 from engine.report.peak import PeakTensor, peak_of
@@ -54,6 +55,7 @@ class Report:
     `origin`: whether the plan comes from a file, and if it does not although there was one, why.
     `optimisation`: what passes did to the graph before it was planned; empty where none ran.
     `opaque`: operators that nobody implements; the plan cannot run where there are some.
+    `layers`: work and bytes at the peak by layer; empty where names of operators are no paths.
     """
 
     model: str
@@ -93,6 +95,7 @@ class Report:
     origin: str
     optimisation: tuple[Optimisation, ...]
     opaque: tuple[OpaqueOperator, ...]
+    layers: tuple[Layer, ...]
 
     def to_json(self) -> dict[str, Any]:
         """Returns plain data with stable keys."""
@@ -105,7 +108,7 @@ class Report:
         if rest > 0:
             left = sum(t.bytes for t in self.peak_tensors[most:])
             lines.append(f"  ... and {rest} smaller ones, {format_bytes(left)}")
-        return joined(lines)
+        return joined([*lines, *layer_table(self.layers, most)])
 
     def __str__(self) -> str:
         return self.text()
@@ -156,6 +159,7 @@ def report(plan: PlacedPlan) -> Report:
         origin=plan.origin,
         optimisation=plan.optimisation,
         opaque=opaque_operators(plan.lowered.graph),
+        layers=layers_of(plan.lowered.graph, tensors),
     )
 
 

@@ -32,6 +32,10 @@ peak in tick 17 (conv_3 conv): 5856 B alive
   tensor  operator   shape   bytes  share  lifetime  offset
   a       op_1 relu  2x3     4392   75.0%  [15, 19)  128
   b       op_2 add   scalar  1464   25.0%  [16, 18)  4544
+by layer:
+  layer       operators   work  at the peak  share
+  block.0             6  90.0%     5.00 KiB  87.5%
+  (no layer)          5  10.0%        732 B  12.5%
 """
 
 
@@ -44,13 +48,17 @@ def test_the_text_of_a_report_of_concurrent_calls_has_its_numbers() -> None:
     lines = report.text().splitlines()
     assert lines[1] == "  at once (exact): 2.25 calls on average, 1.50 by cost"
     peak = "peak: 5856 B may be alive at once, the last of them written in tick 17 (conv_3 conv)"
-    assert lines[-4] == peak
+    assert lines[-8] == peak
 
 
 def test_tensors_that_the_text_of_a_report_leaves_out_are_counted_with_their_bytes() -> None:
-    assert sample_report().text(1).splitlines()[-2:] == [
+    assert sample_report().text(1).splitlines()[-6:] == [
         "  a       op_1 relu  2x3    4392   75.0%  [15, 19)  128",
         "  ... and 1 smaller ones, 1.43 KiB",
+        "by layer:",
+        "  layer    operators   work  at the peak  share",
+        "  block.0          6  90.0%     5.00 KiB  87.5%",
+        "  ... and 1 other layer, 732 B and 10.0% of the work",
     ]
 
 

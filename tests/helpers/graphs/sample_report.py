@@ -8,6 +8,7 @@ from engine import Graph, Report
 from engine.lower.order import Ordering
 from engine.planning.placed import Recomputed
 from engine.report.kernels import BackendShare
+from engine.report.layers import Layer
 from engine.report.layout_copies import Conversion
 from engine.report.peak import PeakTensor
 from engine.report.savings import Saving, Savings
@@ -49,4 +50,5 @@ def sample_report() -> Report:
         conversions=(Conversion("c", 640, "reader"),),
         recomputed=(Recomputed(("r",), 29, 0.125, 12_288, graph, ("r",)),),
         backends=(BackendShare("numba", 7, 0.875), BackendShare("numpy", 4, 0.125)),
+        layers=(Layer("block.0", 6, 12_330_000, 0.9, 5124, 0.875), Layer("", 5, 1_370_000, 0.1, 732, 0.125)),
     )
