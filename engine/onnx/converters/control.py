@@ -107,7 +107,7 @@ def _loop(node: Node) -> tuple[Held, ...]:
     try:
         return _one_operator(node, may_wait=False)
     except (NotStaticError, ConstantNeededError) as error:
-        outputs = _read_in_place(node)
+        outputs = _read_in_place(node, _limit(node))
         if outputs:
             return outputs
         if not node.builder.may_wait:
@@ -117,18 +117,17 @@ def _loop(node: Node) -> tuple[Held, ...]:
 
 def _in_place_only(node: Node) -> tuple[Held, ...]:
     """Converts a Loop that carries a sequence: where its number of tensors changes, no graph has one body for it."""
-    outputs = _read_in_place(node)
+    outputs = _read_in_place(node, _most_turns(node) if node.optional(0) is None else _limit(node))
     if not outputs:
         reason = "carries a sequence, so that its turns are read one by one: constants must say how often it runs, and "
         _refuse(node, node.refuse(f"{reason}all turns together may be {_MOST_UNROLLED} nodes"))
     return outputs
 
 
-def _read_in_place(node: Node) -> tuple[Held, ...]:
+def _read_in_place(node: Node, limit: int | None) -> tuple[Held, ...]:
     """Reads the iterations one by one, where constants tell their number and it is small; else returns ()."""
-    limit = _limit(node)
     is_open = any(not isinstance(v, (np.ndarray, NoneType)) for v in (node.optional(0), node.optional(1)))
-    if is_open or limit is None or not _is_short(node, limit):
+    if is_open or limit is None or limit > _most_turns(node):
         return ()
     try:
         return _unrolled(node, limit)
@@ -136,14 +135,14 @@ def _read_in_place(node: Node) -> tuple[Held, ...]:
         return ()
 
 
-def _is_short(node: Node, turns: int) -> bool:
-    """Returns whether all turns of the body are few nodes; the body itself counts as one."""
-    return turns * (1 + sum(1 for _ in all_nodes(node.attr("body").node))) <= _MOST_UNROLLED
+def _most_turns(node: Node) -> int:
+    """Returns how many turns of the body are few nodes; the body itself counts as one."""
+    return _MOST_UNROLLED // (1 + sum(1 for _ in all_nodes(node.attr("body").node)))
 
 
 def _is_computed(node: Node, body: PlannedBody, values: Sequence[Value], turns: int | None) -> bool:
     """Returns whether a loop can be computed at once: of constants, short, and without another loop in its body."""
-    if turns is None or not all(isinstance(v, np.ndarray) for v in values) or not _is_short(node, turns):
+    if turns is None or not all(isinstance(v, np.ndarray) for v in values) or turns > _most_turns(node):
         return False
     return not any(isinstance(v, PlannedBody) for op in body.graph.operators for v in op.attrs.values())
 
@@ -273,9 +272,13 @@ def _specs(values: Sequence[Value]) -> tuple[TensorSpec, ...]:
 
 
 def _unrolled(node: Node, limit: int) -> tuple[Held, ...]:
-    """Reads the iterations one by one, each with its own number as a constant."""
+    """Reads the iterations one by one, each with its own number as a constant.
+
+    Raises NotStaticError where data decide their number, and where a loop without a limit of its own goes on behind it.
+    """
     values, rows = tuple(v for v in node.held[2:] if v is not None), list[Sequence[Value]]()
-    proto, goes_on = graph_of(node, "body", 2 + len(values)), True
+    condition = node.optional(1)
+    proto, goes_on = graph_of(node, "body", 2 + len(values)), condition is None or bool(condition)
     while goes_on and len(rows) < limit:
         number = np.asarray(len(rows), np.int64)
         decision, *outputs = node.branch(proto, (number, np.asarray(True), *values), part=f"{number}/")
@@ -283,6 +286,8 @@ def _unrolled(node: Node, limit: int) -> tuple[Held, ...]:
             data_decide(node, "its body decides how often it runs")
         rows.append([tensor_in(v, f"row {i} of the body") for i, v in enumerate(outputs[len(values) :])])
         values, goes_on = tuple(outputs[: len(values)]), bool(decision.item())
+    if goes_on and node.optional(0) is None:
+        data_decide(node, f"it goes on after {limit} turns")
     if not rows and len(proto.output) > 1 + len(values):
         data_decide(node, "no iteration runs that tells the shape of a row")
     return *values, *(stacked(node, column) for column in zip(*rows, strict=True))

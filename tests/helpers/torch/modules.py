@@ -218,6 +218,22 @@ class Llama(nn.Module):
         return x @ self.embed.weight.T
 
 
+class Bags(nn.Module):
+    """Means of embeddings, of three bags of tokens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bag, self.out = nn.EmbeddingBag(20, 16, mode="mean"), nn.Linear(16, 4)
+
+    def forward(self, tokens: torch.Tensor, offsets: torch.Tensor) -> Any:
+        return self.out(self.bag(tokens, offsets))
+
+
+def _bags(n: int) -> tuple[Any, ...]:
+    """Returns 3 * n tokens, and where three bags of them begin; the second one is empty."""
+    return torch.randint(0, 20, (3 * n,)), torch.tensor([0, n, n])
+
+
 class Branches(nn.Module):
     """One of two layers, by what is in the input."""
 
@@ -299,6 +315,7 @@ CASES: dict[str, Callable[[], Case]] = {
     ),
     "spatial transformer": lambda: Case(SpatialTransformer(), _images(3, 8), _open((0,)), ("look",)),
     "llama": lambda: Case(Llama(), lambda n: (_tokens(2, n),), _open((1,)), ("q", "down", "norm")),
+    "embedding bag": lambda: Case(Bags(), _bags, _open((0,), ()), ("bag", "out")),
     "cond": lambda: Case(Branches(), lambda n: (torch.randn(n, 6),), _open((0,))),
     "boolean index": lambda: Case(Chosen(), lambda n: (torch.randn(3 * n, 4),), _open((0,))),
     "conv3d": lambda: Case(Video(), lambda n: (torch.randn(n, 2, 4, 6, 6),), _open((0,))),

@@ -181,6 +181,29 @@ def test_a_loop_that_collects_tensors_is_read_turn_by_turn() -> None:
         engine.load_onnx(proto, constants={"M": 10**12})
 
 
+@pytest.mark.parametrize("begins", [True, False])
+def test_a_condition_that_constants_decide_ends_a_loop_that_collects_tensors(begins: bool) -> None:
+    nodes = [
+        node("Less", ["i", "most"], ["c2"]),
+        node("Cast", ["i"], ["f"], to=TensorProto.FLOAT),
+        node("Add", ["x", "f"], ["sum"]),
+        node("SequenceInsert", ["s", "sum"], ["t"]),
+    ]
+    sequence = helper.make_sequence_type_proto(helper.make_tensor_type_proto(TensorProto.FLOAT, None))
+    carried, after = (helper.make_value_info(name, sequence) for name in ("s", "t"))
+    inputs = [value("i", (), INT), value("c", (), np.bool_), carried]
+    body = _body(nodes, inputs, [value("c2", (), np.bool_), after])
+    loop = [node("SequenceConstruct", ["x"], ["e"]), node("Loop", ["", "begins", "e"], ["s9"], body=body)]
+
+    def proto(most: int) -> Any:
+        return model(loop, [value("x", X.shape)], ["s9"], {"most": np.asarray(most), "begins": np.asarray(begins)})
+
+    assert len(_same(proto(2), {"x": X}).outputs) == (4 if begins else 1)
+    if begins:
+        with pytest.raises(UnsupportedError, match="turns are read one by one"):
+            engine.load_onnx(proto(10**12))
+
+
 def _choice(*counts: int) -> Any:
     """Returns an If whose branches give sequences of so many tensors."""
     graphs: list[Any] = []
