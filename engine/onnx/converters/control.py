@@ -8,6 +8,7 @@ from types import MappingProxyType, NoneType
 from typing import Any, NoReturn
 
 import numpy as np
+from attrs import evolve
 
 from engine.control.body import PlannedBody
 from engine.control.deferred import Growth, add_branch, add_loop, are_alike, is_late, unlike_axes
@@ -22,6 +23,7 @@ from engine.text.errors import ConstantNeededError, ModelError, UnsupportedError
 from ops.control.loop import COUNTER
 from ops.schema.schema import Specs
 from ops.symbolic.guesses import numbers_to
+from ops.tensor.dims import dims_in
 from ops.tensor.errors import OpError
 from ops.tensor.spec import Array, TensorSpec, normalize_axis
 
@@ -321,6 +323,24 @@ def _scan(node: Node) -> tuple[Value, ...]:
     return add("scan", values, {**attrs, "body": body}, node.name, node.outputs)
 
 
+def _scan_batch(node: Node) -> tuple[Value, ...]:
+    """Converts Scan of operator set 8: one Scan for each place of a batch, which is the first axis of all tensors."""
+    if node.optional(0) is not None:
+        raise node.refuse("lengths of the sequences of a batch are not supported")
+    values = [node.value(i) for i in range(1, len(node.held))]
+    batch = values[0].shape[0] if values and values[0].shape else 0
+    if dims_in(batch) or batch < 1:
+        raise node.refuse(f"a batch of {batch} is not supported; at least 1 is wanted, as a number")
+    node.builder.allowance.take_nodes(batch)
+    ways = {"scan_input_directions": node.attr("directions", ())}
+    rows = []
+    for i in range(batch):
+        cut = (node.step("slice", v, starts=(i,), ends=(i + 1,), axes=(0,)) for v in values)
+        held = tuple(node.step("reshape", v, shape=v.shape[1:]) for v in cut)
+        rows.append(_scan(evolve(node, name=f"{node.name}/{i}", held=held, outputs=(), attrs={**node.attrs, **ways})))
+    return tuple(stacked(node, column) for column in zip(*rows, strict=True))
+
+
 def _row(value: Value, axis: int) -> TensorSpec:
     at = normalize_axis(axis, len(value.shape))
     return TensorSpec(value.shape[:at] + value.shape[at + 1 :], value.dtype)
@@ -330,6 +350,6 @@ CONVERTERS: Mapping[str, tuple[tuple[int, Converter | None], ...]] = MappingProx
     {
         "If": ((1, _if),),
         "Loop": ((1, _loop),),
-        "Scan": ((9, _scan),),
+        "Scan": ((8, _scan_batch), (9, _scan)),
     }
 )

@@ -30,16 +30,21 @@ def _items(node: Node) -> tuple[Value, ...]:
 
 
 def _sequence(node: Node, items: Sequence[Value]) -> tuple[TensorList]:
-    """Returns the one output of a node. Raises ModelError for tensors of several element types."""
+    """Returns the one output of a node."""
     node.builder.allowance.take_bytes(_BYTES * len(items))
-    dtypes = list(dict.fromkeys(item.dtype for item in items))
-    if len(dtypes) > 1:
-        raise ModelError(f"a sequence has tensors of one element type, not of {dtypes[0]} and {dtypes[1]}")
     return (TensorList(tuple(items)),)
 
 
+def _checked(items: Sequence[Value]) -> Sequence[Value]:
+    """Returns the tensors of a sequence. Raises ModelError where they have several element types."""
+    dtypes = list(dict.fromkeys(item.dtype for item in items))
+    if len(dtypes) > 1:
+        raise ModelError(f"a sequence has tensors of one element type, not of {dtypes[0]} and {dtypes[1]}")
+    return items
+
+
 def _construct(node: Node) -> tuple[Held, ...]:
-    return _sequence(node, node.operands())
+    return _sequence(node, _checked(node.operands()))
 
 
 def _empty(_: Node) -> tuple[Held, ...]:
@@ -57,6 +62,7 @@ def _position(node: Node, index: int, first: int, end: int) -> int:
 def _insert(node: Node) -> tuple[Held, ...]:
     items, new = _items(node), node.value(1)
     count = len(items)
+    _checked((*items[:1], new))
     place = count if node.optional(2) is None else _position(node, 2, -count, count + 1)
     place += count if place < 0 else 0
     return _sequence(node, (*items[:place], new, *items[place:]))
@@ -141,7 +147,8 @@ def _map(node: Node) -> tuple[Held, ...]:
     if not rows:
         return tuple(TensorList(()) for _ in node.outputs)
     columns = zip(*rows, strict=True)
-    return tuple(_sequence(node, [tensor_in(v, "an output of the body") for v in column])[0] for column in columns)
+    tensors = ([tensor_in(v, "an output of the body") for v in column] for column in columns)
+    return tuple(_sequence(node, _checked(column))[0] for column in tensors)
 
 
 def _optional(node: Node) -> tuple[Held, ...]:

@@ -1,6 +1,5 @@
 """The single-operator cases of the onnx package, and which of them are out of scope and why."""
 
-import fnmatch
 import functools
 import warnings
 from collections.abc import Iterator
@@ -42,7 +41,6 @@ _SCOPE = frozenset(
     )
 )
 _TEXT = "strings are out of scope"
-_RANDOM = "draws random numbers"
 _FILLERS = ("ConstantOfShape", "Expand", "OneHot", "Pad", "Range", "Resize", "Tile", "Upsample")
 _PICKERS = ("Compress", "NonMaxSuppression", "NonZero", "Slice", "Split", "TopK", "Unique")
 _DECIDED = frozenset((*_FILLERS, *_PICKERS, "Reshape", "Squeeze", "Unsqueeze"))
@@ -50,10 +48,6 @@ _DECIDED = frozenset((*_FILLERS, *_PICKERS, "Reshape", "Squeeze", "Unsqueeze"))
 NOT_THERE = {
     **dict.fromkeys(("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer"), _TEXT),
     "ImageDecoder": "files of images are out of scope",
-    **dict.fromkeys(("Bernoulli", "RandomUniformLike"), _RANDOM),
-}
-PATTERNS = {
-    "test_scan_sum": "Scan of operator set 8, with a batch and lengths, is not there",
 }
 
 
@@ -95,9 +89,6 @@ def out_of_scope(case: Any) -> str:
 
 def _reasons(case: Any) -> Iterator[str]:
     graph = case.model.graph
-    for pattern, reason in PATTERNS.items():
-        if fnmatch.fnmatch(case.name, pattern):
-            yield reason
     for node in graph.node:
         if node.domain not in ("", "ai.onnx") and node.domain != "ai.onnx.preview":
             yield f"operators of {node.domain} are out of scope"

@@ -111,6 +111,37 @@ def test_branches_of_different_shapes_need_a_constant_condition() -> None:
     assert graph.outputs["y"].shape == (3, 1)
 
 
+@pytest.mark.parametrize("backwards", [0, 1])
+@pytest.mark.parametrize("batch", [1, 3])
+def test_a_scan_of_operator_set_8_has_a_batch(batch: int, backwards: int) -> None:
+    body = _graph(
+        [node("Add", ["s", "row"], ["s2"]), node("Mul", ["s2", "row"], ["y2"])],
+        [_out("s2"), _out("y2")],
+        [value("s", (3,)), value("row", (3,))],
+    )
+    scan = node("Scan", ["", "start", "x"], ["last", "y"], body=body, num_scan_inputs=1, directions=[backwards])
+    inputs = [value("start", (batch, 3)), value("x", (batch, 4, 3))]
+    rng = np.random.default_rng(0)
+    feeds = {"start": rng.random((batch, 3), np.float32), "x": rng.random((batch, 4, 3), np.float32)}
+    exe = engine.compile(engine.load_onnx(model([scan], inputs, ["last", "y"], opset=8)))
+    last, y = exe.run(feeds).values()
+    x = feeds["x"][:, ::-1] if backwards else feeds["x"]
+    sums = feeds["start"][:, None] + np.cumsum(x, axis=1)
+    np.testing.assert_allclose(last, sums[:, -1], rtol=1e-5)
+    np.testing.assert_allclose(y, sums * x, rtol=1e-5)
+
+
+def test_a_batch_of_a_scan_is_a_number_and_has_no_lengths() -> None:
+    body = _graph([node("Neg", ["row"], ["y2"])], [_out("y2")], [value("row", (3,))])
+    scan = node("Scan", ["n", "x"], body=body, num_scan_inputs=1)
+    x = value("x", ("b", 4, 3))
+    with pytest.raises(UnsupportedError, match="lengths of the sequences of a batch"):
+        engine.load_onnx(model([scan], [x, value("n", ("b",), INT)], opset=8))
+    scan.input[0] = ""
+    with pytest.raises(UnsupportedError, match="a batch of b is not supported"):
+        engine.load_onnx(model([scan], [x], opset=8))
+
+
 def _loop_body(nodes: Sequence[Any], carried: Sequence[Any], outputs: Sequence[Any], **initializers: Any) -> Any:
     """Returns a body with the inputs i, c and what it carries; its first output is c2."""
     inputs = [value("i", (), INT), value("c", (), np.bool_), *carried]
@@ -403,18 +434,6 @@ def test_onnx_scan_points_to_loop_for_what_it_cannot(step: Any, rows: Any, reaso
     scan = node("Scan", ["h0", "x"], ["y", "r"], num_scan_inputs=1, body=body)
     with pytest.raises(UnsupportedError, match=f"{reason}.*; a Scan is planned beforehand, and cannot do that; a Loop"):
         engine.load_onnx(model([scan], [value("x", (rows_in, 3))], ["y", "r"], {"h0": np.zeros(3, np.float32)}))
-
-
-def test_the_scan_of_operator_set_8_is_refused() -> None:
-    scan = node(
-        "Scan",
-        ["", "x"],
-        ["y"],
-        num_scan_inputs=1,
-        body=_graph([node("Neg", ["a"], ["b"])], [_out("b")], [value("a", (3,))]),
-    )
-    with pytest.raises(UnsupportedError, match=r"Scan \(opset 8\)"):
-        engine.load_onnx(model([scan], [value("x", (1, 2, 3))], opset=8))
 
 
 @pytest.mark.parametrize("compare", ["Greater", "Less"])
