@@ -45,7 +45,7 @@ _MOST_CONFLICTS = 400_000
 """The most pairs of chunks that meet with which all searches take part: beyond, ejection search alone pays."""
 _LARGE = 50_000
 """Chunks from which on few quick strategies are enough: in the time of another one, ejection search gets further."""
-_LEAST_UNITS, _MOST_UNITS, _BLOCKS = 100, 200_000, 4
+_LEAST_UNITS, _MOST_UNITS, _BLOCKS = 100, 100_000, 4
 """Chunks for which blocks are tried, and how many times fewer the blocks have to be."""
 _MOST_WEIGHT, _LEAST_WEIGHT_EXACT = 8, 4
 """The most turns' nodes that a search which pays has in one round, and the least of the exact search, which finds

@@ -22,6 +22,8 @@ _NEAR = (1, 2, 3)
 """Of blocks of the same lifetime, by bytes, one makes pairs with those so many places behind."""
 _LEAST_JOINED = 0.9
 """Chunks that are surely joined leave at most this part of blocks, or else no others are joined."""
+_MOST_LOOKS = 20
+"""Times that each chunk is looked at. Rectangles that were cut need 5 to 15; a spiral would take a round for each."""
 
 
 @frozen(eq=False)
@@ -39,12 +41,14 @@ class Blocks:
 
     @classmethod
     def of(cls, whole: Problem) -> "Blocks":
-        """Joins the chunks of a problem without pinned offsets and conflicts."""
+        """Joins the chunks of a problem without pinned offsets and conflicts, in O(n log n)."""
         units = units_of(whole)
         units = units.in_order(np.lexsort((units.alignment, units.size, units.end, units.begin)))
-        level, count = _Level.of(units), len(units.ids)
-        while level.join_surely() or (len(level) <= _LEAST_JOINED * count and level.stack_shortest()):
-            pass
+        level, count, looked = _Level.of(units), len(units.ids), 0
+        while looked <= _MOST_LOOKS * count:
+            looked += len(level)
+            if not level.join_surely() and not (len(level) <= _LEAST_JOINED * count and level.stack_shortest()):
+                break
         joined = Problem(level.begin, level.end, level.size, level.alignment, np.full(len(level), FREE))
         return cls(whole, units.ids, level.block, level.inner, joined)
 

@@ -101,5 +101,20 @@ def test_most_pieces_of_a_rectangle_that_was_cut_are_joined(seed: int) -> None:
     assert len(Blocks.of(draw("cut_rectangles", 2_000, seed)).problem) < 200
 
 
+def spiral(count: int) -> Problem:
+    """Returns strips around one chunk, at its end and above it in turn: each fits what is within it, and no other."""
+    rows, end, size = [(0, 1, 1)], 1, 1
+    for k in range(1, count):
+        rows.append((end, end + 1, size) if k % 2 else (0, end, 1))
+        end, size = end + k % 2, size + (k + 1) % 2
+    return plain(*rows)
+
+
+def test_a_spiral_of_many_chunks_is_left_before_it_takes_long() -> None:
+    """Each round joins two blocks only."""
+    assert len(Blocks.of(spiral(15)).problem) == 1
+    assert len(Blocks.of(spiral(3_000)).problem) > 2_900
+
+
 def test_random_chunks_are_left_as_they_are() -> None:
     assert len(Blocks.of(draw("random", 2_000, 0)).problem) > 1_900
