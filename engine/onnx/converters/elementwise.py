@@ -1,6 +1,6 @@
 """Converters of operators that work element by element: arithmetic, activations, comparison, casts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -14,6 +14,7 @@ from engine.text.errors import ModelError
 from ops.tensor.limits import info
 from ops.tensor.spec import NARROW
 
+_HALF, _SINGLE = np.dtype("float16"), np.dtype("float32")
 SELU_ALPHA = 1.67326319217681884765625
 SELU_GAMMA = 1.05070102214813232421875
 
@@ -52,6 +53,18 @@ def _scalar(node: Node, value: Value) -> Value:
 def cast_to(node: Node, value: Value, dtype: np.dtype[Any]) -> Value:
     """Returns the value with this dtype: itself where it has it already."""
     return value if value.dtype == dtype else node.step("cast", value, to=dtype)
+
+
+def widened(node: Node, values: Sequence[Value]) -> list[Value]:
+    """Returns the values with float32 in place of float16."""
+    return [cast_to(node, v, _SINGLE) if v.dtype == _HALF else v for v in values]
+
+
+def in_single(node: Node, schema: str, operands: Sequence[Value], **attrs: Any) -> tuple[Value, ...]:
+    """Adds the operator that computes the output of the node; float16 is computed in float32, between casts."""
+    if operands[0].dtype != _HALF:
+        return node.last(schema, *operands, **attrs)
+    return node.last("cast", node.step(schema, *widened(node, operands), **attrs), to=_HALF)
 
 
 def _cast(node: Node, dtype: np.dtype[Any]) -> tuple[Value, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.onnx.converters.elementwise import cast_to
+from engine.onnx.converters.elementwise import cast_to, in_single
 from engine.onnx.model_names import Value
 from engine.onnx.node import Converter, Node, direct
 from engine.text.errors import ModelError
@@ -171,6 +171,10 @@ def _group_norm_by_group(node: Node) -> tuple[Value, ...]:
     )
 
 
+def _det(node: Node) -> tuple[Value, ...]:
+    return in_single(node, "det", node.operands())
+
+
 def _lrn(node: Node) -> tuple[Value, ...]:
     return node.last(
         "lrn",
@@ -187,7 +191,7 @@ CONVERTERS: Mapping[str, tuple[tuple[int, Converter | None], ...]] = MappingProx
         "Gemm": ((7, _gemm),),
         "Einsum": ((12, _einsum),),
         "MatMul": ((1, direct("matmul")),),
-        "Det": ((11, direct("det")),),
+        "Det": ((11, _det),),
         "Conv": ((1, _conv),),
         "ConvTranspose": ((1, _conv_transpose),),
         "Col2Im": ((18, _col2im),),

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from engine.onnx.converters.elementwise import in_single
 from engine.onnx.model_names import Value
 from engine.onnx.node import Converter, Node, no_guess
 from engine.text.errors import ModelError
@@ -107,7 +108,7 @@ def _numbers(node: Node, index: int, role: str) -> tuple[float, ...]:
 def _grid_sample(node: Node) -> tuple[Value, ...]:
     attrs = {"padding_mode": node.attr("padding_mode", "zeros"), "align_corners": node.attr("align_corners", 0)}
     mode = node.attr("mode", "linear").removeprefix("bi")  # operator set 16 says "bilinear" and "bicubic"
-    return node.last("grid_sample", *node.operands(), mode=mode, **attrs)
+    return in_single(node, "grid_sample", node.operands(), mode=mode, **attrs)
 
 
 CONVERTERS: Mapping[str, tuple[tuple[int, Converter | None], ...]] = MappingProxyType(

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from engine.onnx.converters.elementwise import cast_to, in_single, widened
 from engine.onnx.converters.nn import check_kernel
 from engine.onnx.model_names import Value
 from engine.onnx.node import Converter, Node
@@ -25,18 +26,13 @@ def _roi_align_unshifted(node: Node) -> tuple[Value, ...]:
 
 def _aligned(node: Node, *, half_pixel: bool) -> tuple[Value, ...]:
     attrs = node.present("output_height", "output_width", "sampling_ratio", "spatial_scale")
-    return node.last(
-        "roi_align", *node.operands(), **attrs, mode=node.attr("mode", "avg").lower(), half_pixel=half_pixel
-    )
+    mode = node.attr("mode", "avg").lower()
+    return in_single(node, "roi_align", node.operands(), **attrs, mode=mode, half_pixel=half_pixel)
 
 
 def _max_roi_pool(node: Node) -> tuple[Value, ...]:
-    return node.last(
-        "max_roi_pool",
-        *node.operands(),
-        pooled_shape=node.attr("pooled_shape"),
-        spatial_scale=node.attr("spatial_scale", 1.0),
-    )
+    scale = node.attr("spatial_scale", 1.0)
+    return in_single(node, "max_roi_pool", node.operands(), pooled_shape=node.attr("pooled_shape"), spatial_scale=scale)
 
 
 def _max_unpool(node: Node) -> tuple[Value, ...]:
@@ -80,7 +76,8 @@ def _deform_conv(node: Node) -> tuple[Value, ...]:
     attrs = node.present("strides", "pads", "dilations", "offset_group")
     if len(x.shape) != 4 or len(weights.shape) != 4:
         raise node.refuse(f"only images (N, C, H, W) are supported, not {x.shape} with weights {weights.shape}")
-    read = node.step("deformed_windows", *moved, kernel_shape=weights.shape[2:], **attrs)
+    wide = node.step("deformed_windows", *widened(node, moved), kernel_shape=weights.shape[2:], **attrs)
+    read = cast_to(node, wide, x.dtype)
     taps = node.step("reshape", weights, shape=(weights.shape[0], math.prod(weights.shape[1:]), 1, 1))
     more = () if bias is None else (bias,)
     return node.last("conv", read, taps, *more, group=node.attr("group", 1))

@@ -10,6 +10,7 @@ from onnx.reference import ReferenceEvaluator
 
 import engine
 from engine.text.errors import ModelError
+from ops.tensor.spec import BFLOAT16, Array
 from tests.helpers.onnx.small_models import model, node, run_onnxruntime, run_ours, value
 from tests.helpers.ops.sample_arrays import SEEDS
 
@@ -61,3 +62,36 @@ def test_windows_that_do_not_fit_are_refused(attrs: dict[str, Any], options: dic
     proto = model([node("MaxUnpool", ["p", "i", *options], **attrs)], inputs, initializers=options)
     with pytest.raises(ModelError, match=message):
         engine.load_onnx(proto)
+
+
+def _regions() -> dict[str, Array]:
+    return {"r": np.array([[0, 1, 5, 4], [2, 2, 6, 7.5]]), "i": np.array([0, 1])}
+
+
+def _windows() -> dict[str, Array]:
+    random = np.random.default_rng(1)
+    return {n: random.standard_normal(s) for n, s in (("w", (2, 3, 1, 2)), ("o", (2, 4, 8, 7)))}
+
+
+SMALL: dict[str, tuple[dict[str, Array], dict[str, Any]]] = {
+    "RoiAlign": (_regions(), {"output_height": 2, "sampling_ratio": 2}),
+    "MaxRoiPool": ({"r": np.concatenate([[[0], [1]], _regions()["r"]], 1)}, {"pooled_shape": [2, 2]}),
+    "DeformConv": (_windows(), {}),
+    "Det": ({}, {}),
+    "GridSample": ({"g": np.random.default_rng(2).uniform(-1, 1, (2, 3, 4, 2))}, {}),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float16", BFLOAT16, "float64"], ids=str)
+@pytest.mark.parametrize("op_type", SMALL)
+def test_other_floats_are_computed_as_float32_is(op_type: str, dtype: Any) -> None:
+    operands, attrs = SMALL[op_type]
+    arrays = {"x": np.random.default_rng(0).standard_normal((2, 3, 8, 8)), **operands}
+    results = []
+    for each in (dtype, "float32"):
+        feeds = {n: a.astype(dtype).astype(each) if a.dtype == np.float64 else a for n, a in arrays.items()}
+        inputs = [value(n, a.shape, a.dtype) for n, a in feeds.items()]
+        results.append(run_ours(model([node(op_type, list(feeds), **attrs)], inputs, opset=22), feeds)[0])
+    assert results[0].dtype == np.dtype(dtype)
+    step = {"float64": 1e-6, "float16": 2e-3}.get(str(dtype), 2e-2)
+    np.testing.assert_allclose(results[0].astype(np.float64), results[1], step, step * float(np.abs(results[1]).max()))
