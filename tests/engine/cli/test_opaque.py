@@ -212,5 +212,8 @@ def test_a_network_of_the_zoo_takes_no_rule(capsys: Capture) -> None:
 def test_an_operator_that_the_onnx_package_knows_and_nobody_implements_can_be_planned(
     tmp_path: Path, capsys: Capture
 ) -> None:
-    proto = onnx.shape_inference.infer_shapes(foreign_model([node("Det", ["x"])], [value("x", (5, 3, 3))]))
-    assert opaque(planned([save(proto, tmp_path)], capsys))[0][1] == "ai.onnx.Det"
+    counted: dict[str, Any] = {"mode": "TF", "ngram_counts": [0], "ngram_indexes": [0, 1], "pool_int64s": [3, 5]}
+    lengths: dict[str, Any] = {"min_gram_length": 1, "max_gram_length": 1, "max_skip_count": 0}
+    words = node("TfIdfVectorizer", ["x"], **counted, **lengths)
+    proto = onnx.shape_inference.infer_shapes(foreign_model([words], [value("x", (5,), np.int64)]))
+    assert opaque(planned([save(proto, tmp_path)], capsys))[0][1] == "ai.onnx.TfIdfVectorizer"

@@ -101,8 +101,8 @@ def test_an_operator_inside_a_function_of_the_model_is_named_in_its_error() -> N
 
 def test_an_element_type_that_is_not_there_is_refused() -> None:
     nodes = [node("Mix", ["x"], ["m"], domain="acme"), node("Cast", ["m"], ["y"], to=1)]
-    info = helper.make_tensor_value_info("m", 17, (4, 8))
-    with pytest.raises(UnsupportedError, match="tensor 'm' has element type float8e4m3fn"):
+    info = helper.make_tensor_value_info("m", 8, (4, 8))
+    with pytest.raises(UnsupportedError, match="tensor 'm' has element type string"):
         engine.load_onnx(foreign_model(nodes, [value("x", (4, 8))], [info]))
 
 

@@ -62,7 +62,7 @@ graph no_ops
   input    %x: float32[2,3]
   %identity_0: float32[2,3] = identity(%x)
   %identity_1: float32[2,3] = identity(%identity_0)
-  %cast_0: float32[2,3] = cast(%identity_1) to=float32
+  %cast_0: float32[2,3] = cast(%identity_1) to=float32 saturate=True round_mode=up
   %reshape_0: float32[2,3] = reshape(%cast_0) shape=(2,3) zero_copies=False
   %transpose_0: float32[2,3] = transpose(%reshape_0) perm=(0,1)
   %expand_0: float32[2,3] = expand(%transpose_0) shape=(2,3)
