@@ -15,7 +15,7 @@ from engine.onnx.allowance import Allowance
 from engine.onnx.external_data import NO_FILES, DataFiles
 from engine.onnx.model_names import ModelNames, Value
 from engine.onnx.packed import is_packed
-from engine.onnx.structures import Held, Nothing, TensorList
+from engine.onnx.structures import Held, Nothing, Rows, TensorList
 from engine.onnx.tensors import EXTERNAL, array_of
 from engine.text.errors import UnsupportedError
 from ops.half.ops import sign_stored
@@ -204,7 +204,7 @@ class GraphBuilder:
 
 
 def _tensor(value: Held) -> Value | None:
-    return None if isinstance(value, (TensorList, Nothing)) else value
+    return None if isinstance(value, (TensorList, Rows, Nothing)) else value
 
 
 def _found(schema: str | OpSchema) -> OpSchema:

@@ -15,6 +15,7 @@ from engine.control.deferred import Growth, add_branch, add_loop, are_alike, is_
 from engine.graph.var import Var
 from engine.onnx.bodies import NotStaticError, Reading, graph_of, read_body
 from engine.onnx.builder import GraphBuilder
+from engine.onnx.converters.collected import giving_rows, with_sequences
 from engine.onnx.library import all_nodes
 from engine.onnx.model_names import Value
 from engine.onnx.node import Converter, Node, no_guess
@@ -120,10 +121,22 @@ def _loop(node: Node) -> tuple[Held, ...]:
 def _in_place_only(node: Node) -> tuple[Held, ...]:
     """Converts a Loop that carries a sequence: where its number of tensors changes, no graph has one body for it."""
     outputs = _read_in_place(node, _most_turns(node) if node.optional(0) is None else _limit(node))
-    if not outputs:
-        reason = "carries a sequence, so that its turns are read one by one: constants must say how often it runs, and "
+    if outputs:
+        return outputs
+    reason = _reason(node)
+    collecting = giving_rows(node)
+    if collecting is None:
+        raise reason
+    return with_sequences(node, _loop(collecting), reason)
+
+
+def _reason(node: Node) -> UnsupportedError:
+    """Returns the error where constants must say how often a Loop runs, which carries a sequence."""
+    reason = "carries a sequence, so that its turns are read one by one: constants must say how often it runs, and "
+    try:
         _refuse(node, node.refuse(f"{reason}all turns together may be {_MOST_UNROLLED} nodes"))
-    return outputs
+    except UnsupportedError as error:
+        return error
 
 
 def _read_in_place(node: Node, limit: int | None) -> tuple[Held, ...]:

@@ -15,7 +15,7 @@ from engine.onnx.bodies import graph_of
 from engine.onnx.converters.control import stacked
 from engine.onnx.model_names import Value
 from engine.onnx.node import Converter, Node
-from engine.onnx.structures import NOTHING, Held, Nothing, TensorList, element_names, items_of, tensor_in
+from engine.onnx.structures import NOTHING, Held, Nothing, Rows, TensorList, element_names, items_of, tensor_in
 from engine.text.errors import ModelError
 from ops.symbolic.guesses import parts
 from ops.tensor.dims import dims_in
@@ -77,6 +77,9 @@ def _erase(node: Node) -> tuple[Held, ...]:
 
 def _at(node: Node) -> tuple[Held, ...]:
     """Converts SequenceAt: where the run decides the position, tensors of one shape become the rows of one tensor."""
+    rows = node.held[0]
+    if isinstance(rows, Rows):
+        return node.last("gather", rows.tensor, node.step("reshape", node.value(1), shape=()), axis=0)
     items, position = _items(node), node.value(1)
     specs = tuple(TensorSpec(v.shape, v.dtype) for v in items)
     is_open = isinstance(position, (Var, Derived))
@@ -86,16 +89,34 @@ def _at(node: Node) -> tuple[Held, ...]:
 
 
 def _length(node: Node) -> tuple[Held, ...]:
+    rows = node.held[0]
+    if isinstance(rows, Rows):
+        return (node.builder.of_integers(rows.tensor.shape[:1], ()),)
     return (np.asarray(len(_items(node)), np.int64),)
 
 
 def _concat(node: Node) -> tuple[Held, ...]:
-    items, axis = _items(node), node.attr("axis")
+    axis, rows = node.attr("axis"), node.held[0]
+    if isinstance(rows, Rows):
+        return _joined(node, rows.tensor, axis)
+    items = _items(node)
     if not items:
         raise ModelError("the sequence is empty; at least one tensor is wanted")
     if node.attr("new_axis", 0):
         items = tuple(_with_axis(node, item, axis) for item in items)
     return node.last("concat", *items, axis=axis)
+
+
+def _joined(node: Node, rows: Value, axis: int) -> tuple[Held, ...]:
+    """Returns the rows of a tensor, joined along an old or a new axis of theirs."""
+    rank, is_new = len(rows.shape), node.attr("new_axis", 0)
+    at = normalize_axis(axis, rank if is_new else rank - 1)
+    order = (*range(1, at + 1), 0, *range(at + 1, rank))
+    moved = node.step("transpose", rows, perm=order)
+    if is_new:
+        return (moved,)
+    shape = moved.shape
+    return node.last("reshape", moved, shape=(*shape[:at], shape[at] * shape[at + 1], *shape[at + 2 :]))
 
 
 def _with_axis(node: Node, item: Value, axis: int) -> Value:

@@ -181,6 +181,56 @@ def test_a_loop_that_collects_tensors_is_read_turn_by_turn() -> None:
         engine.load_onnx(proto, constants={"M": 10**12})
 
 
+def _collecting(*nodes: Any, then: Sequence[Any], outputs: Sequence[str], ahead: Any = None) -> Any:
+    """Returns a model with a loop over `M`, an input, whose turns insert `part` in the sequence s9 and carry h."""
+    sequence = helper.make_sequence_type_proto(helper.make_tensor_type_proto(TensorProto.FLOAT, None))
+    carried, after = (helper.make_value_info(name, sequence) for name in ("s", "t"))
+    inner = [
+        node("Identity", ["c"], ["c2"]),
+        node("Mul", ["h", "two"], ["h2"]),
+        *nodes,
+        node("SequenceInsert", ["s", "part"], ["t"]),
+    ]
+    inputs = [value("i", (), INT), value("c", (), np.bool_), carried, value("h", X.shape)]
+    body = _body(inner, inputs, [value("c2", (), np.bool_), after, value("h2", X.shape), value("row", None)])
+    begin = ahead or node("SequenceEmpty", [], ["e"])
+    loop = node("Loop", ["M", "", "e", "x"], ["s9", "h9", "rows"], body=body)
+    constants = {"two": np.asarray(2, np.float32), "one": np.asarray(1), "zero": np.asarray([0])}
+    return model([begin, loop, *then], [value("x", X.shape), value("M", (), INT)], outputs, constants)
+
+
+_ROW = node("ReduceSum", ["h", "zero"], ["row"], keepdims=0)
+
+
+@pytest.mark.parametrize(("axis", "new_axis"), [(0, 0), (1, 0), (-1, 0), (0, 1), (1, 1), (-1, 1)])
+def test_the_run_may_decide_how_many_tensors_a_loop_collects(axis: int, new_axis: int) -> None:
+    part = node("Add", ["h", "h"], ["part"])
+    then = [
+        node("ConcatFromSequence", ["s9"], ["y"], axis=axis, new_axis=new_axis),
+        node("SequenceLength", ["s9"], ["n"]),
+        node("SequenceAt", ["s9", "one"], ["second"]),
+    ]
+    proto = _collecting(_ROW, part, then=then, outputs=["y", "n", "second", "h9", "rows"])
+    _same(proto, *({"x": X, "M": np.asarray(n)} for n in (2, 5)))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "then", "ahead", "message"),
+    [
+        ([], node("SequenceErase", ["s9"], ["y"]), None, "'M' decides a shape"),
+        ([], node("Identity", ["s9"], ["y"]), None, "'M' decides a shape"),
+        ([], node("Relu", ["s9"], ["y"]), None, "input 0 is a sequence, where one tensor is wanted"),
+        ([], node("Relu", ["h9"], ["y"]), node("SequenceConstruct", ["x"], ["e"]), "'M' decides a shape"),
+        ([node("SequenceLength", ["s"], ["k"])], node("Relu", ["h9"], ["y"]), None, "'M' decides a shape"),
+        ([node("SequenceAt", ["t", "one"], ["k"])], node("Relu", ["h9"], ["y"]), None, "'M' decides a shape"),
+    ],
+)
+def test_what_a_run_cannot_decide_of_a_sequence_is_refused(nodes: Any, then: Any, ahead: Any, message: str) -> None:
+    part = node("Neg", ["h"], ["part"])
+    with pytest.raises((ModelError, UnsupportedError), match=message):
+        engine.load_onnx(_collecting(_ROW, part, *nodes, then=[then], outputs=["y"], ahead=ahead))
+
+
 @pytest.mark.parametrize("begins", [True, False])
 def test_a_condition_that_constants_decide_ends_a_loop_that_collects_tensors(begins: bool) -> None:
     nodes = [
