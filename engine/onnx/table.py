@@ -16,8 +16,6 @@ from engine.onnx.converters import (
     reduce,
     resize,
     shape,
-    spectral,
-    vision,
 )
 from engine.onnx.converters.late import LateTable, Versions
 from engine.onnx.converters.onnxruntime import attention, group_query, integer_products, layers, norms, rotary
@@ -30,10 +28,7 @@ from engine.onnx.opaque import OpaqueRules, advice, key_of, shown
 from engine.onnx.registered import registered
 from engine.text.errors import UnsupportedError
 
-FAMILIES = (
-    *(constant, control, elementwise, index, nn, quantised, recurrent, reduce, resize, shape, spectral),
-    vision,
-)
+FAMILIES = (constant, control, elementwise, index, nn, quantised, recurrent, reduce, resize, shape)
 CONVERTERS: Mapping[str, Versions] = MappingProxyType({k: v for f in FAMILIES for k, v in f.CONVERTERS.items()})
 """The operators of the default domain by name, but for those that few models have."""
 RARE = LateTable(
@@ -45,6 +40,8 @@ RARE = LateTable(
             "ConcatFromSequence Optional OptionalGetElement OptionalHasElement SequenceAt SequenceConstruct "
             "SequenceEmpty SequenceErase SequenceInsert SequenceLength SequenceMap SplitToSequence"
         ),
+        "engine.onnx.converters.spectral": "DFT MelWeightMatrix STFT",
+        "engine.onnx.converters.vision": "DeformConv MaxRoiPool MaxUnpool RoiAlign",
     }
 )
 """The other operators of the default domain by name."""
