@@ -40,6 +40,8 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
             f"x is (rows, features), and there are features, nodes, votes and outputs; not {x}, {nodes[0]} nodes, "
             f"{votes[0]} votes and {attrs['outputs']} outputs"
         )
+    if x.shape[1] < attrs["columns"]:
+        raise ShapeError(f"the trees read {attrs['columns']} features, and {x} has {x.shape[1]}")
     return (x.with_shape((x.shape[0], attrs["outputs"])),)
 
 
@@ -84,14 +86,19 @@ def _cost(signature: Signature) -> Cost:
 TREE_ENSEMBLE = OpSchema(
     name="tree_ensemble",
     summary="For each row of x and each target below `outputs`, the sum, least or greatest of the weights that the"
-    " leaves of all trees have for it; 0 where they have none. Tables are those of `ops.trees.forest.Forest`.",
+    " leaves of all trees have for it; 0 where they have none. Tables are those of `ops.trees.forest.Forest`; x has at"
+    " least `columns` features.",
     infer=_infer,
     kernels=(
         Kernel("native", _native, contiguous=all_contiguous, backend=NUMBA),
         Kernel("levels", _by_levels, _temporaries, contiguous=all_contiguous),
     ),
     arity=(6, 6),
-    attributes=(Attribute("outputs", integer), Attribute("aggregate", one_of(*_AGGREGATES), "sum")),
+    attributes=(
+        Attribute("outputs", integer),
+        Attribute("aggregate", one_of(*_AGGREGATES), "sum"),
+        Attribute("columns", integer, 1),
+    ),
     cost=_cost,
 )
 OPS = (TREE_ENSEMBLE,)
@@ -104,4 +111,5 @@ def tree_ensemble(x: V, forest: Forest, aggregate: str = "sum") -> V:
     """
     dtype, votes = x.spec.dtype, forest.votes
     tables = (forest.splits, forest.thresholds.astype(dtype), forest.roots, votes.targets, votes.weights.astype(dtype))
-    return apply1(TREE_ENSEMBLE, x, *tables, outputs=votes.outputs, aggregate=aggregate)
+    attrs = {"outputs": votes.outputs, "aggregate": aggregate, "columns": forest.columns}
+    return apply1(TREE_ENSEMBLE, x, *tables, **attrs)

@@ -35,12 +35,16 @@ class Votes:
 
 @frozen(eq=False)
 class Forest:
-    """Trees as tables: a node is a row of `splits` (see `ops.trees.args`), and its children are rows behind it."""
+    """Trees as tables: a node is a row of `splits` (see `ops.trees.args`), and its children are rows behind it.
+
+    `columns` are how many x must have at least.
+    """
 
     splits: Array
     thresholds: Array
     roots: Array
     votes: Votes
+    columns: int
 
     @classmethod
     def of(cls, nodes: Nodes, roots: Array, votes: Votes) -> "Forest":
@@ -57,7 +61,8 @@ class Forest:
         children = (np.where(is_leaf, c, place[np.where(is_leaf, 0, c)]) for c in (nodes.on_true, nodes.on_false))
         splits = np.stack([nodes.tests, nodes.features, *children], axis=1)[order].astype(np.int32)
         weights = Votes(votes.targets.astype(np.int32), votes.weights, votes.outputs)
-        return cls(splits, nodes.thresholds[order], place[roots].astype(np.int32), weights)
+        columns = int(nodes.features[~is_leaf].max(initial=0)) + 1
+        return cls(splits, nodes.thresholds[order], place[roots].astype(np.int32), weights, columns)
 
 
 def _check(nodes: Nodes, roots: Array, votes: Votes, is_leaf: Array) -> None:

@@ -11,6 +11,7 @@ from engine.onnx.converters.ml.scores import Classes, classify, classify_by_one,
 from engine.onnx.model_names import Value
 from engine.onnx.node import Node
 from engine.text.errors import ModelError
+from ops.tensor.dims import dims_in
 from ops.tensor.spec import Array
 
 
@@ -60,7 +61,7 @@ def _single(node: Node) -> Value:
 def _for_each_feature(numbers: Array, x: Value, name: str) -> Array:
     """Returns numbers of which there is one, or one for each element of the last axis. Raises ModelError."""
     length = x.shape[-1] if x.shape else 1
-    if len(numbers) not in (0, 1) and not length == len(numbers):
+    if len(numbers) not in (0, 1) and not dims_in(length) and length != len(numbers):
         raise ModelError(f"{name} has {len(numbers)} numbers; x has {length} features")
     return numbers
 
@@ -87,7 +88,10 @@ def _imputer(node: Node) -> tuple[Value, ...]:
         raise ModelError(f"attribute {name!r} is missing; x has elements of type {x.dtype}")
     replaced = node.attr("replaced_value_float" if is_real else "replaced_value_int64", 0)
     is_replaced = node.step("is_nan", x) if np.isnan(replaced) else node.step("equal", x, node.like(replaced, x))
-    return node.last("where", is_replaced, values.astype(x.dtype), x)
+    with_type = values.astype(x.dtype)
+    if not is_real and (with_type != values).any():
+        raise ModelError(f"attribute {name!r} has numbers that {x.dtype} cannot hold")
+    return node.last("where", is_replaced, with_type, x)
 
 
 def _binarizer(node: Node) -> tuple[Value, ...]:

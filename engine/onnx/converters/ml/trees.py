@@ -34,7 +34,8 @@ def _scores(node: Node, forest: Forest, aggregate: str) -> Value:
     tables = (forest.splits, forest.thresholds.astype(dtype), forest.roots, votes.targets, votes.weights.astype(dtype))
     reduction = "sum" if aggregate == "AVERAGE" else aggregate.lower()
     operands = (as_type(node, x, dtype), *tables)
-    scores = node.step("tree_ensemble", *operands, outputs=votes.outputs, aggregate=reduction)
+    attrs = {"outputs": votes.outputs, "aggregate": reduction, "columns": forest.columns}
+    scores = node.step("tree_ensemble", *operands, **attrs)
     return scores if aggregate != "AVERAGE" else node.step("div", scores, node.like(len(forest.roots), scores))
 
 

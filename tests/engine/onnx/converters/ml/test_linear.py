@@ -59,7 +59,8 @@ def test_normalizers(seed: int, norm: str, dtype: str) -> None:
 def test_scalers(seed: int, dtype: str, is_common: bool) -> None:
     offset, scale = _numbers(seed, 2, 1 if is_common else 3).tolist()
     x = (_numbers(seed + 1, 4, 3) * 4).astype(dtype)
-    check(*ml_model("Scaler", [x], dims={0: ("n", 3)}, offset=offset, scale=scale))
+    for width in (3, "width"):
+        check(*ml_model("Scaler", [x], dims={0: ("n", width)}, offset=offset, scale=scale))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32"])
@@ -108,3 +109,9 @@ def test_wrong_attributes_are_one_clear_error(op_type: str, attrs: dict[str, Any
     outputs = LABEL_AND_SCORES if op_type == "LinearClassifier" else ("y",)
     with pytest.raises((ModelError, UnsupportedError), match=rf"\({op_type}\): .*{message}"):
         engine.load_onnx(ml_model(op_type, [np.zeros((2, 2), np.float32)], outputs, **attrs)[0])
+
+
+def test_imputed_integers_that_do_not_fit_are_refused() -> None:
+    proto, _ = ml_model("Imputer", [np.zeros((2, 2), np.int32)], imputed_value_int64s=[2**40], replaced_value_int64=0)
+    with pytest.raises(ModelError, match="numbers that int32 cannot hold"):
+        engine.load_onnx(proto)

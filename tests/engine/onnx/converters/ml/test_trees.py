@@ -136,6 +136,15 @@ def test_positions_stand_for_labels_that_are_texts() -> None:
         assert label.tolist() == scores.argmax(1).tolist()
 
 
+def test_rows_of_open_width_are_checked_in_the_run() -> None:
+    attrs = {**TREE, "nodes_featureids": [2, 0, 0]}
+    proto, _ = ml_model("TreeEnsembleRegressor", [np.zeros((1, 3), np.float32)], dims={0: ("n", "width")}, **attrs)
+    run = engine.compile(engine.load_onnx(proto)).run
+    assert [y.tolist() for y in run({"i0": np.ones((1, 5), np.float32)}).values()] == [[[2.0]]]
+    with pytest.raises(engine.EngineError, match="width"):
+        run({"i0": np.ones((1, 2), np.float32)})
+
+
 def _lists(x: Array) -> dict[str, Any]:
     """Returns the attributes of TreeEnsemble for x in {1, 3, 5} -> 10, else x <= 4 -> 20, else 30."""
     dtype = x.dtype
@@ -227,6 +236,7 @@ TREE: dict[str, Any] = {
         ({"nodes_truenodeids": [2**62, 0, 0]}, "node 0 goes on to a node that does not exist"),
         ({"nodes_nodeids": [0, 1, 1]}, "tree 0 has two nodes with the id 1"),
         ({"nodes_featureids": [-1, 0, 0]}, "reads column -1"),
+        ({"nodes_featureids": [3, 0, 0]}, "the trees read 4 features, and .* has 1"),
         ({"nodes_modes": ["BRANCH_LEQ", "LEAF", "TWIG"]}, "nodes_modes has 'TWIG'"),
         ({"nodes_values": [0.0]}, "nodes_values 1"),
         ({"target_nodeids": [1, 9]}, "vote 1 is of node 9 of tree 0, which does not exist"),
