@@ -49,6 +49,7 @@ NOT_THERE = {
     **dict.fromkeys(("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer"), _TEXT),
     "ImageDecoder": "files of images are out of scope",
 }
+_DOMAINS = frozenset(("", "ai.onnx", "ai.onnx.ml", "ai.onnx.preview"))
 
 
 @functools.cache
@@ -90,7 +91,7 @@ def out_of_scope(case: Any) -> str:
 def _reasons(case: Any) -> Iterator[str]:
     graph = case.model.graph
     for node in graph.node:
-        if node.domain not in ("", "ai.onnx") and node.domain != "ai.onnx.preview":
+        if node.domain not in _DOMAINS:
             yield f"operators of {node.domain} are out of scope"
         if node.op_type in NOT_THERE:
             yield NOT_THERE[node.op_type]
