@@ -2,6 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from engine.text.packages import check_packages
+
+check_packages("allocator", "ops")
+
 from engine.notebook import register_cards
 from engine.text.deprecated import EXPORTS, warn_of_old_name
 from ops.lazy import importer
@@ -117,4 +121,4 @@ if not TYPE_CHECKING:  # a checker of types would take every name for one that e
         return value
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+        return sorted(__all__)

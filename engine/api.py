@@ -32,7 +32,7 @@ from engine.report.report import Report, check_budget
 from engine.system.threads import check_threads, cpus
 from engine.system.timing import Stopwatch, Timing
 from engine.text.deprecated import accepts_old_keywords, warn_of_old_name
-from engine.text.errors import EngineError, GraphError, NoMemoryError, OptionError
+from engine.text.errors import EngineError, FeedError, GraphError, NoMemoryError, OptionError
 from engine.text.faults import Door, behind_door
 from engine.text.options import check_flag, check_option_names
 from engine.trace.build import IN_TICKS, trace
@@ -57,6 +57,11 @@ class Executable:
 
     graph: Graph
     executor: Executor
+
+    def __repr__(self) -> str:
+        """Returns one line."""
+        kind = type(self.executor).__name__.removesuffix("Executor").lower()
+        return f"<executable of {self.graph!r}: {kind}, arena {self.arena_bytes} B>"
 
     @property
     def plan(self) -> ExecutionPlan:
@@ -181,9 +186,15 @@ class Executable:
         warn_of_old_name("Executable.packed_bytes", "Executable.prepacked_bytes")
         return self.prepacked_bytes
 
-    def __call__(self, **feeds: Any) -> dict[str, Array]:
-        """Runs once with the inputs as keywords; see `run`."""
-        return self.run(feeds)
+    def __call__(self, *arrays: Any, **feeds: Any) -> dict[str, Array]:
+        """Runs once with the inputs in the order of the graph, as keywords, or both; see `run`. Raises FeedError."""
+        names = tuple(self.graph.inputs)
+        if len(arrays) > len(names):
+            raise FeedError(f"{len(arrays)} arrays are given, and graph {self.graph.name!r} has {len(names)} input(s)")
+        placed = dict(zip(names, arrays, strict=False))
+        if twice := placed.keys() & feeds.keys():
+            raise FeedError(f"input {min(twice)!r} is given twice: by its place and as a keyword")
+        return self.run(placed | feeds)
 
     @property
     def arena_bytes(self) -> int:

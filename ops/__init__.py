@@ -391,4 +391,4 @@ if not TYPE_CHECKING:  # a checker of types would take every name for one that e
         return value
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+        return sorted(__all__)

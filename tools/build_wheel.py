@@ -23,7 +23,7 @@ from engine.cli.progress import add_quiet, progress_shown
 from engine.system.threads import cpus
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS, FILES = ("engine", "allocator", "ops"), ("pyproject.toml", "README.md", "LICENSE")
+FOLDERS, FILES = ("engine", "allocator", "ops"), ("arenaplan.py", "pyproject.toml", "README.md", "LICENSE")
 """What a wheel is made from."""
 MADE = PACKAGED.relative_to(ROOT)
 """Where it has the code."""

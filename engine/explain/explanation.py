@@ -65,6 +65,10 @@ class Explanation:
     advised: Alternatives
     layers: tuple[Layer, ...]
 
+    def __repr__(self) -> str:
+        """Returns one line; `print` shows the explanation."""
+        return f"<explanation of plan {self.model!r}>"
+
     def to_json(self) -> dict[str, Any]:
         """Returns plain data with stable keys."""
         return asdict(self)

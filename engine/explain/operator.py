@@ -70,6 +70,10 @@ class OperatorExplanation:
     parts: tuple[str, ...]
     fate: str
 
+    def __repr__(self) -> str:
+        """Returns one line; `print` shows the explanation."""
+        return f"<explanation of operator {self.operator!r}>"
+
     def to_json(self) -> dict[str, Any]:
         """Returns plain data with stable keys."""
         return asdict(self)

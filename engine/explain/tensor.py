@@ -82,6 +82,10 @@ class TensorExplanation:
     forwards: tuple[Forward, ...]
     fate: str = ""
 
+    def __repr__(self) -> str:
+        """Returns one line; `print` shows the explanation."""
+        return f"<explanation of tensor {self.tensor!r}>"
+
     def to_json(self) -> dict[str, Any]:
         """Returns plain data with stable keys."""
         return asdict(self)

@@ -67,6 +67,10 @@ class Constants(Mapping[_Key, Array]):
 
     entries: Mapping[_Key, Entry]
 
+    def __repr__(self) -> str:
+        """Returns one line: arrays fill many screens."""
+        return f"<{len(self.entries)} constants>"
+
     def __getitem__(self, key: _Key) -> Array:
         entry = self.entries[key]
         return entry.array() if isinstance(entry, Deferred) else entry

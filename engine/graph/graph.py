@@ -236,7 +236,7 @@ class Graph:
             return parameter
         if not isinstance(value, Var) or value.graph is not self or value.spec != parameter.spec:
             raise GraphError(f"{parameter.name!r} is {parameter.spec}; {value!r} cannot be assigned to it")
-        if value in self._updates.values() or looks_at(value, self._makers) is parameter:  # taken
+        if value in set(self._updates.values()) or looks_at(value, self._makers) is parameter:  # taken
             (value,) = self.add(COPY, [value])
         if not is_written_over(value, parameter, self._makers):
             (value,) = self.add(ASSIGN, [parameter, value])

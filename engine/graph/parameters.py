@@ -44,7 +44,7 @@ def is_written_over(value: Var, parameter: Var, makers: Mapping[Var, Operator]) 
     others = (v for v in operator.inputs if v is not parameter)
     if any(looks_at(v, makers) is parameter for v in others):
         return False
-    output, forwards = operator.outputs.index(value), operator.schema.forwards(operator.signature)
+    output, forwards = list(map(id, operator.outputs)).index(id(value)), operator.schema.forwards(operator.signature)
     permitted = {f.input for f in forwards if f.output == output and not f.offset}
     read = {i for i, v in enumerate(operator.inputs) if v is parameter}
     return bool(read) and read <= permitted

@@ -73,7 +73,7 @@ class DataFiles:
     def _path(self, location: str, what: str) -> Path:
         """Returns the path of a file below the folder of the model. Raises ModelError, OSError, RuntimeError."""
         if self.folder is None:
-            raise ModelError(f"{what} lies in a file beside the model: load the model by its path, not as a message")
+            raise ModelError(f"{what} lies in a file beside the model: load the model by its path")
         named = Path(location)
         if not location or "\0" in location or named.is_absolute() or ".." in named.parts:
             raise ModelError(f"{what} names {_shown(location)}, which is no file below the folder of the model")
@@ -89,9 +89,9 @@ NO_FILES = DataFiles(None)
 """The data files of a message that came without a file: none."""
 
 
-def own_file(path: Path, mapping: _Bytes, *, mapped: bool = True) -> DataFiles:
-    """Returns the data files of a model in a file, whose own bytes are mapped or read already."""
-    return DataFiles(path.parent, {OWN_FILE: mapping}, mapped)
+def own_file(folder: Path | None, data: _Bytes, *, mapped: bool = True) -> DataFiles:
+    """Returns the data files of a model in a folder (None: in memory alone), whose own bytes are mapped or read."""
+    return DataFiles(folder, {OWN_FILE: data}, mapped)
 
 
 def _shown(text: str) -> str:

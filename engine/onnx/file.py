@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from attrs import frozen
 
@@ -12,7 +12,10 @@ from engine.onnx.library import ModelProto, decode_error, domain_of, newest_opse
 from engine.onnx.wire_format import MOST_DEPTH, cut_weights, message_depth
 from engine.text.errors import ModelError, UnsupportedError
 
+Source = str | Path | bytes | bytearray | memoryview | BinaryIO | ModelProto
+"""What a model is read from: a path, the bytes of a file, an open file, or a message."""
 OLDEST_OPSET = 7
+_UNNAMED = "the model"
 _MOST_VERSION = 2**31 - 1
 """The most that onnx takes for the version of an operator set."""
 
@@ -26,23 +29,41 @@ class Model:
     opsets: dict[str, int]
 
 
-def read_model(source: str | Path | ModelProto, *, cut: bool = False, mapped: bool = False) -> Model:
-    """Reads a path, or takes a message as it is. Raises ModelError, or UnsupportedError for an opset out of range.
+def read_model(source: Source, *, cut: bool = False, mapped: bool = False) -> Model:
+    """Reads a path, the bytes of a file, or a file that is open for bytes; takes a message as it is.
 
     With `cut`, the message does not have the data of large weights. They stay parts of the files, which are `mapped`
-    or read into memory.
+    or read into memory, or of the bytes. Raises ModelError, or UnsupportedError for an opset out of range.
     """
     if isinstance(source, (str, Path)):
         path = Path(source)
-        data = _content(path, mapped)
-        if not cut:
-            return _model(_parse(path, data, len(data)), DataFiles(path.parent), str(path))
-        return _model(
-            _parse(path, cut_weights(memoryview(data)), len(data)), own_file(path, data, mapped=mapped), str(path)
+        return _decoded(_content(path, mapped), path.parent, str(path), cut=cut, mapped=mapped)
+    if isinstance(source, onnx().ModelProto):
+        return _model(source, NO_FILES, _UNNAMED)
+    return _decoded(_read(source), None, _UNNAMED, cut=cut, mapped=mapped)
+
+
+def _decoded(data: Any, folder: Path | None, what: str, *, cut: bool, mapped: bool) -> Model:
+    if not cut:
+        return _model(_parse(what, data, len(data)), DataFiles(folder), what)
+    return _model(_parse(what, cut_weights(memoryview(data)), len(data)), own_file(folder, data, mapped=mapped), what)
+
+
+def _read(source: Any) -> bytes:
+    """Returns the bytes of a model that is in memory, or in an open file. Raises ModelError."""
+    try:
+        data = source.read() if hasattr(source, "read") else source
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{_UNNAMED} cannot be read: {error}") from error
+    if isinstance(data, str) and data is not source:
+        raise ModelError(f"{_UNNAMED} cannot be read from a file of text; open it with mode 'rb'")
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise ModelError(
+            f"a path, bytes, a file that is open for bytes or an onnx.ModelProto is wanted, not {type(source).__name__}"
         )
-    if not isinstance(source, onnx().ModelProto):
-        raise ModelError(f"a path or an onnx.ModelProto is wanted, not {type(source).__name__}")
-    return _model(source, NO_FILES, "the model")
+    if not len(data):
+        raise ModelError(f"{_UNNAMED} is empty")
+    return bytes(data)
 
 
 def opsets_of(imports: ModelProto) -> dict[str, int]:
@@ -76,7 +97,7 @@ def _content(path: Path, mapped: bool) -> Any:
         raise ModelError(f"{path} cannot be read: {error}") from error
 
 
-def _parse(path: Path, data: bytes, size: int) -> ModelProto:
+def _parse(what: str, data: bytes, size: int) -> ModelProto:
     proto = onnx().ModelProto()
     try:
         proto.ParseFromString(data)
@@ -84,10 +105,10 @@ def _parse(path: Path, data: bytes, size: int) -> ModelProto:
         depth = message_depth(data, proto.DESCRIPTOR)
         if depth > MOST_DEPTH:
             raise ModelError(
-                f"{path} nests messages {depth} deep, and protobuf reads at most {MOST_DEPTH}: graphs "
+                f"{what} nests messages {depth} deep, and protobuf reads at most {MOST_DEPTH}: graphs "
                 "inside operators are nested too deep"
             ) from error
-        raise ModelError(f"{path} is no ONNX file, or was cut short after {size} bytes") from error
+        raise ModelError(f"{what} is no ONNX file, or was cut short after {size} bytes") from error
     return proto
 
 

@@ -1,7 +1,6 @@
 """Reads an ONNX model into a graph: the public function, and the order of all steps."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy.typing as npt
@@ -10,13 +9,12 @@ from engine.graph.graph import Graph
 from engine.onnx.allowance import Allowance
 from engine.onnx.builder import GraphBuilder
 from engine.onnx.declarations import Declarations
-from engine.onnx.file import Model, read_model
+from engine.onnx.file import Model, Source, read_model
 from engine.onnx.fitting import first_fitting
 from engine.onnx.functions import Functions
 from engine.onnx.graph_reader import GraphReader
 from engine.onnx.input_layouts import InputChoices
 from engine.onnx.inputs import read_inputs
-from engine.onnx.library import ModelProto
 from engine.onnx.opaque import OpaqueRules
 from engine.onnx.scope import Scope, check_unique
 from engine.onnx.structures import Held, element_names, layout_of, tensors_in
@@ -28,7 +26,7 @@ from engine.text.faults import behind_door
 
 @behind_door("reading the model")
 def load_onnx(
-    source: str | Path | ModelProto,
+    source: Source,
     *,
     shapes: Mapping[str, Sequence[int | str]] | None = None,
     constants: Mapping[str, npt.ArrayLike | None] | None = None,
@@ -36,7 +34,10 @@ def load_onnx(
     stages: bool = True,
     mapped: bool = True,
 ) -> Graph:
-    """Returns the graph of an ONNX file or of an onnx.ModelProto; operator sets 7 to the newest that onnx has.
+    """Returns the graph of an ONNX model; operator sets 7 to the newest that onnx has.
+
+    `source` is a path, the bytes of a file, a file that is open for bytes, or an onnx.ModelProto. Only a path has files
+    of external data beside it.
 
     Vars have the names of ONNX's tensors. An operator whose inputs are all constants or shapes is computed at once and
     is not in the graph.
@@ -80,7 +81,7 @@ def graph_of(model: Model, choices: InputChoices, infer: Mapping[str, str], *, s
 
 @behind_door("reading the model")
 def load_inputs(
-    source: str | Path | ModelProto,
+    source: Source,
     *,
     shapes: Mapping[str, Sequence[int | str]] | None = None,
     constants: Mapping[str, npt.ArrayLike | None] | None = None,

@@ -97,6 +97,11 @@ class Report:
     opaque: tuple[OpaqueOperator, ...]
     layers: tuple[Layer, ...]
 
+    def __repr__(self) -> str:
+        """Returns one line; `print` shows the report."""
+        arena = f"arena {self.arena_bytes} B, lower bound {self.lower_bound} B, {self.status}"
+        return f"<report of {self.model!r}: {self.operators} operators, {arena}>"
+
     def to_json(self) -> dict[str, Any]:
         """Returns plain data with stable keys."""
         return asdict(self, filter=exclude(fields(Recomputed).before, fields(Recomputed).sequence))

@@ -58,6 +58,10 @@ class StageReport:
     cache: CacheStatistics
     optimisation: tuple[Optimisation, ...]
 
+    def __repr__(self) -> str:
+        """Returns one line; `print` shows the report."""
+        return f"<stage report of {self.model!r}: {len(self.stages)} stages, arena {self.arena_bytes} B>"
+
     def to_json(self) -> dict[str, Any]:
         """Returns plain data with stable keys."""
         return asdict(self)

@@ -19,6 +19,7 @@ from engine.stages.live_out import LiveOut, live_out
 from engine.stages.partial_graph import PartialGraph, stage_graph
 from engine.stages.state import NOWHERE, LiveTensor, RunState, initial_state
 from engine.stages.task import Template
+from engine.text.names import few
 from ops.tensor.spec import Array, TensorSpec
 
 
@@ -39,6 +40,10 @@ class Stage:
     planned_bytes: int
     ticks: int
     outputs: Mapping[str, TensorSpec]
+
+    def __repr__(self) -> str:
+        """Returns one line; the states of a run fill many screens."""
+        return f"<stage {self.number}: {self.ticks} ticks, arena {self.planned_bytes} B, reads {few(self.reads)}>"
 
     @cached_property
     def plan(self) -> PlacedPlan:

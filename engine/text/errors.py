@@ -13,6 +13,10 @@ class GraphError(EngineError, ValueError):
     """A graph that makes no sense: a name given twice, a var of another graph, a graph without outputs."""
 
 
+class NoValueError(EngineError, TypeError):
+    """A var whose elements Python wants to know while the graph is built; only a run computes them."""
+
+
 class CycleError(GraphError):
     """Operators that wait for each other; the message names them."""
 

@@ -1,6 +1,7 @@
 """Names of tensors and operators may hold any characters; these functions make them safe to show and to write."""
 
 import unicodedata
+from collections.abc import Iterable
 
 _HIDDEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
 """Categories of characters with no picture of their own. XML forbids most of them; some turn the order of others."""
@@ -45,3 +46,10 @@ def to_unicode(name: str) -> str:
 def without_comments(name: str) -> str:
     """Returns a name on one line without "#", which begins a comment in some formats; the wide "#" replaces it."""
     return printable(name).replace("#", "\N{FULLWIDTH NUMBER SIGN}")
+
+
+def few(names: Iterable[str], most: int = 4) -> str:
+    """Returns the first names with commas between them, and how many more there are."""
+    listed = list(names)
+    more = [f"{len(listed) - most} more"] if len(listed) > most else []
+    return ", ".join((*listed[:most], *more))

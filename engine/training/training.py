@@ -146,6 +146,6 @@ def train_step(graph: Graph, loss: Var, optimiser: Optimiser, parameters: Sequen
                 update(parameter, gradient)
 
         backward_pass(loss, trained, ready)
-    if loss not in graph.outputs.values():
+    if loss not in set(graph.outputs.values()):
         graph.output(loss, "loss" if "loss" not in graph.outputs else None)
     return TrainStep(graph, loss, gradients)

@@ -1,15 +1,17 @@
 """Lengths that functions on vars are given: numbers, dimensions, or vars of one integer, which the run decides."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from ops.common.apply import is_var
 from ops.symbolic.guesses import Guess, factors
 from ops.tensor.errors import ShapeError
-from ops.tensor.spec import Shape
+from ops.tensor.spec import Shape, several
 
 Length = Any
 """A number, a dimension, or a var with one integer."""
+Lengths = Any
+"""One length, several of them, or a var of integers whose number is known."""
 
 
 def length(value: Length, guess: Guess = ()) -> int:
@@ -25,18 +27,19 @@ def length(value: Length, guess: Guess = ()) -> int:
     return attribute
 
 
-def lengths(values: Iterable[Length], guess: Callable[[int], Guess] = lambda _: ()) -> tuple[int, ...]:
+def lengths(values: Lengths, guess: Callable[[int], Guess] = lambda _: ()) -> tuple[int, ...]:
     """Returns several lengths as an attribute takes them; `guess` tells what a var at a position might hold."""
-    return tuple(length(v, guess(i) if is_var(v) else ()) for i, v in enumerate(values))
+    return tuple(length(v, guess(i) if is_var(v) else ()) for i, v in enumerate(several(values)))
 
 
-def new_shape(values: Sequence[Length], source: Shape, zero_copies: bool) -> tuple[int, ...]:
+def new_shape(values: Lengths, source: Shape, zero_copies: bool) -> tuple[int, ...]:
     """Returns the lengths of a shape for the elements of `source`; one may be -1."""
-    late = [i for i, v in enumerate(values) if is_var(v)]
+    wanted = several(values)
+    late = [i for i, v in enumerate(wanted) if is_var(v)]
     if not late:
-        return tuple(values)
+        return wanted
     fixed = [
-        source[i] if zero_copies and n == 0 and i < len(source) else n for i, n in enumerate(values) if not is_var(n)
+        source[i] if zero_copies and n == 0 and i < len(source) else n for i, n in enumerate(wanted) if not is_var(n)
     ]
     guesses = factors(source, len(late) + (-1 in fixed), [n for n in fixed if not isinstance(n, int) or n != -1])
-    return lengths(values, dict(zip(late, guesses, strict=False)).__getitem__)
+    return lengths(wanted, dict(zip(late, guesses, strict=False)).__getitem__)

@@ -45,22 +45,54 @@ def conv(
     return apply1(CONV, x, w, *(() if b is None else (b,)), **attrs, group=group, auto_pad=auto_pad)
 
 
-def _conv(count: int, x: V, w: Operand, b: Operand | None, options: dict[str, object]) -> V:
+def _require_spatial(count: int, x: V) -> None:
     if x.spec.ndim != count + 2:
         raise ShapeError(f"conv{count}d: data {x.spec} must have {count + 2} dimensions")
-    return conv(x, w, b, **options)  # type: ignore[arg-type]
 
 
-def conv1d(x: V, w: Operand, b: Operand | None = None, **options: object) -> V:
-    """Returns `conv` of x (N, C, L)."""
-    return _conv(1, x, w, b, options)
+def conv1d(
+    x: V,
+    w: Operand,
+    b: Operand | None = None,
+    *,
+    strides: Sizes = 1,
+    pads: Sizes = 0,
+    dilations: Sizes = 1,
+    group: int = 1,
+    auto_pad: str = "NOTSET",
+) -> V:
+    """Returns `conv` of x (N, C, L), w (O, C / group, l of the kernel). Raises ShapeError for another x."""
+    _require_spatial(1, x)
+    return conv(x, w, b, strides=strides, pads=pads, dilations=dilations, group=group, auto_pad=auto_pad)
 
 
-def conv2d(x: V, w: Operand, b: Operand | None = None, **options: object) -> V:
-    """Returns `conv` of x (N, C, H, W)."""
-    return _conv(2, x, w, b, options)
+def conv2d(
+    x: V,
+    w: Operand,
+    b: Operand | None = None,
+    *,
+    strides: Sizes = 1,
+    pads: Sizes = 0,
+    dilations: Sizes = 1,
+    group: int = 1,
+    auto_pad: str = "NOTSET",
+) -> V:
+    """Returns `conv` of x (N, C, H, W), w (O, C / group, h, w of the kernel). Raises ShapeError for another x."""
+    _require_spatial(2, x)
+    return conv(x, w, b, strides=strides, pads=pads, dilations=dilations, group=group, auto_pad=auto_pad)
 
 
-def conv3d(x: V, w: Operand, b: Operand | None = None, **options: object) -> V:
-    """Returns `conv` of x (N, C, D, H, W)."""
-    return _conv(3, x, w, b, options)
+def conv3d(
+    x: V,
+    w: Operand,
+    b: Operand | None = None,
+    *,
+    strides: Sizes = 1,
+    pads: Sizes = 0,
+    dilations: Sizes = 1,
+    group: int = 1,
+    auto_pad: str = "NOTSET",
+) -> V:
+    """Returns `conv` of x (N, C, D, H, W), w (O, C / group, d, h, w of the kernel). Raises ShapeError for another x."""
+    _require_spatial(3, x)
+    return conv(x, w, b, strides=strides, pads=pads, dilations=dilations, group=group, auto_pad=auto_pad)

@@ -1,10 +1,9 @@
 """The same elements in C order under another shape (ONNX Reshape, Flatten, Squeeze, Unsqueeze)."""
 
 import math
-from collections.abc import Sequence
 
 from ops.common.apply import V, apply1
-from ops.common.lengths import Length, new_shape
+from ops.common.lengths import Lengths, new_shape
 from ops.movement.copies import Move
 from ops.movement.kernels import view_operator
 from ops.schema.attributes import Attribute, flag, integers
@@ -12,7 +11,7 @@ from ops.schema.backward import Backward, Terms
 from ops.schema.schema import Attrs, Binding, Signature, Specs
 from ops.tensor.errors import ShapeError
 from ops.tensor.layout import Layout
-from ops.tensor.spec import Shape, normalize_axes, normalize_axis
+from ops.tensor.spec import Axes, Shape, normalize_axes, normalize_axis, several
 
 
 def resolve_shape(shape: tuple[int, ...], source: Shape, zero_copies: bool) -> Shape:
@@ -65,10 +64,10 @@ RESHAPE = view_operator(
 OPS = (RESHAPE,)
 
 
-def reshape(x: V, shape: Sequence[Length], *, zero_copies: bool = False) -> V:
+def reshape(x: V, shape: Lengths, *, zero_copies: bool = False) -> V:
     """Returns the elements in C order; one dimension may be -1, and 0 is the one of x there where `zero_copies`.
 
-    A length may be a var of one integer, which the run decides.
+    A length may be a var of one integer, and the shape a var of integers, which the run decides.
     """
     return apply1(RESHAPE, x, shape=new_shape(shape, x.spec.shape, zero_copies), zero_copies=zero_copies)
 
@@ -80,7 +79,7 @@ def flatten(x: V, axis: int = 1) -> V:
     return reshape(x, (math.prod(shape[:cut]), math.prod(shape[cut:])))
 
 
-def squeeze(x: V, axes: Sequence[int] | None = None) -> V:
+def squeeze(x: V, axes: Axes | None = None) -> V:
     """Removes the dimensions `axes`, which must have length 1; all such where `axes` is None."""
     shape = x.spec.shape
     gone = {i for i, n in enumerate(shape) if n == 1} if axes is None else set(normalize_axes(axes, len(shape)))
@@ -89,8 +88,8 @@ def squeeze(x: V, axes: Sequence[int] | None = None) -> V:
     return reshape(x, [n for i, n in enumerate(shape) if i not in gone])
 
 
-def unsqueeze(x: V, axes: Sequence[int]) -> V:
+def unsqueeze(x: V, axes: Axes) -> V:
     """Inserts dimensions of length 1, at the places `axes` of the result."""
-    ndim = len(x.spec.shape) + len(axes)
+    ndim = len(x.spec.shape) + len(several(axes))
     new, kept = set(normalize_axes(axes, ndim)), iter(x.spec.shape)
     return reshape(x, [1 if i in new else next(kept) for i in range(ndim)])

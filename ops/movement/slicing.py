@@ -1,6 +1,5 @@
 """Slices of a tensor along some of its axes (ONNX Slice-13)."""
 
-from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -8,7 +7,7 @@ from attrs import frozen
 
 from ops.common.apply import V, apply1
 from ops.common.costs import copy_cost
-from ops.common.lengths import Length, lengths
+from ops.common.lengths import Lengths, lengths
 from ops.common.thunks import in_turn
 from ops.movement.copies import Move
 from ops.movement.kernels import view_operator
@@ -19,7 +18,7 @@ from ops.symbolic.guesses import Guess, numbers_to
 from ops.tensor.dims import Dim
 from ops.tensor.errors import AttributeValueError, ShapeError
 from ops.tensor.layout import Layout
-from ops.tensor.spec import Array, Shape, normalize_axes
+from ops.tensor.spec import Array, Axes, Shape, normalize_axes, several
 
 
 @frozen(eq=False)
@@ -144,16 +143,16 @@ OPS = (SLICE, SLICE_GRADIENT)
 
 def slice(
     x: V,
-    starts: Sequence[Length],
-    ends: Sequence[Length],
-    axes: Sequence[int] | None = None,
-    steps: Sequence[int] | None = None,
+    starts: Lengths,
+    ends: Lengths,
+    axes: Axes | None = None,
+    steps: Axes | None = None,
 ) -> V:
     """Returns the elements starts:ends:steps along each of `axes` (all leading ones where that is None).
 
-    Starts and ends may be vars of one integer, which the run decides.
+    One axis has plain numbers. Starts and ends may be vars of integers, which the run decides.
     """
-    along = tuple(range(len(ends))) if axes is None else tuple(axes)
+    along = tuple(range(len(several(ends)))) if axes is None else several(axes)
     shape = x.spec.shape
 
     def most(i: int) -> Guess:

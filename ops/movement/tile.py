@@ -1,10 +1,8 @@
 """A tensor repeated along its axes (ONNX Tile-13)."""
 
-from collections.abc import Sequence
-
 from ops.common.apply import V, apply1
 from ops.common.costs import copy_cost
-from ops.common.lengths import Length, lengths
+from ops.common.lengths import Lengths, lengths
 from ops.movement.copies import Move
 from ops.movement.kernels import movement
 from ops.schema.attributes import Attribute, integers
@@ -49,6 +47,6 @@ TILE = OpSchema(
 OPS = (TILE,)
 
 
-def tile(x: V, repeats: Sequence[Length]) -> V:
-    """Repeats x repeats[i] times along axis i; these may be vars of one integer."""
+def tile(x: V, repeats: Lengths) -> V:
+    """Repeats x repeats[i] times along axis i; these may be vars of integers."""
     return apply1(TILE, x, repeats=lengths(repeats, few))

@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 
 from ops.common.apply import V, apply, apply1
-from ops.common.lengths import Length, lengths
+from ops.common.lengths import Lengths, lengths
 from ops.movement.copies import Move
 from ops.movement.kernels import view_operator
 from ops.schema.attributes import Attribute, integer, integers, optional
@@ -160,7 +160,7 @@ def transpose(x: V, perm: Sequence[int] | None = None) -> V:
     return apply1(TRANSPOSE, x, perm=perm)
 
 
-def expand(x: V, shape: Sequence[Length]) -> V:
+def expand(x: V, shape: Lengths) -> V:
     """Broadcasts x together with `shape`, of which a length may be a var of one integer."""
     return apply1(EXPAND, x, shape=lengths(shape))
 

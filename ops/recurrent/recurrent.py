@@ -1,6 +1,7 @@
 """Recurrent layers (ONNX LSTM-22, GRU-22, RNN-22): both directions, lengths of sequences, first states, peepholes."""
 
 import math
+from collections.abc import Sequence
 from typing import Any, cast
 
 from ops.common.apply import Operand, V, apply
@@ -77,17 +78,24 @@ def rnn(
     *,
     lengths: Operand | None = None,
     initial_h: Operand | None = None,
-    **options: Any,
+    direction: str = "forward",
+    layout: int = 0,
+    clip: float | None = None,
+    activations: Sequence[str] = (),
+    activation_alpha: Sequence[float] = (),
+    activation_beta: Sequence[float] = (),
 ) -> tuple[V, V]:
     """Computes h = f(x w + h r + bias); returns y and the last h.
 
     x is (time, batch, inputs), w (directions, gates * hidden, inputs), r likewise for the state, y (time, directions,
-    batch, hidden), a state (directions, batch, hidden). `lengths` (batch,) end sequences early. Options: `direction`
-    (forward, reverse or bidirectional), `layout` (1 puts the batch first), `clip`, `activations` with
-    `activation_alpha` and `activation_beta`.
+    batch, hidden), a state (directions, batch, hidden). `lengths` (batch,) end sequences early. `direction` is forward,
+    reverse or bidirectional; `layout` 1 puts the batch first; `clip` limits what an activation is given;
+    `activations` are names of ONNX, with their `activation_alpha` and `activation_beta`.
     """
     more = {"bias": bias, "lengths": lengths, "initial_h": initial_h}
-    return cast(tuple[V, V], _apply(RNN, (x, w, r), more, options))
+    attrs: dict[str, object] = {"direction": direction, "layout": layout, "clip": clip, "activations": activations}
+    attrs |= {"activation_alpha": activation_alpha, "activation_beta": activation_beta}
+    return cast(tuple[V, V], _apply(RNN, (x, w, r), more, attrs))
 
 
 def gru(
@@ -98,14 +106,24 @@ def gru(
     *,
     lengths: Operand | None = None,
     initial_h: Operand | None = None,
-    **options: Any,
+    direction: str = "forward",
+    layout: int = 0,
+    clip: float | None = None,
+    activations: Sequence[str] = (),
+    activation_alpha: Sequence[float] = (),
+    activation_beta: Sequence[float] = (),
+    linear_before_reset: bool = False,
 ) -> tuple[V, V]:
     """Computes gated recurrent units (gates z, r, h); returns y and the last h.
 
-    Options as in rnn, and linear_before_reset.
+    Operands and options are those of `rnn`. With `linear_before_reset`, r scales the product of
+    the state and its weights, not the state.
     """
     more = {"bias": bias, "lengths": lengths, "initial_h": initial_h}
-    return cast(tuple[V, V], _apply(GRU, (x, w, r), more, options))
+    attrs: dict[str, object] = {"direction": direction, "layout": layout, "clip": clip, "activations": activations}
+    attrs |= {"activation_alpha": activation_alpha, "activation_beta": activation_beta}
+    attrs["linear_before_reset"] = linear_before_reset
+    return cast(tuple[V, V], _apply(GRU, (x, w, r), more, attrs))
 
 
 def lstm(
@@ -118,12 +136,22 @@ def lstm(
     initial_h: Operand | None = None,
     initial_c: Operand | None = None,
     peepholes: Operand | None = None,
-    **options: Any,
+    direction: str = "forward",
+    layout: int = 0,
+    clip: float | None = None,
+    activations: Sequence[str] = (),
+    activation_alpha: Sequence[float] = (),
+    activation_beta: Sequence[float] = (),
+    input_forget: bool = False,
 ) -> tuple[V, V, V]:
     """Computes long short-term memory (gates i, o, f, c); returns y, the last h and the last cell.
 
-    Options as in rnn, and input_forget. `peepholes` (directions, 3 * hidden) are those of i, o and f.
+    Operands and options are those of `rnn`. `peepholes` (directions, 3 * hidden) are those of i, o and f. With
+    `input_forget`, f is 1 - i.
     """
     states = {"initial_h": initial_h, "initial_c": initial_c}
     more = {"bias": bias, "lengths": lengths, "peepholes": peepholes, **states}
-    return cast(tuple[V, V, V], _apply(LSTM, (x, w, r), more, options))
+    attrs: dict[str, object] = {"direction": direction, "layout": layout, "clip": clip, "activations": activations}
+    attrs |= {"activation_alpha": activation_alpha, "activation_beta": activation_beta}
+    attrs["input_forget"] = input_forget
+    return cast(tuple[V, V, V], _apply(LSTM, (x, w, r), more, attrs))

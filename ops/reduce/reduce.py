@@ -1,6 +1,6 @@
 """Reductions over axes (ONNX ReduceSum, ReduceMean, ReduceMax ... in their newest versions)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from math import prod
 from typing import Any
@@ -30,7 +30,7 @@ from ops.reduce.reduce_compiled import reduce_kernel
 from ops.schema.backward import Backward, Tensor, Terms
 from ops.schema.schema import Attrs, Binding, GradientRule, Kernel, OpSchema, Signature, Specs, Thunk, no_contiguity
 from ops.tensor.limits import constant, highest, lowest
-from ops.tensor.spec import BOOL, FLOATS, INTEGERS, NUMBERS, Array, TensorSpec
+from ops.tensor.spec import BOOL, FLOATS, INTEGERS, NUMBERS, Array, Axes, TensorSpec
 
 Finish = Callable[[Array, int], tuple[Thunk, ...]]
 """Passes over the folded rows; the number says how many elements went into each."""
@@ -304,55 +304,55 @@ OPS = (
 )
 
 
-Axes = Sequence[int] | None
+OptionalAxes = Axes | None
 """All axes where it is None, none where it is empty."""
 
 
-def reduce_max(x: V, axes: Axes = None, keepdims: bool = True) -> V:
+def reduce_max(x: V, axes: OptionalAxes = None, keepdims: bool = True) -> V:
     """Returns the largest element over `axes`, which stay with length 1 where `keepdims` is set."""
     return apply1(REDUCE_MAX, x, axes=axes, keepdims=keepdims)
 
 
-def reduce_min(x: V, axes: Axes = None, keepdims: bool = True) -> V:
+def reduce_min(x: V, axes: OptionalAxes = None, keepdims: bool = True) -> V:
     """Returns the smallest element over `axes`, which stay with length 1 where `keepdims` is set."""
     return apply1(REDUCE_MIN, x, axes=axes, keepdims=keepdims)
 
 
-def reduce_sum(x: V, axes: Axes = None, keepdims: bool = True) -> V:
+def reduce_sum(x: V, axes: OptionalAxes = None, keepdims: bool = True) -> V:
     """Returns the sum over `axes`, which stay with length 1 where `keepdims` is set."""
     return apply1(REDUCE_SUM, x, axes=axes, keepdims=keepdims)
 
 
-def reduce_prod(x: V, axes: Axes = None, keepdims: bool = True) -> V:
+def reduce_prod(x: V, axes: OptionalAxes = None, keepdims: bool = True) -> V:
     """Returns the product over `axes`, which stay with length 1 where `keepdims` is set."""
     return apply1(REDUCE_PROD, x, axes=axes, keepdims=keepdims)
 
 
-def reduce_mean(x: V, axes: Axes = None, keepdims: bool = True) -> V:
+def reduce_mean(x: V, axes: OptionalAxes = None, keepdims: bool = True) -> V:
     """Returns the mean over `axes`, which stay with length 1 where `keepdims` is set."""
     return apply1(REDUCE_MEAN, x, axes=axes, keepdims=keepdims)
 
 
-def reduce_l1(x: V, axes: Axes = None, keepdims: bool = True) -> V:
+def reduce_l1(x: V, axes: OptionalAxes = None, keepdims: bool = True) -> V:
     """Returns the sum of |x| over `axes`, which stay with length 1 where `keepdims` is set."""
     return apply1(REDUCE_L1, x, axes=axes, keepdims=keepdims)
 
 
-def reduce_l2(x: V, axes: Axes = None, keepdims: bool = True) -> V:
+def reduce_l2(x: V, axes: OptionalAxes = None, keepdims: bool = True) -> V:
     """Returns the root of the sum of x squared over `axes`, which stay with length 1 where `keepdims` is set."""
     return apply1(REDUCE_L2, x, axes=axes, keepdims=keepdims)
 
 
-def reduce_sum_square(x: V, axes: Axes = None, keepdims: bool = True) -> V:
+def reduce_sum_square(x: V, axes: OptionalAxes = None, keepdims: bool = True) -> V:
     """Returns the sum of x squared over `axes`, which stay with length 1 where `keepdims` is set."""
     return apply1(REDUCE_SUM_SQUARE, x, axes=axes, keepdims=keepdims)
 
 
-def reduce_log_sum(x: V, axes: Axes = None, keepdims: bool = True) -> V:
+def reduce_log_sum(x: V, axes: OptionalAxes = None, keepdims: bool = True) -> V:
     """Returns log(sum(x)) over `axes`, which stay with length 1 where `keepdims` is set."""
     return apply1(REDUCE_LOG_SUM, x, axes=axes, keepdims=keepdims)
 
 
-def reduce_log_sum_exp(x: V, axes: Axes = None, keepdims: bool = True) -> V:
+def reduce_log_sum_exp(x: V, axes: OptionalAxes = None, keepdims: bool = True) -> V:
     """Returns log(sum(exp(x))) over `axes`, which stay with length 1 where `keepdims` is set."""
     return apply1(REDUCE_LOG_SUM_EXP, x, axes=axes, keepdims=keepdims)

@@ -1,6 +1,6 @@
 """Attributes of operators: a name, a default, and a reader that checks a value and gives it its final form."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from operator import index
 from typing import Any, Final
 
@@ -8,7 +8,7 @@ import numpy as np
 from attrs import frozen
 
 from ops.tensor.errors import AttributeValueError, DtypeError
-from ops.tensor.spec import as_dtype
+from ops.tensor.spec import as_dtype, several
 
 REQUIRED: Final = object()
 """Default of an attribute that has none."""
@@ -40,9 +40,9 @@ def integer(value: Any) -> int:
     return index(value)
 
 
-def integers(value: Iterable[Any]) -> tuple[int, ...]:
-    """Returns a tuple of plain ints."""
-    return tuple(integer(v) for v in value)
+def integers(value: Any) -> tuple[int, ...]:
+    """Returns a tuple of plain ints; one integer is a tuple of one."""
+    return tuple(integer(v) for v in several(value))
 
 
 def number(value: Any) -> float:
@@ -50,9 +50,9 @@ def number(value: Any) -> float:
     return float(value)
 
 
-def numbers(value: Iterable[Any]) -> tuple[float, ...]:
-    """Returns a tuple of floats."""
-    return tuple(float(v) for v in value)
+def numbers(value: Any) -> tuple[float, ...]:
+    """Returns a tuple of floats; one number is a tuple of one."""
+    return tuple(float(v) for v in several(value))
 
 
 def flag(value: Any) -> bool:

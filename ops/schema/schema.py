@@ -337,6 +337,10 @@ class OpSchema:
     bit_copies: bool = field(default=False, kw_only=True)
     stripes: Callable[[Signature, int], Stripes] = field(default=one_stripe, kw_only=True)
 
+    def __repr__(self) -> str:
+        """Returns one line; kernels and functions fill a screen."""
+        return f"<operator schema {self.name!r}: {self.summary}>"
+
     def sign(self, inputs: Sequence[TensorSpec], attrs: Attrs, constants: frozenset[int] = frozenset()) -> Signature:
         """Checks arity and attributes, infers outputs. Raises OpError, with the operator's name in front."""
         specs = tuple(inputs)

@@ -9,6 +9,7 @@ from attrs import frozen
 
 from ops.common.apply import Operand, V, apply1
 from ops.common.costs import copy_cost
+from ops.common.windows import each
 from ops.index.gather_gradient import GATHER_GRADIENT
 from ops.movement.copies import Move
 from ops.movement.kernels import movement
@@ -16,7 +17,7 @@ from ops.schema.attributes import Attribute, integers, one_of
 from ops.schema.backward import Backward, Tensor, Terms
 from ops.schema.schema import Attrs, Binding, OpSchema, Specs
 from ops.tensor.errors import DtypeError, ShapeError
-from ops.tensor.spec import Array, normalize_axes
+from ops.tensor.spec import Array, Axes, normalize_axes
 
 _Indices = npt.NDArray[np.int64]
 _OUTSIDE = -1
@@ -183,24 +184,25 @@ OPS = (PAD,)
 
 def pad(
     x: V,
-    pads: Sequence[int],
+    pads: int | Sequence[int],
     mode: str = "constant",
     value: Operand | None = None,
-    axes: Sequence[int] | None = None,
+    axes: Axes | None = None,
 ) -> V:
     """Adds a border. `pads` are all numbers before, then all after, of `axes` (of every axis where that is None).
 
-    Negative pads take elements away. `mode` is constant (0 where no value is given), reflect, edge or wrap.
+    One number is that of every side. Negative pads take elements away. `mode` is constant (0 where no value is given),
+    reflect, edge or wrap.
     """
     more = () if value is None else (value,)
-    return apply1(PAD, x, *more, pads=_all_pads(tuple(pads), axes, len(x.spec.shape)), mode=mode)
+    ndim = len(x.spec.shape)
+    padded = tuple(range(ndim)) if axes is None else normalize_axes(axes, ndim)
+    return apply1(PAD, x, *more, pads=_all_pads(each(pads, 2 * len(padded)), padded, ndim), mode=mode)
 
 
-def _all_pads(pads: tuple[int, ...], axes: Sequence[int] | None, ndim: int) -> tuple[int, ...]:
-    if axes is None:
-        return pads
-    if len(pads) != 2 * len(axes):
-        raise ShapeError(f"{len(pads)} pads for {len(axes)} axes; 2 an axis are wanted")
-    padded, half = normalize_axes(axes, ndim), len(axes)
+def _all_pads(pads: tuple[int, ...], padded: tuple[int, ...], ndim: int) -> tuple[int, ...]:
+    half = len(padded)
+    if len(pads) != 2 * half:
+        raise ShapeError(f"{len(pads)} pads for {half} axes; 2 an axis are wanted")
     before, after = (dict(zip(padded, part, strict=True)) for part in (pads[:half], pads[half:]))
     return tuple(side.get(i, 0) for side in (before, after) for i in range(ndim))

@@ -17,6 +17,8 @@ from ops.tensor.errors import DtypeError, ShapeError
 Array = npt.NDArray[Any]
 Shape = tuple[int, ...]
 """Lengths of the dimensions. Before shapes are bound, a `Dim` may stand for a number; no kernel ever sees one."""
+Axes = int | Sequence[int]
+"""One axis or several."""
 
 FLOATS = frozenset(map(np.dtype, ("float16", "float32", "float64")))
 SIGNED = frozenset(map(np.dtype, ("int8", "int16", "int32", "int64")))
@@ -193,11 +195,16 @@ def normalize_axis(axis: int, ndim: int) -> int:
     return axis % ndim
 
 
-def normalize_axes(axes: Sequence[int], ndim: int) -> tuple[int, ...]:
+def several(value: Any) -> tuple[Any, ...]:
+    """Returns the values of a sequence as a tuple; one value that is no sequence is a tuple of one."""
+    return tuple(value) if np.iterable(value) else (value,)
+
+
+def normalize_axes(axes: Axes, ndim: int) -> tuple[int, ...]:
     """Returns all `axes` counted from the front, in their order. Raises ShapeError for one outside, or twice."""
-    axes_from_front = tuple(normalize_axis(a, ndim) for a in axes)
+    axes_from_front = tuple(normalize_axis(a, ndim) for a in several(axes))
     if len(set(axes_from_front)) != len(axes_from_front):
-        raise ShapeError(f"axes {tuple(axes)} name a dimension twice")
+        raise ShapeError(f"axes {several(axes)} name a dimension twice")
     return axes_from_front
 
 

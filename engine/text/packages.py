@@ -1,0 +1,29 @@
+"""The packages of this project have short names; another module of that name may stand before ours on the path."""
+
+import sys
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from pathlib import Path
+
+HOME = Path(__file__).resolve().parents[2]
+"""The folder that has all packages."""
+
+
+def check_packages(*names: str) -> None:
+    """Raises ImportError, with the path that was found, where Python finds another package than ours of a name."""
+    for name in names:
+        found = _place(find_spec(name) if name not in sys.modules else sys.modules[name].__spec__)
+        if found != HOME / name:
+            raise ImportError(
+                f"arenaplan has a package {name!r} in {HOME}, and Python finds another one: {found}. Rename that, or "
+                "start Python in another folder"
+            )
+
+
+def _place(spec: ModuleSpec | None) -> Path | None:
+    """Returns the folder of a package, the file of a module."""
+    if spec is None:
+        return None
+    folders = list(spec.submodule_search_locations or ())
+    where = folders[0] if folders else spec.origin
+    return Path(where).resolve() if where else None
