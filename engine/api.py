@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, partial
 from inspect import Parameter, signature
+from types import MappingProxyType
 from typing import Any, TypeAlias, Unpack
 
 from attrs import evolve, frozen
@@ -53,10 +54,20 @@ Executor: TypeAlias = "KnownExecutor | staging.StagedExecutor"
 
 @frozen(eq=False)
 class Executable:
-    """A graph that is ready to run, planned or planned when it is fed. Call it with inputs by name, or use `run`."""
+    """A graph that is ready to run, planned or planned when it is fed. Call it with inputs by name, or use `run`.
+
+    `options` are those of `engine.compile`. It can be pickled and copied: the copy has an arena of its own, the same
+    plan where its machine has the same kernels, and the present values of parameters.
+    """
 
     graph: Graph
     executor: Executor
+    options: Mapping[str, Any] = MappingProxyType({})
+
+    def __reduce__(self) -> Any:
+        """Returns how it is pickled: the graph is compiled again with its plan, and parameters get their values."""
+        plan = saving.embed(self.plan) if isinstance(self.executor, KnownExecutor) else None
+        return _compiled, (self.graph, dict(self.options), plan, self.parameters)
 
     def __repr__(self) -> str:
         """Returns one line."""
@@ -256,6 +267,8 @@ def compile_graph(
     of the graph are parts of.
     """
     _check_options("engine.compile", _names(compile_graph), options, recompute)
+    asked = {**options, "mode": mode, "debug": debug, "budget": budget, "threads": threads, "recompute": recompute}
+    asked |= {"length_ranges": length_ranges, "plan_cache_size": plan_cache_size}
     _check_mode(mode, debug)
     if debug:
         options["padding"] = max(options.get("padding", 0), GUARD)
@@ -280,7 +293,7 @@ def compile_graph(
             plan_cache_size=plan_cache_size,
             threads=threads or cpus(),
         )
-        return Executable(graph, executor)
+        return Executable(graph, executor, asked)
     if length_ranges:
         raise OptionError(
             f"graph {graph.name!r} has no dimension that is a name, so there are no lengths to give ranges of"
@@ -289,7 +302,16 @@ def compile_graph(
     plan = _planned(graph, plan_options, budget, recompute=recompute, embedded=embedded, nodes=nodes)
     if debug:
         staging.judge_passes(graph, plan.options, *(done.left_out for done in plan.optimisation))
-    return Executable(graph, _executor(plan, mode, debug, threads))
+    return Executable(graph, _executor(plan, mode, debug, threads), asked)
+
+
+def _compiled(
+    graph: Graph, options: Mapping[str, Any], plan: "saving.EmbeddedPlan | None", parameters: Mapping[str, Array]
+) -> Executable:
+    """Returns the executable of a graph whose plan is known, with these parameters."""
+    executable = compile_graph(graph, embedded=plan, **options)
+    executable.load(parameters)
+    return executable
 
 
 @accepts_old_keywords
@@ -343,7 +365,8 @@ def _planned(
             if embedded is None
             else saving.followed_or(passes, embedded, options, most, make, recompute=recompute)
         )
-    return execution_plan(plan, partial(_alternatives, graph, options))
+    again = partial(_planned, graph, options, budget, recompute=recompute)
+    return execution_plan(plan, partial(_alternatives, graph, options), again)
 
 
 def _alternatives(graph: Graph, options: Options, plan: PlacedPlan) -> "explaining.Alternatives":

@@ -1,29 +1,49 @@
 """A placed plan that can tell about itself."""
 
-from typing import overload
+from collections.abc import Callable
+from typing import Any, overload
 
 from attrs import fields, frozen
 
 from engine import explain as explaining
+from engine import saved as saving
 from engine.planning.placed import PlacedPlan
 from engine.report.report import Report, report
 from engine.report.resident import ResidentSet, resident_set
+from engine.text.errors import EngineError
 from engine.trace.build import IN_TICKS, trace
 from engine.trace.trace import Trace
+
+Follow = Callable[..., PlacedPlan]
+"""Plans a graph as the plan says that it is given as `embedded`."""
 
 
 def _no_alternatives(plan: PlacedPlan) -> "explaining.Alternatives":
     return explaining.no_alternatives(plan)
 
 
+def _cannot_follow(*, embedded: "saving.EmbeddedPlan") -> PlacedPlan:  # noqa: ARG001 (a plan of a stage has none)
+    raise EngineError("the plan of one stage cannot be pickled or copied; pickle the executable")
+
+
+def _followed(follow: "Follow", saved: "saving.EmbeddedPlan") -> PlacedPlan:
+    return follow(embedded=saved)
+
+
 @frozen(eq=False)
 class ExecutionPlan(PlacedPlan):
     """Everything that an executor needs but the arrays; see `PlacedPlan` for the fields.
 
-    `find_alternatives` plans the same network in other ways.
+    `find_alternatives` plans the same network in other ways; `follow` plans it as a plan says that was saved. It can be
+    pickled and copied, unless it is one stage of a run.
     """
 
     find_alternatives: "explaining.FindAlternatives" = _no_alternatives
+    follow: "Follow" = _cannot_follow
+
+    def __reduce__(self) -> Any:
+        """Returns how it is pickled: the graph is planned again, with the addresses that are known."""
+        return _followed, (self.follow, saving.embed(self))
 
     def report(self) -> Report:
         """Returns the report: the costs of the plan, and the tensors alive at its peak."""
@@ -73,11 +93,15 @@ class ExecutionPlan(PlacedPlan):
 
 
 def execution_plan(
-    placed: PlacedPlan, find_alternatives: "explaining.FindAlternatives" = _no_alternatives
+    placed: PlacedPlan,
+    find_alternatives: "explaining.FindAlternatives" = _no_alternatives,
+    follow: "Follow" = _cannot_follow,
 ) -> ExecutionPlan:
     """Returns the placed plan with its report, its trace and its explanation; the same object where it has them."""
     if isinstance(placed, ExecutionPlan):
         return placed
     return ExecutionPlan(
-        **{field.name: getattr(placed, field.name) for field in fields(PlacedPlan)}, find_alternatives=find_alternatives
+        **{field.name: getattr(placed, field.name) for field in fields(PlacedPlan)},
+        find_alternatives=find_alternatives,
+        follow=follow,
     )

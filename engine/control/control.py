@@ -190,7 +190,8 @@ def _inner(outer: Graph, name: str, specs: Specs | Sequence[TensorSpec], growth:
 def _fill(graph: InnerGraph, function: Callable[[tuple[Var, ...]], Any]) -> Any:
     """Calls a function with the declared inputs of a graph, and makes its results the outputs. Returns the results."""
     with _inside(graph):
-        result = function(tuple(v for v in graph.inputs.values() if v not in graph.captured.values()))
+        captured = set(graph.captured.values())
+        result = function(tuple(v for v in graph.inputs.values() if v not in captured))
     for i, var in enumerate(_vars(graph, _leaves(result))):
         graph.output(var, f"{graph.name}:out{i}")
     return result

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import engine.graph.pickled  # noqa: F401 (a graph can be pickled and copied)
 from engine.graph.building import home_of_dims
-from engine.graph.deferred import Constants, Entry
+from engine.graph.deferred import Constants, Entry, sources
 from engine.graph.operator import Operator
 from engine.graph.parameters import Parameter, as_kept, is_written_over, looks_at
 from engine.graph.symbols import Axis, Datum, Derived, Symbol, of_dims
@@ -60,6 +61,12 @@ class Graph:
         self._data_dims: dict[tuple[Var, int], Dim] = {}
         self._early_guards: tuple[Guard, ...] = ()
         self.vanished = NOTHING_VANISHED
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        """Takes the parts of a graph that was pickled or copied. Its arrays are read-only again."""
+        self.__dict__.update(state)
+        for array in (*sources(*self._constants.values()), *(p.initial for p in self._parameters.values())):
+            array.flags.writeable = False
 
     @property
     def inputs(self) -> Mapping[str, Var]:

@@ -1,9 +1,8 @@
 """The names that a user knows and a graph lacks, since the model was read or by passes: what became of each."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from engine.graph.operator import Operator
 from engine.graph.var import Var
@@ -40,9 +39,9 @@ class Vanished:
     `added` has the names of operators that passes added, which no user knows.
     """
 
-    tensors: Fates = MappingProxyType({})
-    operators: Fates = MappingProxyType({})
-    namesakes: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    tensors: Fates = field(factory=dict)
+    operators: Fates = field(factory=dict)
+    namesakes: Mapping[str, tuple[str, ...]] = field(factory=dict)
     added: frozenset[str] = frozenset()
 
     def all_parts(self) -> dict[str, tuple[str, ...]]:

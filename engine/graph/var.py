@@ -86,7 +86,8 @@ class Var:
         return ops.equal(self, cast(Any, other)) if isinstance(other, (Var, *_COMPARED)) else NotImplemented
 
     def __ne__(self, other: Any) -> Any:
-        return ops.logical_not(self == other) if isinstance(other, (Var, *_COMPARED)) else NotImplemented
+        equal = self.__eq__(other)
+        return equal if equal is NotImplemented else ops.logical_not(equal)
 
     __hash__ = object.__hash__
 

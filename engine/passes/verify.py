@@ -3,7 +3,7 @@
 It trusts no stored specs of what a pass has written: it infers these operators again from their inputs.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Set
 
 from engine.graph.deferred import Deferred
 from engine.graph.graph import Graph
@@ -80,13 +80,13 @@ def _parameters_by_value(graph: Graph) -> dict[Var, list[Var]]:
     return parameters
 
 
-def _check_update(operator: Operator, overwritten: Collection[Var]) -> None:
+def _check_update(operator: Operator, overwritten: Set[Var]) -> None:
     """Checks that an assignment does not read the parameter that it overwrites."""
     if operator.schema is ASSIGN and operator.inputs[1] in overwritten:
         raise PassError(f"{operator} assigns parameter {operator.inputs[1].name!r} to itself")
 
 
-def _check_reads(operator: Operator, computed: Collection[Var], overwritten: Collection[Var]) -> None:
+def _check_reads(operator: Operator, computed: Set[Var], overwritten: Set[Var]) -> None:
     for var in operator.inputs:
         if var not in computed:
             raise PassError(f"{operator} reads {var.name!r}, which nothing in front of it computes")
@@ -140,9 +140,9 @@ class _SignatureCheck:
         )
 
 
-def _check_names(graph: Graph, computed: Collection[Var]) -> None:
+def _check_names(graph: Graph, computed: Set[Var]) -> None:
     """Checks that all vars belong to the graph and are listed, and that no name stands for two things."""
-    if {v.name: v for v in computed} != dict(graph.vars) or len(computed) != len(graph.vars):
+    if {v.name: id(v) for v in computed} != {name: id(v) for name, v in graph.vars.items()}:
         raise PassError(f"the vars of graph {graph.name!r} are not the ones that it lists")
     if any(v.graph is not graph for v in computed):
         raise PassError(f"a var of another graph stands in graph {graph.name!r}")

@@ -69,8 +69,8 @@ def _writes_late(
     """
     ours = [v for v in late if edit.updated_value(v) is root.outputs[0]]
     if ours:
-        return ours[0] not in early
-    constants, parameters = edit.constants, edit.parameters
+        return ours[0] not in set(early)
+    constants, parameters = edit.constants, set(edit.parameters)
     passing = [v for v in late if v not in constants and v not in parameters and not edit.is_fetched(v)]
     dying = {v for v in passing if set(edit.readers(v)) <= set(group)}
     return dying.isdisjoint(early) and bool(dying)

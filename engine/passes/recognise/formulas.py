@@ -114,12 +114,13 @@ def is_replaceable(edit: Edit, result: Var, sources: Collection[Var]) -> bool:
     if any(map(edit.is_overwritten_state, sources)):
         return False
     formula: dict[Operator, None] = {}
+    ends = set(sources)
     frontier = [edit.writer(result)]
     while frontier:
         operator = frontier.pop()
         if operator is not None and operator not in formula:
             formula[operator] = None
-            frontier += [edit.writer(v) for v in operator.inputs if v not in sources]
+            frontier += [edit.writer(v) for v in operator.inputs if v not in ends]
             if len(formula) > _MOST:
                 return False
     return edit.is_self_contained(formula, result)

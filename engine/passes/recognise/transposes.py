@@ -165,11 +165,12 @@ def set_gemm_flags(edit: Edit, operator: Operator) -> None:
     """
     if operator.schema is not GEMM:
         return
-    inputs, attrs = list(operator.inputs), dict(operator.attrs)
+    inputs, attrs, changes = list(operator.inputs), dict(operator.attrs), False
     for i, flag in enumerate(_GEMM_FLAGS):
         for transpose in writers(edit, inputs[i], TRANSPOSE):
             inputs[i], attrs[flag] = transpose.inputs[0], attrs[flag] ^ (permutation(transpose) == (1, 0))
-    if inputs != list(operator.inputs):
+            changes = True
+    if changes:
         edit.replace(operator.outputs[0], edit.add(GEMM, inputs, attrs)[0])
 
 

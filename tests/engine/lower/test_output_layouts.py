@@ -56,7 +56,7 @@ def test_parts_of_concatenations_choose_by_where_they_will_lie() -> None:
     graph.output(graph.add(CONCAT, [one, two], {"axis": -1})[0], "y")
     graph.output(alone, "z")
     places = output_layouts(graph)
-    assert list(places) == [one, two]
+    assert list(map(id, places)) == [id(one), id(two)]
     assert [p.offset for v in (one, two) for p in places[v]] == [0, 32]
     calls = [c for c in lower(graph, backends=(ONEDNN, NUMBA, NUMPY)).calls if c.kernel in schema.kernels]
     assert [c.kernel.backend for c in calls] == [NUMBA, NUMBA, ONEDNN]

@@ -138,7 +138,7 @@ def quantised_graphs(draw: Draw) -> Graph:
 
 def quantum(graph: Graph) -> float:
     """Returns the step of the last dequantisation, if that makes the output; else that of the real values."""
-    writer = next(op for op in graph.operators if graph.outputs["y"] in op.outputs)
+    writer = next(op for op in graph.operators if graph.outputs["y"] in set(op.outputs))
     if writer.schema.name != "dequantize_linear":
         return 1e-4
     return float(graph.constants[writer.inputs[1]].reshape(-1)[0])
@@ -219,7 +219,7 @@ def check_onnxruntime(path: Path, share: float = 0.05) -> Graph:
     after, feeds = optimise(graph, 2), random_feeds(graph, 7)
     (result,) = engine.compile(after, threads=1, optimise=0).run(feeds).values()
     (output,) = after.outputs.values()
-    writer = next(op for op in after.operators if output in op.outputs)
+    writer = next(op for op in after.operators if output in set(op.outputs))
     step = float(after.constants[writer.inputs[1]].reshape(-1)[0])
     steps = np.abs(result.astype(np.float64) - run_onnxruntime(path, feeds)) / step
     assert steps.max() <= 1 + 1e-3
