@@ -22,8 +22,8 @@ def _no_alternatives(plan: PlacedPlan) -> "explaining.Alternatives":
     return explaining.no_alternatives(plan)
 
 
-def _cannot_follow(*, embedded: "saving.EmbeddedPlan") -> PlacedPlan:  # noqa: ARG001 (a plan of a stage has none)
-    raise EngineError("the plan of one stage cannot be pickled or copied; pickle the executable")
+def _cannot_follow(*, embedded: "saving.EmbeddedPlan") -> PlacedPlan:
+    raise EngineError(f"the plan of one stage cannot be made again from {embedded.source}")
 
 
 def _followed(follow: "Follow", saved: "saving.EmbeddedPlan") -> PlacedPlan:
@@ -43,6 +43,8 @@ class ExecutionPlan(PlacedPlan):
 
     def __reduce__(self) -> Any:
         """Returns how it is pickled: the graph is planned again, with the addresses that are known."""
+        if self.follow is _cannot_follow:
+            raise EngineError("the plan of one stage cannot be pickled or copied; pickle the executable")
         return _followed, (self.follow, saving.embed(self))
 
     def report(self) -> Report:

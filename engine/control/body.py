@@ -56,6 +56,14 @@ class PlannedBody(Parametric):
     graph: Graph
     packs: PackCache = field(default=Factory(_own_packs, takes_self=True), repr=False)
 
+    def __getstate__(self) -> Graph:
+        """Returns what is pickled and copied: a copy is planned and packed anew."""
+        return self.graph
+
+    def __setstate__(self, graph: Graph) -> None:
+        self.__dict__["graph"] = graph
+        self.__dict__["packs"] = _own_packs(self)
+
     @cached_property
     def template(self) -> Template:
         """The tasks of the graph, prepared for binding its dimensions."""

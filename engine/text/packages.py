@@ -10,12 +10,12 @@ HOME = Path(__file__).resolve().parents[2]
 
 
 def check_packages(*names: str) -> None:
-    """Raises ImportError, with the path that was found, where Python finds another package than ours of a name."""
+    """Raises ImportError, with the path that was place, where Python finds another package than ours of a name."""
     for name in names:
-        found = _place(find_spec(name) if name not in sys.modules else sys.modules[name].__spec__)
-        if found != HOME / name:
+        place = _place(find_spec(name) if name not in sys.modules else sys.modules[name].__spec__)
+        if place != HOME / name:
             raise ImportError(
-                f"arenaplan has a package {name!r} in {HOME}, and Python finds another one: {found}. Rename that, or "
+                f"arenaplan has a package {name!r} in {HOME}, and Python finds another one: {place}. Rename that, or "
                 "start Python in another folder"
             )
 
