@@ -40,9 +40,8 @@ def test_a_foreign_package_is_named(tmp_path: Path, name: str, kind: str, import
     if kind == "package":
         (place / "__init__.py").write_text("x = 1\n")
     path = f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(ROOT)!r}]"
-    run = subprocess.run(
-        [sys.executable, "-c", f"{path}; import {imported}"], capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-c", f"{path}; import {imported}"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
     if kind == "folder":
         assert run.returncode == 0, "a folder that is no package stands behind all packages"
         return

@@ -10,7 +10,7 @@ HOME = Path(__file__).resolve().parents[2]
 
 
 def check_packages(*names: str) -> None:
-    """Raises ImportError, with the path that was place, where Python finds another package than ours of a name."""
+    """Raises ImportError, with the path of the other one, where Python finds another package than ours of a name."""
     for name in names:
         place = _place(find_spec(name) if name not in sys.modules else sys.modules[name].__spec__)
         if place != HOME / name:
