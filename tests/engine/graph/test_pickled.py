@@ -79,8 +79,8 @@ def test_a_copy_of_a_graph_is_the_same_graph(make: Callable[[], tuple[Graph, Fee
     assert other.text() == graph.text() and other.operators[0] is not graph.operators[0]
     assert all(ours.schema is theirs.schema for ours, theirs in zip(graph.operators, other.operators, strict=True))
     assert not any(array.flags.writeable for array in other.constants.values())
-    given, expected = (engine.compile(g, backend="numpy").run(feeds) for g in (other, graph))
-    assert all(np.array_equal(given[name], array) for name, array in expected.items())
+    outputs, expected = (engine.compile(g, backend="numpy").run(feeds) for g in (other, graph))
+    assert all(np.array_equal(outputs[name], array) for name, array in expected.items())
 
 
 @pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES.keys())
@@ -95,8 +95,8 @@ def test_a_copy_of_an_executable_goes_on_from_the_present_values(
     other = copied(exe)
     assert repr(other.graph) == repr(graph) and type(other.executor) is type(exe.executor)
     for _ in range(2):
-        given, expected = other.run(feeds), exe.run(feeds)
-        assert all(np.array_equal(given[name], array) for name, array in expected.items())
+        outputs, expected = other.run(feeds), exe.run(feeds)
+        assert all(np.array_equal(outputs[name], array) for name, array in expected.items())
     assert all(np.array_equal(other.parameters[name], array) for name, array in exe.parameters.items())
 
 

@@ -31,8 +31,8 @@ def _run(build: Callable[[Var], Any], array: np.ndarray[Any, Any] = X) -> np.nda
 )
 def test_vars_compare_their_elements(compare: Callable[..., Any], other: Any, turned: bool) -> None:
     expected = compare(X, other)
-    given = _run(lambda x: compare(other, x) if turned else compare(x, other))
-    assert given.dtype == bool and np.array_equal(given, expected)
+    output = _run(lambda x: compare(other, x) if turned else compare(x, other))
+    assert output.dtype == bool and np.array_equal(output, expected)
 
 
 def test_a_var_is_not_equal_to_what_has_no_elements() -> None:
@@ -104,5 +104,5 @@ def test_a_shape_may_be_a_var_of_integers() -> None:
     graph = Graph()
     x, shape = graph.input("x", (2, 3)), graph.input("shape", (2,), np.int64)
     graph.output(ops.reshape(x, shape), "y")
-    given = engine.compile(graph, backend="numpy")(X, np.array([3, 2]))["y"]
-    assert np.array_equal(given, X.reshape(3, 2))
+    output = engine.compile(graph, backend="numpy")(X, np.array([3, 2]))["y"]
+    assert np.array_equal(output, X.reshape(3, 2))
