@@ -1,20 +1,14 @@
 """Operators and bytes by layer: the path that names such as `layer1.0/relu` begin with."""
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from attrs import frozen
 
 from engine.graph.graph import Graph
 from engine.report.peak import PeakTensor
+from engine.text.layer_names import depth_of, layer_of
 from engine.text.tables import in_columns
 from engine.text.units import counted, format_bytes
-
-_DEEPEST = 16
-"""Levels of a name that are looked at."""
-_MOST = 64
-"""Layers of a report: paths are cut at the deepest level that has no more."""
-_PART = re.compile("[^/]+")
 
 
 @frozen
@@ -38,16 +32,16 @@ def layers_of(graph: Graph, tensors: Sequence[PeakTensor]) -> tuple[Layer, ...]:
 
     `tensors` are alive at the peak.
     """
-    depth = _depth([operator.name for operator in graph.operators])
+    depth = depth_of([operator.name for operator in graph.operators])
     if not depth:
         return ()
     sums: dict[str, list[int]] = {}
     for operator in graph.operators:
-        _add(sums, _layer(operator.name, depth), 1, operator.schema.cost(operator.signature).flops, 0)
+        _add(sums, layer_of(operator.name, depth), 1, operator.schema.cost(operator.signature).flops, 0)
     names = {operator.name for operator in graph.operators}
     for tensor in tensors:
         writer = tensor.operator if tensor.operator in names else tensor.operator.rpartition("/")[0]  # of a copy for it
-        _add(sums, _layer(writer, depth), 0, 0, tensor.bytes)
+        _add(sums, layer_of(writer, depth), 0, 0, tensor.bytes)
     flops, size = (max(sum(numbers[i] for numbers in sums.values()), 1) for i in (1, 2))
     layers = (Layer(name, n, done, done / flops, own, own / size) for name, (n, done, own) in sums.items())
     return tuple(sorted(layers, key=lambda layer: (-layer.peak_bytes, -layer.flops)))
@@ -71,46 +65,3 @@ def layer_table(layers: Sequence[Layer], most: int) -> list[str]:
 
 def _add(sums: dict[str, list[int]], layer: str, *numbers: int) -> None:
     sums[layer] = [a + b for a, b in zip(sums.get(layer, (0, 0, 0)), numbers, strict=True)]
-
-
-def _depth(names: Sequence[str]) -> int:
-    """Returns the level at which names are cut: at least two layers, and two operators for each; 0 for none."""
-    paths = [_path(name) for name in names]
-    best = 0
-    for depth in range(1, min(_DEEPEST, max(map(len, paths), default=0)) + 1):
-        count = len({_cut(path, depth) for path in paths})
-        if count > _MOST:
-            break
-        best = depth if 2 <= count <= len(names) // 2 else best
-    return best
-
-
-def _layer(name: str, depth: int) -> str:
-    return _cut(_path(name), depth)
-
-
-def _cut(path: Sequence[str], depth: int) -> str:
-    return path[:depth][-1] if path else ""
-
-
-def _path(name: str) -> list[str]:
-    """Returns the layers that an operator of that name is in, the outermost first: all but its own part of the name."""
-    return list(_prefixes(name))[:-1]
-
-
-def _prefixes(name: str) -> Iterator[str]:
-    """Yields what a name begins with, level by level, up to the whole name or `_DEEPEST` levels.
-
-    Levels end with a slash or a dot. A part that begins with the part before and a dot repeats it, as in
-    `/layer1/layer1.0/conv1/Conv`, whose levels are `layer1`, `layer1/layer1.0` and so on.
-    """
-    first, before, levels = len(name) - len(name.lstrip("/")), "", 0
-    for part in _PART.finditer(name):
-        at = part.start() + (len(before) + 1 if before and part[0].startswith(f"{before}.") else 0)
-        before = part[0]
-        while at <= part.end() and levels < _DEEPEST:
-            dot = name.find(".", at + 1, part.end())
-            at = part.end() if dot < 0 else dot
-            levels += 1
-            yield name[first:at]
-            at += 1

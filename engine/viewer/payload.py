@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from attrs import asdict, define, field
 
+from engine.text.layer_names import depth_of, layer_of
 from engine.trace.rectangles import Rectangles
 
 VERSION = 1
@@ -55,6 +56,8 @@ def _columns(rectangles: Rectangles, table: _Strings) -> dict[str, Numbers]:
     """Returns the columns by the names that engine/viewer/js uses."""
     columns: dict[str, Any] = {name: getattr(rectangles, name) for name in _NUMBERS}
     columns |= {name: table.column(getattr(rectangles, name)) for name in _TEXTS}
+    depth = depth_of([o.name for o in rectangles.operators])
+    columns["layer"] = table.column(layer_of(operator, depth) if depth else "" for operator in rectangles.operator)
     columns |= {
         "view_chunk": [v.rectangle for v in rectangles.views],
         "view_name": table.column(v.name for v in rectangles.views),

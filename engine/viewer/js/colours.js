@@ -10,7 +10,7 @@ import { markedBytes, shown, whole } from "./text.js";
 /** After Paul Tol's YlOrBr turned blue: one hue, lighter to darker, so that order is seen without colour. */
 export const STEPS = ["#eaf3fb", "#cfe3f4", "#aacdea", "#7fb2dd", "#5594ca", "#3375b0", "#1d568c", "#103a63"];
 
-export const MODES = { schema: "operator kind", size: "size", role: "role", stage: "stage", thread: "thread" };
+export const MODES = { schema: "operator kind", size: "size", role: "role", layer: "layer", stage: "stage", thread: "thread" };
 
 /** @param {Plan[]} plans @param {keyof typeof MODES} mode @param {boolean} isDark the ground @returns {Colouring} */
 export function colouring(plans, mode, isDark) {
@@ -20,7 +20,7 @@ export function colouring(plans, mode, isDark) {
 /** @param {Plan} plan @param {string} mode @returns {(chunk: number) => string} */
 function namer(plan, mode) {
   const column = plan.columns[mode];
-  if (mode === "schema" || mode === "role") return (i) => plan.strings[column[i]] || (mode === "schema" && plan.text("role", i)) || `no ${mode}`;
+  if (mode === "schema" || mode === "role" || mode === "layer") return (i) => plan.strings[column[i]] || (mode === "schema" && plan.text("role", i)) || `no ${mode}`;
   return (i) => (column[i] < 0 ? `no ${mode}` : `${mode} ${column[i]}`);
 }
 

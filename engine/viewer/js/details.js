@@ -41,6 +41,7 @@ function rows(app, plan, pane, chunk) {
   /** @type {[string, Node | string | false][]} */
   const all = [
     ["operator", plan.text("operator", chunk) && `${shown(plan.text("operator", chunk), 400)}${kind(plan, chunk)}`],
+    ["layer", shown(plan.text("layer", chunk) || "", 200)],
     ["shape", plan.text("shape", chunk) && `${shown(plan.text("shape", chunk), 200)} ${shown(plan.text("dtype", chunk), 40)}`],
     ["role", shown(plan.text("role", chunk) || "", 60)],
     ["alive", lifetime(plan, chunk)],

@@ -19,7 +19,7 @@ export function bindLegend(app) {
 
 /** @param {App} app @param {string} mode @returns {boolean} whether it tells tensors apart */
 function isWorth(app, mode) {
-  if (mode !== "stage" && mode !== "thread") return true;
+  if (mode !== "layer" && mode !== "stage" && mode !== "thread") return true;
   return app.plans.some((plan) => plan.columns[mode].some((value) => value !== plan.columns[mode][0]));
 }
 

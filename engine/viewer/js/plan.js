@@ -37,7 +37,7 @@ export class Plan {
     return this.made.get(what);
   }
 
-  /** @param {"name" | "operator" | "schema" | "shape" | "dtype" | "role"} what @param {number} chunk */
+  /** @param {"name" | "operator" | "schema" | "shape" | "dtype" | "role" | "layer"} what @param {number} chunk */
   text(what, chunk) {
     return this.strings[this.columns[what][chunk]];
   }

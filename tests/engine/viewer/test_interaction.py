@@ -16,6 +16,7 @@ from engine.execution_plan import ExecutionPlan
 from engine.graph.graph import Graph
 from engine.trace.rectangles import Rectangles, rectangles_of
 from engine.trace.trace import RunInfo
+from ops.elementwise.smooth import SIGMOID
 from tests.helpers.browser.browser_session import Session
 from tests.helpers.browser.viewer_pages import Page, opened, state
 from tests.helpers.traces.hostile_names import HOSTILE, synthetic_trace
@@ -301,6 +302,31 @@ def test_a_run_without_addresses_says_so(shown: Open, plan: ExecutionPlan) -> No
         assert state(page)["plans"][0]["facts"]["peak_bytes"] == peak
         page.evaluate("arenaplan.select(0)")
         assert "none: this run has no" in page.inner_text("#details")
+
+
+def _of_layers(names: tuple[str, ...]) -> ExecutionPlan:
+    """Returns a plan of a chain of operators with these names."""
+    graph = Graph("layers")
+    x = graph.input("x", (4, 8))
+    for name in names:
+        (x,) = graph.add(SIGMOID, [x], name=name)
+    graph.output(x, "y")
+    return engine.make_plan(graph, optimise=0)
+
+
+def test_tensors_are_told_apart_by_layer(shown: Open) -> None:
+    plan = _of_layers(("layer1.0/act", "layer1.0/act2", "layer1.1/act", "layer1.1/act2", "head/act", "head/act2"))
+    with shown(plan.trace()) as page:
+        page.select_option("#colour", "layer")
+        labels = set(page.locator("#legend .name").all_inner_texts())
+        assert labels == {"layer1.0", "layer1.1", "head", "no layer"}
+        last = rectangles_of(plan.trace()).operator.index("layer1.1/act2")
+        page.evaluate(f"arenaplan.select({last})")
+        assert "layer\nlayer1.1\n" in page.inner_text("#details")
+    with shown(_of_layers(("a", "b", "c", "d")).trace()) as page:
+        assert not page.locator("#colour option[value=layer]").count()
+        page.evaluate("arenaplan.select(0)")
+        assert "layer" not in page.inner_text("#details dl")
 
 
 def test_a_run_with_times_has_an_axis_of_seconds_and_threads(shown: Open) -> None:

@@ -39,6 +39,8 @@ def _check(data: Rectangles, title: str) -> None:
         assert np.array_equal(columns[name], getattr(data, name))
     for name in ("name", "operator", "schema", "shape", "dtype", "role"):
         assert tuple(header["strings"][i] for i in columns[name]) == getattr(data, name)
+    layers = [header["strings"][i] for i in columns["layer"]]
+    assert all(operator.lstrip("/").startswith(layer) for operator, layer in zip(data.operator, layers, strict=True))
     assert np.array_equal(columns["curve_live"], data.live)
     assert np.array_equal(columns["curve_tick"], data.tick)
     assert columns["view_chunk"].tolist() == [v.rectangle for v in data.views]
