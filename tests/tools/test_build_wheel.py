@@ -73,7 +73,7 @@ def test_a_wheel_has_all_packages_and_nothing_that_was_made_beside_them(
         (checkout / name / "__pycache__" / "old.code").write_text("")
     (checkout / "allocator" / "machine_code").mkdir()
     (checkout / "allocator" / "machine_code" / "__init__.py").write_text("")
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("arenaplan.py", "pyproject.toml", "README.md", "LICENSE"):
         (checkout / name).write_text((ROOT / name).read_text())
     (code / "ops.some_code").mkdir(parents=True)
     (code / "ops.some_code" / "work-avx2.code").write_text("code")
@@ -83,6 +83,7 @@ def test_a_wheel_has_all_packages_and_nothing_that_was_made_beside_them(
         (tags,) = [name for name in wheel.namelist() if name.endswith("/WHEEL")]
         assert "Tag: py3-none-linux_aarch64" in wheel.read(tags).decode()
     assert names == {
+        "arenaplan.py",
         *("engine/__init__.py", "allocator/__init__.py", "allocator/machine_code/__init__.py", "ops/__init__.py"),
         "allocator/machine_code/made/ops.some_code/work-avx2.code",
     }

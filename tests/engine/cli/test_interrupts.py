@@ -41,6 +41,7 @@ sys.exit(main(arguments))
 """
 """The command, which sends itself signals when a function is called for the first time."""
 SEARCHING = ("allocator.solvers.search.budget", "Budget.spend")
+PROVING = ("allocator.solvers.exact", "_Search._unfinished")
 EJECTING = ("allocator.solvers.ejection", "_Search._reach")
 BOUNDING = ("allocator.solvers", "proved_bound")
 PLANNED = ("engine.planning.planner", "_check")
@@ -71,7 +72,7 @@ def hard_file(tmp_path: Path) -> str:
 
 @pytest.mark.parametrize(
     ("strategy", "at"),
-    [("best", SEARCHING), ("ejection", EJECTING), ("exact", SEARCHING), ("hill_climb", SEARCHING)],
+    [("best", SEARCHING), ("ejection", EJECTING), ("exact", PROVING), ("hill_climb", SEARCHING)],
 )
 def test_the_first_interrupt_ends_the_search_and_its_plan_is_written(
     hard: str, tmp_path: Path, strategy: str, at: tuple[str, str]

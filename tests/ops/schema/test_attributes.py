@@ -16,6 +16,7 @@ Reader = Callable[[object], object]
     [
         (integer, np.int64(3), 3),
         (integers, [np.int32(1), -2], (1, -2)),
+        (integers, 5, (5,)),
         (number, 2, 2.0),
         (numbers, np.array([0.5, 1.5], np.float32), (0.5, 1.5)),
         (flag, 1, True),
@@ -37,7 +38,7 @@ def test_attribute_values_take_their_final_form(reader: Reader, value: object, w
     [
         (integer, True),
         (integers, [True]),
-        (integers, 5),
+        (integers, 5.0),
         (integer, 1.5),
         (integers, (1.5,)),
         (integer, "a"),
