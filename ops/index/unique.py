@@ -27,7 +27,7 @@ from ops.schema.attributes import Attribute, flag, integer, optional
 from ops.schema.backends import NUMBA
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, contiguous_at
 from ops.symbolic.guesses import numbers_to
-from ops.tensor.spec import BOOL, COMPUTED, Array, Shape, TensorSpec, normalize_axis
+from ops.tensor.spec import BFLOAT16, BOOL, COMPUTED, Array, Shape, TensorSpec, normalize_axis
 
 
 def _table(x: TensorSpec, attrs: Attrs) -> tuple[int, int, int]:
@@ -89,7 +89,8 @@ def _unique(call: Binding) -> Thunk:
 
 def _order(signature: Signature) -> Order:
     outer, slices, inner = _table(signature.x, signature.attrs)
-    return Order(1, slices, outer * inner, signature.x.dtype)
+    dtype = signature.x.dtype  # numpy has no integers in the order of bfloat16
+    return Order(1, slices, outer * inner, working_dtype(dtype) if dtype == BFLOAT16 else dtype)
 
 
 def _sorted_specs(signature: Signature) -> tuple[TensorSpec, ...]:

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from ops.index.unique import UNIQUE
 from ops.schema.schema import evaluate
 from ops.tensor.errors import OpError
-from ops.tensor.spec import Array
+from ops.tensor.spec import BFLOAT16, Array
 from tests.helpers.onnx.onnxruntime_node import onnxruntime_node
 from tests.helpers.ops.kernel_checks import check_kernels, check_no_allocation, check_results, same
 from tests.helpers.ops.sample_arrays import SEEDS
 
-DTYPES = st.sampled_from(["bool", "int8", "int64", "uint64", "float16", "float32", "float64"])
+DTYPES = st.sampled_from(["bool", "int8", "int64", "uint64", "float16", BFLOAT16, "float32", "float64"])
 
 
 @st.composite
