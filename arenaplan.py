@@ -16,8 +16,8 @@ import engine
 import ops
 
 _HOME = Path(__file__).resolve().parent
-_FOUND = Path(*[*getattr(engine, "__path__", ()), engine.__file__ or ""][:1]).resolve()
-if _FOUND != _HOME / "engine":
+_FOUND = Path(engine.__file__ or "").resolve()
+if _FOUND.parent != _HOME / "engine":
     raise ImportError(
         f"arenaplan has a package 'engine' in {_HOME}, and Python finds another one: {_FOUND}. Rename that, or start "
         "Python in another folder"

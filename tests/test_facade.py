@@ -48,3 +48,14 @@ def test_a_foreign_package_is_named(tmp_path: Path, name: str, kind: str, import
     last = run.stderr.splitlines()[-1]
     assert last.startswith(f"ImportError: arenaplan has a package {name!r} in {ROOT}, and Python finds another one: ")
     assert str(place) in last
+
+
+def test_links_to_the_files_of_a_package_are_no_foreign_package(tmp_path: Path) -> None:
+    """uv installs so with `--link-mode symlink`."""
+    for file in (ROOT / "arenaplan.py", *(f for p in ("allocator", "engine", "ops") for f in (ROOT / p).rglob("*.py"))):
+        link = tmp_path / file.relative_to(ROOT)
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(file)
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import arenaplan; print(arenaplan.__file__)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == (f"{tmp_path / 'arenaplan.py'}\n", "")

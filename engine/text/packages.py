@@ -24,6 +24,6 @@ def _place(spec: ModuleSpec | None) -> Path | None:
     """Returns the folder of a package, the file of a module."""
     if spec is None:
         return None
-    folders = list(spec.submodule_search_locations or ())
-    where = folders[0] if folders else spec.origin
-    return Path(where).resolve() if where else None
+    where = spec.origin or next(iter(spec.submodule_search_locations or ()), "")
+    place = Path(where).resolve()  # of the file: an installer may make a folder of links to files
+    return place.parent if place.stem == "__init__" else place
