@@ -1,6 +1,7 @@
 """Attributes of operators: a name, a default, and a reader that checks a value and gives it its final form."""
 
 from collections.abc import Callable
+from enum import Enum
 from operator import index
 from typing import Any, Final
 
@@ -10,7 +11,14 @@ from attrs import frozen
 from ops.tensor.errors import AttributeValueError, DtypeError
 from ops.tensor.spec import as_dtype, several
 
-REQUIRED: Final = object()
+
+class _Default(Enum):
+    """A default that stays itself when it is pickled or copied."""
+
+    REQUIRED = "required"
+
+
+REQUIRED: Final = _Default.REQUIRED
 """Default of an attribute that has none."""
 
 

@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,11 @@ import ops
 from engine.execution_plan import execution_plan
 from engine.graph.graph import Graph
 from engine.text.errors import EngineError
+from ops.common.apply import apply1
+from ops.schema.attributes import Attribute, number
 from ops.schema.opaque import opaque_schema
+from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Specs, Thunk
+from ops.tensor.errors import OpError
 from tests.helpers.paths import ROOT
 
 COPIES = {"pickle": lambda value: pickle.loads(pickle.dumps(value)), "deepcopy": copy.deepcopy}
@@ -126,6 +131,27 @@ def test_operators_that_nobody_implements_are_copied() -> None:
     other = pickle.loads(pickle.dumps(graph))
     assert other.text() == graph.text()
     assert engine.make_plan(other).arena_bytes == engine.make_plan(graph).arena_bytes
+
+
+def _scaled(call: Binding) -> Thunk:
+    return partial(np.multiply, call.x, call.attrs["by"], call.y)
+
+
+def _same(inputs: Specs, _: Attrs) -> Specs:
+    return inputs
+
+
+SCALED = OpSchema("scaled", _same, (Kernel("numpy", _scaled),), attributes=(Attribute("by", number),))
+
+
+@pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES.keys())
+def test_a_copied_operator_of_a_user_requires_what_it_did(copied: Any) -> None:
+    graph = Graph("own")
+    graph.output(apply1(SCALED, graph.input("x", (3,)), by=2.0), "y")
+    other = copied(graph)
+    assert engine.compile(other)(np.ones(3, np.float32))["y"].tolist() == [2, 2, 2]
+    with pytest.raises(OpError, match="attribute 'by' is missing"):
+        apply1(other.operators[0].schema, other.inputs["x"])
 
 
 def test_an_executable_travels_to_another_process(tmp_path: Path) -> None:
