@@ -16,6 +16,7 @@ Source = str | Path | bytes | bytearray | memoryview | BinaryIO | ModelProto
 """What a model is read from: a path, the bytes of a file, an open file, or a message."""
 OLDEST_OPSET = 7
 _UNNAMED = "the model"
+_TEXT_FILE = f"{_UNNAMED} cannot be read from a file of text; open it with mode 'rb'"
 _MOST_VERSION = 2**31 - 1
 """The most that onnx takes for the version of an operator set."""
 
@@ -53,10 +54,12 @@ def _read(source: Any) -> bytes:
     """Returns the bytes of a model that is in memory, or in an open file. Raises ModelError."""
     try:
         data = source.read() if hasattr(source, "read") else source
-    except (OSError, ValueError) as error:
+    except UnicodeError as error:
+        raise ModelError(_TEXT_FILE) from error
+    except (EOFError, OSError, ValueError) as error:
         raise ModelError(f"{_UNNAMED} cannot be read: {error}") from error
     if isinstance(data, str) and data is not source:
-        raise ModelError(f"{_UNNAMED} cannot be read from a file of text; open it with mode 'rb'")
+        raise ModelError(_TEXT_FILE)
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise ModelError(
             f"a path, bytes, a file that is open for bytes or an onnx.ModelProto is wanted, not {type(source).__name__}"

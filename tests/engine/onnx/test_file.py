@@ -1,3 +1,5 @@
+import gzip
+import io
 import itertools
 from pathlib import Path
 from typing import Any
@@ -33,6 +35,15 @@ def test_a_path_and_a_message_give_the_same_graph(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_named() -> None:
     with pytest.raises(ModelError, match=r"nowhere\.onnx: there is no such file"):
         load_onnx("nowhere.onnx")
+
+
+def test_a_file_that_is_open_for_text_or_was_cut_short_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "m.onnx").write_bytes(_small().SerializeToString() + b"\xff")
+    with (tmp_path / "m.onnx").open(encoding="utf-8") as file, pytest.raises(ModelError, match="with mode 'rb'"):
+        load_onnx(file)
+    packed = io.BytesIO(gzip.compress(_small().SerializeToString())[:-9])
+    with gzip.open(packed) as file, pytest.raises(ModelError, match="cannot be read: Compressed file ended"):
+        load_onnx(file)
 
 
 def test_an_empty_file_is_named(tmp_path: Path) -> None:
