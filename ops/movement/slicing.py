@@ -158,5 +158,9 @@ def slice(
     def most(i: int) -> Guess:
         return numbers_to(shape[along[i]], turn=i)
 
-    begin = lengths(starts, lambda i: tuple(n // 3 for n in most(i)))
+    def least(i: int) -> Guess:
+        """Returns the first third of a long axis, and 0 and 1 in turn for a short one."""
+        return tuple(n // 3 or j % 2 for j, n in enumerate(most(i)))
+
+    begin = lengths(starts, least)
     return apply1(SLICE, x, starts=begin, ends=lengths(ends, most), axes=axes, steps=steps)

@@ -72,8 +72,11 @@ def _factors(lengths: Sequence[int], count: int, sample: int) -> list[int]:
         return [2 + sample if (i + sample) % count else 0 for i in range(count)]
     products = [1] * count
     primes = sorted((p for n in lengths for p in _primes(n)), reverse=True)
+    together = (
+        1 if sample < ROUND else 2 + sample % 2
+    )  # one after the other, those of (2, 2) are the same in all samples
     for i, prime in enumerate(primes if count else ()):
-        products[(i + sample) % count] *= prime
+        products[(i // together + sample) % count] *= prime
     return products
 
 

@@ -4,7 +4,8 @@ All four passes leave every bit of the outputs as it is.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any
 
 import ops
 from engine.graph.operator import Operator
@@ -16,6 +17,7 @@ from ops.elementwise.binary import ADD, DIV, MUL, SUB
 from ops.movement.reshape import RESHAPE
 from ops.movement.views import EXPAND, TRANSPOSE
 from ops.schema.schema import OpSchema, no_places, no_views
+from ops.tensor.dims import dims_in
 from ops.tensor.layout import Layout
 
 
@@ -75,9 +77,10 @@ def skip_no_ops(edit: Edit, operator: Operator) -> None:
 def _equal_pairs(edit: Edit, operator: Operator) -> list[tuple[Var, Var]]:
     """Returns the pairs (output, input) that are the same tensor according to the declared layouts.
 
-    Layouts are those of each sample where dimensions are open, and the shapes must be equal for all lengths.
+    Layouts are those of each sample where dimensions are open, and the shapes must be equal for all lengths. Samples
+    do not tell that of dimensions among the attributes that are none of the output: those of a slice's first element.
     """
-    if not operator.inputs or not _may_be_equal(operator):
+    if not operator.inputs or not _may_be_equal(operator) or _hides_dims(operator):
         return []
     signatures, x, (y, *_) = edit.sampled(operator.signature), operator.inputs[0], operator.outputs
     views = [operator.schema.views(Layout.dense(s.inputs[0]), s) for s in signatures]
@@ -95,6 +98,16 @@ def _may_be_equal(operator: Operator) -> bool:
     schema, (y, *_), x = operator.schema, operator.outputs, operator.inputs[0]
     is_view = schema.views is not no_views and any(v.spec == x.spec for v in operator.outputs)
     return is_view or (schema.input_places is not no_places and any(v.spec == y.spec for v in operator.inputs))
+
+
+def _hides_dims(operator: Operator) -> bool:
+    """Returns whether dimensions among the attributes are none of an output."""
+    told, shown = (_leaves(d) for d in (operator.attrs.values(), (v.shape for v in operator.outputs)))
+    return not told <= shown
+
+
+def _leaves(values: Iterable[Any]) -> frozenset[Hashable]:
+    return frozenset().union(*(dim.leaves for dim in dims_in(tuple(values))))
 
 
 def _covers(layout: Layout | None) -> bool:

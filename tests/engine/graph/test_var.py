@@ -106,3 +106,23 @@ def test_a_shape_may_be_a_var_of_integers() -> None:
     graph.output(ops.reshape(x, shape), "y")
     output = engine.compile(graph, backend="numpy")(X, np.array([3, 2]))["y"]
     assert np.array_equal(output, X.reshape(3, 2))
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 9])
+@pytest.mark.parametrize("start", [0, 1, 2, -1])
+def test_a_slice_may_begin_where_the_run_says(length: int, start: int) -> None:
+    array = np.arange(2 * length, dtype=np.float32).reshape(2, length)
+    graph = Graph()
+    x, begin = graph.input("x", array.shape), graph.input("begin", (), np.int64)
+    graph.output(ops.slice(x, begin, length, axes=1), "y")
+    assert np.array_equal(engine.compile(graph, backend="numpy")(array, start)["y"], array[:, start:length])
+
+
+@pytest.mark.parametrize("shape", [(2, 8), (8, 2), (1, 16), (16, 1), (4, 4)])
+@pytest.mark.parametrize("source", [(4, 4), (2, 8), (16,)])
+def test_the_run_may_decide_any_shape(source: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    array = np.arange(16, dtype=np.float32).reshape(source)
+    graph = Graph()
+    x, wanted = graph.input("x", source), graph.input("shape", (2,), np.int64)
+    graph.output(ops.reshape(x, wanted), "y")
+    assert np.array_equal(engine.compile(graph, backend="numpy")(array, np.array(shape))["y"], array.reshape(shape))
