@@ -1,6 +1,7 @@
 """A tensor of a graph, with Python's operators."""
 
 from collections.abc import Iterator
+from numbers import Number
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -12,8 +13,8 @@ from ops.common.apply import GraphLike, Mixed
 from ops.tensor.dims import Dim
 from ops.tensor.spec import Array, Shape, TensorSpec
 
-_COMPARED = (bool, int, float, Dim, np.ndarray, np.generic, list, tuple)
-"""What elements are compared with; anything else is not equal."""
+_COMPARED = (Number, Dim, np.ndarray, np.generic, list, tuple, range)
+"""What elements are compared with, beside what becomes an array; anything else is not equal."""
 
 
 @frozen(eq=False)
@@ -83,7 +84,8 @@ class Var:
         return ops.pow(other, self)
 
     def __eq__(self, other: Any) -> Any:
-        return ops.equal(self, cast(Any, other)) if isinstance(other, (Var, *_COMPARED)) else NotImplemented
+        has_elements = isinstance(other, (Var, *_COMPARED)) or hasattr(type(other), "__array__")
+        return ops.equal(self, cast(Any, other)) if has_elements else NotImplemented
 
     def __ne__(self, other: Any) -> Any:
         equal = self.__eq__(other)

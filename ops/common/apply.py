@@ -1,6 +1,7 @@
 """Adds operators to graphs, for the functions of all families. A graph is any object with the methods of GraphLike."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -8,8 +9,8 @@ import numpy.typing as npt
 
 from ops.schema.schema import OpSchema
 from ops.tensor.dims import Dim
-from ops.tensor.errors import ArityError
-from ops.tensor.spec import Array, TensorSpec, as_data
+from ops.tensor.errors import ArityError, DtypeError
+from ops.tensor.spec import BOOL, INTEGERS, NARROW_INTEGERS, Array, TensorSpec, as_data
 
 
 class GraphLike(Protocol):
@@ -84,5 +85,16 @@ def _array(value: Any, spec: TensorSpec) -> Array | Dim:
     if isinstance(value, Dim):
         return value
     if isinstance(value, (bool, int, float)):
-        return np.asarray(value, dtype=spec.dtype)
+        return _number(value, spec.dtype)
     return as_data(value)
+
+
+def _number(value: float, dtype: np.dtype[Any]) -> Array:
+    """Returns a number of an element type. Raises DtypeError where integers or bools have no such number."""
+    if dtype not in INTEGERS | NARROW_INTEGERS | {BOOL}:
+        return np.asarray(value, dtype)
+    with suppress(OverflowError, ValueError):
+        array = np.asarray(value, dtype)
+        if int(array) == value:
+            return array
+    raise DtypeError(f"{value!r} is no {dtype}; cast the var to a type that has it")

@@ -14,8 +14,16 @@ import ops
 from engine.graph.graph import Graph
 from engine.graph.var import Var
 from engine.text.errors import EngineError, NoValueError
+from ops.tensor.errors import DtypeError
 
 X = np.array([[0, 1, 2], [2, 1, 0]], np.float32)
+
+
+class _Array:
+    """An array of another library."""
+
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray[Any, Any]:
+        return X[0]
 
 
 def _run(build: Callable[[Var], Any], array: np.ndarray[Any, Any] = X) -> np.ndarray[Any, Any]:
@@ -26,7 +34,7 @@ def _run(build: Callable[[Var], Any], array: np.ndarray[Any, Any] = X) -> np.nda
 
 @given(
     compare=st.sampled_from((eq, ne)),
-    other=st.sampled_from((1, 1.0, np.float32(2), np.array([0, 1, 0], np.float32), X)),
+    other=st.sampled_from((1, 1.0, np.float32(2), np.array([0, 1, 0], np.float32), X, _Array())),
     turned=st.booleans(),
 )
 def test_vars_compare_their_elements(compare: Callable[..., Any], other: Any, turned: bool) -> None:
@@ -41,6 +49,23 @@ def test_a_var_is_not_equal_to_what_has_no_elements() -> None:
     others: tuple[object, ...] = (None, "x", object())
     assert all(x != other for other in others) and not any(x == other for other in others)
     assert not graph.operators
+
+
+@pytest.mark.parametrize(
+    ("dtype", "number"), [("int64", 0.5), ("bool", 2), ("uint8", -1), ("int8", 300), ("int32", np.nan), ("int16", 1j)]
+)
+def test_a_number_that_the_element_type_lacks_is_refused(dtype: str, number: Any) -> None:
+    x = engine.Graph().input("x", (2,), dtype)
+    for compare in (eq, ne):
+        with pytest.raises(DtypeError, match=r"is no |complex"):
+            compare(x, number)
+    if x.dtype != bool:
+        with pytest.raises(DtypeError, match=r"is no |complex"):
+            x * number
+
+
+def test_a_number_that_the_element_type_has_is_taken() -> None:
+    assert _run(lambda x: x == 2.0, X.astype(np.int64)).tolist() == (X == 2).tolist()
 
 
 def test_vars_are_keys_by_identity() -> None:
