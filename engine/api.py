@@ -197,7 +197,7 @@ class Executable:
         warn_of_old_name("Executable.packed_bytes", "Executable.prepacked_bytes")
         return self.prepacked_bytes
 
-    def __call__(self, *arrays: Any, **feeds: Any) -> dict[str, Array]:
+    def __call__(self, /, *arrays: Any, **feeds: Any) -> dict[str, Array]:
         """Runs once with the inputs in the order of the graph, as keywords, or both; see `run`. Raises FeedError."""
         names = tuple(self.graph.inputs)
         if len(arrays) > len(names):

@@ -48,7 +48,7 @@ def spatial_attributes(x: TensorSpec, strides: Sizes, pads: Sizes, dilations: Si
 
 def each(value: Sizes, count: int) -> Shape:
     """Returns one number for each of `count` dimensions."""
-    return (value,) * count if isinstance(value, int) else tuple(value)
+    return tuple(value) if np.iterable(value) else (value,) * count
 
 
 def require_spatial(x: TensorSpec) -> None:

@@ -90,6 +90,7 @@ def squeeze(x: V, axes: Axes | None = None) -> V:
 
 def unsqueeze(x: V, axes: Axes) -> V:
     """Inserts dimensions of length 1, at the places `axes` of the result."""
-    ndim = len(x.spec.shape) + len(several(axes))
-    new, kept = set(normalize_axes(axes, ndim)), iter(x.spec.shape)
+    places = several(axes)
+    ndim = len(x.spec.shape) + len(places)
+    new, kept = set(normalize_axes(places, ndim)), iter(x.spec.shape)
     return reshape(x, [1 if i in new else next(kept) for i in range(ndim)])

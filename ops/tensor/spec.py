@@ -202,9 +202,10 @@ def several(value: Any) -> tuple[Any, ...]:
 
 def normalize_axes(axes: Axes, ndim: int) -> tuple[int, ...]:
     """Returns all `axes` counted from the front, in their order. Raises ShapeError for one outside, or twice."""
-    axes_from_front = tuple(normalize_axis(a, ndim) for a in several(axes))
+    named = several(axes)
+    axes_from_front = tuple(normalize_axis(a, ndim) for a in named)
     if len(set(axes_from_front)) != len(axes_from_front):
-        raise ShapeError(f"axes {several(axes)} name a dimension twice")
+        raise ShapeError(f"axes {named} name a dimension twice")
     return axes_from_front
 
 

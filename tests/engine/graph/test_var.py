@@ -120,7 +120,11 @@ def test_one_axis_needs_no_sequence() -> None:
     assert _run(lambda x: ops.squeeze(ops.unsqueeze(x, 0), 0)).shape == X.shape
     assert np.array_equal(_run(lambda x: ops.reshape(x, -1)), X.reshape(-1))
     assert np.array_equal(_run(lambda x: ops.slice(x, 1, 3, axes=1)), X[:, 1:3])
+    places: Any = iter((0, 2))
+    assert _run(lambda x: ops.unsqueeze(x, places)).shape == (1, 2, 1, 3)
     assert np.array_equal(_run(lambda x: ops.pad(x, 1)), np.pad(X, 1))
+    one: Any = np.int64(1)
+    assert np.array_equal(_run(lambda x: ops.pad(x, one)), np.pad(X, 1))
     assert np.array_equal(_run(lambda x: ops.pad(x, (0, 2), axes=0)), np.pad(X, ((0, 2), (0, 0))))
     assert np.array_equal(_run(lambda x: ops.tile(ops.reshape(x, -1), 2)), np.tile(X.reshape(-1), 2))
 
@@ -151,3 +155,9 @@ def test_the_run_may_decide_any_shape(source: tuple[int, ...], shape: tuple[int,
     x, wanted = graph.input("x", source), graph.input("shape", (2,), np.int64)
     graph.output(ops.reshape(x, wanted), "y")
     assert np.array_equal(engine.compile(graph, backend="numpy")(array, np.array(shape))["y"], array.reshape(shape))
+
+
+def test_an_input_may_be_named_self() -> None:
+    graph = Graph()
+    graph.output(graph.input("self", (2,)) + 1, "y")
+    assert engine.compile(graph, backend="numpy")(self=np.ones(2, np.float32))["y"].tolist() == [2, 2]
