@@ -36,10 +36,19 @@ def _signature_of_parts(inputs: Any, outputs: Any, attrs: dict[str, Any], *more:
     return Signature(inputs, outputs, MappingProxyType(attrs), *more)
 
 
+def _mapping(mapping: MappingProxyType[Any, Any]) -> Reduced:
+    return _mapping_of, (dict(mapping),)  # attributes also stand inside others: in steps of fused operators
+
+
+def _mapping_of(attrs: dict[Any, Any]) -> MappingProxyType[Any, Any]:
+    return MappingProxyType(attrs)
+
+
 def _deferred(entry: Deferred) -> Reduced:
     return Deferred, (entry.spec, entry.make)
 
 
 copyreg.pickle(OpSchema, _schema)
 copyreg.pickle(Signature, _signature)
+copyreg.pickle(MappingProxyType, _mapping)
 copyreg.pickle(Deferred, _deferred)

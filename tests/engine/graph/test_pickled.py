@@ -89,6 +89,19 @@ def test_a_copy_of_a_graph_is_the_same_graph(make: Callable[[], tuple[Graph, Fee
 
 
 @pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES.keys())
+def test_a_copy_of_a_graph_after_passes_has_the_same_fused_operators(copied: Any) -> None:
+    graph = Graph("fused")
+    x = graph.input("x", (4, 5))
+    graph.output(ops.sigmoid(x * 2.0 + 1.0) * x, "y")
+    fused = engine.optimise(graph)
+    other = copied(fused)
+    assert [o.schema.name for o in other.operators] == ["fused_elementwise"] and other.text() == fused.text()
+    array = np.linspace(-2, 2, 20, dtype=np.float32).reshape(4, 5)
+    one, two = (engine.compile(g, backend="numpy")(array)["y"] for g in (other, fused))
+    assert np.array_equal(one, two)
+
+
+@pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES.keys())
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("make", GRAPHS.values(), ids=GRAPHS.keys())
 def test_a_copy_of_an_executable_goes_on_from_the_present_values(
