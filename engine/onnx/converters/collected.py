@@ -13,7 +13,7 @@ from engine.onnx.bodies import graph_of
 from engine.onnx.declarations import reads
 from engine.onnx.library import onnx
 from engine.onnx.node import Node
-from engine.onnx.structures import Held, Rows, TensorList, items_of, tensor_in
+from engine.onnx.structures import Held, Rows, TensorList, is_tensor, items_of, tensor_in
 from engine.text.errors import UnsupportedError
 
 _AHEAD = 2
@@ -24,6 +24,8 @@ def giving_rows(node: Node) -> Node | None:
     """Returns the Loop whose last outputs are the tensors that it collects, as rows; None where it does more."""
     proto = graph_of(node, "body", len(node.held))
     places = _lists(node)
+    if not all(i in places or is_tensor(held) for i, held in enumerate(node.held) if i >= _AHEAD):
+        return None
     inserts = [_insert(proto, i) for i in places]
     if None in inserts or any(items_of(node.held[i], "") for i in places):
         return None

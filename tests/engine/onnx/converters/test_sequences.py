@@ -231,6 +231,19 @@ def test_what_a_run_cannot_decide_of_a_sequence_is_refused(nodes: Any, then: Any
         engine.load_onnx(_collecting(_ROW, part, *nodes, then=[then], outputs=["y"], ahead=ahead))
 
 
+def test_a_loop_that_carries_what_is_no_list_of_tensors_needs_constants() -> None:
+    """A sequence whose length the run decides, and an optional without an element."""
+    second = _collecting(_ROW, node("Neg", ["h"], ["part"]), then=[], outputs=["y"]).graph.node[1]
+    second.input[2], second.output[0] = "s9", "y"
+    del second.output[1:]
+    none = node("Optional", [], ["e"], type=helper.make_tensor_type_proto(TensorProto.FLOAT, [2]))
+    then: tuple[tuple[Any, Any], ...] = ((second, None), (node("Relu", ["h9"]), none))
+    for last, ahead in then:
+        proto = _collecting(_ROW, node("Neg", ["h"], ["part"]), then=[last], outputs=["y"], ahead=ahead)
+        with pytest.raises(ConstantNeededError, match="'M' decides a shape"):
+            engine.load_onnx(proto)
+
+
 @pytest.mark.parametrize("begins", [True, False])
 def test_a_condition_that_constants_decide_ends_a_loop_that_collects_tensors(begins: bool) -> None:
     nodes = [
