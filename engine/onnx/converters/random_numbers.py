@@ -1,7 +1,8 @@
 """Converters of operators that draw random numbers, and of Dropout.
 
-The numbers are a function of the attribute `seed`, of the name of the node and of the place of an element, so each run
-draws the same. A body that runs several times with one plan would draw the same in each turn, and is refused.
+The numbers are a function of the attribute `seed`, of the names of the node (which others may have) and of its outputs,
+and of the place of an element, so each run draws the same. A body that runs several times with one plan would draw the
+same in each turn, and is refused.
 """
 
 import math
@@ -29,7 +30,7 @@ def _uniform(node: Node, shape: Sequence[int], dtype: np.dtype[Any], role: str =
     """Returns numbers in [0, 1), in float64 for float64 and in float32 for others; each `role` draws its own."""
     if node.builder.repeats:
         raise NotStaticError(f"{node}: draws other numbers in each turn, so constants must say how often it runs")
-    text = f"{node.attr('seed')} {node.name} {role}"
+    text = f"{node.attr('seed')} {node.name} {' '.join(node.outputs)} {role}"
     seed = int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
     attrs = {"shape": tuple(shape), "seed": seed, "dtype": dtype if dtype == _DOUBLE else _FLOAT}
     step = np.zeros((), _COUNT)

@@ -106,6 +106,11 @@ def test_each_run_draws_the_same_and_each_node_and_seed_draws_others() -> None:
         np.testing.assert_array_equal(output, outputs[0])
 
 
+def test_nodes_of_one_name_draw_different_numbers() -> None:
+    one, other = _drawn(*(node("RandomUniform", [], [y], name="r", shape=[9]) for y in "ab"), outputs=("a", "b"))
+    assert not np.intersect1d(one, other).size
+
+
 def _loop(trips: Any) -> Any:
     body = helper.make_graph(
         [node("Identity", ["c"], ["c2"]), node("RandomUniform", [], ["r"], shape=(20,), name="draw", seed=1.0)],
