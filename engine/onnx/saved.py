@@ -61,11 +61,23 @@ def save_plan(plan: PlacedPlan, source: str | Path, target: str | Path) -> None:
 
 
 def _check_same(plan: PlacedPlan, model: ModelProto, source: str | Path) -> None:
-    """Checks that the plan has the outputs of the model, and only inputs of the model."""
+    """Checks that the plan has the outputs of the model, and only inputs of the model; each may be several tensors."""
     graph = plan.lowered.graph
-    outputs, inputs = [o.name for o in model.graph.output], {i.name for i in model.graph.input}
-    if list(graph.outputs) != outputs or not inputs.issuperset(graph.inputs):
+    outputs, inputs = _names(model.graph.output, graph.outputs), _names(model.graph.input, graph.inputs)
+    wanted = [o.name for o in model.graph.output if o.name in outputs or not _may_be_empty(o)]
+    if outputs != wanted or not {i.name for i in model.graph.input}.issuperset(inputs):
         raise OptionError(f"the plan of {graph.name!r} is none of the model in {os.fspath(source)!r}")
+
+
+def _names(infos: Iterable[Any], tensors: Iterable[str]) -> list[str]:
+    """Returns the names of a model's values that these tensors are, or are elements of (`x[0]`), in their order."""
+    names = {i.name for i in infos}
+    return list(dict.fromkeys(t if t in names else t.rpartition("[")[0] for t in tensors))
+
+
+def _may_be_empty(info: Any) -> bool:
+    """Returns whether a value is no tensor, but a sequence or an optional."""
+    return info.type.WhichOneof("value") in ("sequence_type", "optional_type")
 
 
 def _check_reachable(model: ModelProto, source: Path, target: Path) -> None:

@@ -8,6 +8,7 @@ import onnx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from onnx import TensorProto, helper
 
 import engine
 from engine import Graph
@@ -151,6 +152,27 @@ def test_saved_plans_go_with_their_own_onnx_models(tmp_path: Path) -> None:
     assert engine.load_plan(tmp_path / "model.onnx") is None
     with pytest.raises(OtherPlanError, match=r"model\.onnx carries no plan, and one is required"):
         engine.load_plan(tmp_path / "model.onnx", required=True)
+
+
+def test_models_with_sequences_carry_plans(tmp_path: Path) -> None:
+    sequence = helper.make_tensor_sequence_value_info
+    nodes = [
+        node("SequenceEmpty", [], ["e"]),
+        node("ConcatFromSequence", ["s"], ["h"], axis=0),
+        node("Relu", ["h"], ["y"]),
+        node("SequenceConstruct", ["y", "h"], ["t"]),
+    ]
+    inputs, outputs = [sequence("s", TensorProto.FLOAT, ["n", 3])], [sequence(n, TensorProto.FLOAT, None) for n in "et"]
+    graph = helper.make_graph(nodes, "g", inputs, [*outputs, value("y", None)])
+    path, shapes = tmp_path / "model.onnx", {"s[0]": (2, 3), "s[1]": (1, 3)}
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    plan = engine.make_plan(engine.load_onnx(path, shapes=shapes), optimise=0)
+    engine.save_plan(plan, path, path)
+    with no_solver():
+        again = engine.make_plan(
+            engine.load_onnx(path, shapes=shapes), embedded=engine.load_plan(path, required=True), optimise=0
+        )
+    assert again.arena_bytes == plan.arena_bytes
 
 
 def test_another_model_under_the_same_plan_is_planned_anew(tmp_path: Path) -> None:
