@@ -121,7 +121,10 @@ def fixed_array(one: Declared, value: npt.ArrayLike) -> Array:
     """Returns the array that an input is fixed to. Raises ModelError where it does not fit the declaration."""
     if is_masked(value):
         raise ModelError(f"{one} cannot be fixed to {LOST_MASK}")
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ModelError(f"{one} cannot be fixed to rows of different lengths") from error
     if array.dtype != one.dtype and not np.can_cast(array.dtype, one.dtype, "same_kind"):
         raise ModelError(f"{one} cannot be fixed to an array of {array.dtype}")
     _bind(one, array.shape, {})

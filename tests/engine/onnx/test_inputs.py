@@ -133,6 +133,8 @@ def test_a_constant_must_fit_the_input_that_it_fixes() -> None:
         load_onnx(proto, constants={"b": np.zeros(3, np.float32)})
     with pytest.raises(ModelError, match="cannot be fixed to an array of complex128"):
         load_onnx(proto, constants={"b": np.zeros(2, np.complex128)})
+    with pytest.raises(ModelError, match="cannot be fixed to rows of different lengths"):
+        load_onnx(proto, constants={"b": [[1, 2], [3]]})
     with pytest.raises(ModelError, match="at once"):
         load_onnx(proto, constants={"b": np.zeros(2)}, shapes={"b": (2,)})
 
