@@ -13,6 +13,8 @@ from ops.tensor.spec import TensorSpec
 MOST_RATIO = 512
 _MOST_SAMPLES = MOST_RATIO**2
 """The most samples of a region that one output takes: they are taken one after the other."""
+_FARTHEST = 2**62
+"""The farthest element from 0 at which a region of whole elements may end."""
 Samples = tuple[np.floating, np.floating, int]
 """Where a region begins along an axis, the size of one output, and the samples of each."""
 
@@ -32,7 +34,7 @@ def write_samples(call: Binding) -> None:
     for i, (left, top, right, bottom) in enumerate(regions):
         rows = _samples(top, bottom, call.y.shape[2], call.attrs)
         columns = _samples(left, right, call.y.shape[3], call.attrs)
-        if rows[2] * columns[2] > _MOST_SAMPLES:
+        if max(rows[2], 1) * max(columns[2], 1) > _MOST_SAMPLES:
             raise DataError(f"region {regions[i]} needs more than {_MOST_SAMPLES} samples; give a sampling_ratio")
         edges[i] = (*rows[:2], *columns[:2])
         counts[i] = _checked(images[i], len(x)), rows[2], columns[2]
@@ -44,6 +46,8 @@ def _samples(begin: np.floating, end: np.floating, outputs: int, attrs: Attrs) -
     start, stop = (_scaled(edge, attrs["spatial_scale"]) - shift for edge in (begin, end))
     length = stop - start if attrs["half_pixel"] else max(stop - start, dtype(1))
     size = length / dtype(outputs)
+    if not np.isfinite(size):
+        raise DataError(f"a region from {begin:g} to {end:g} is too large")
     return start, size, attrs["sampling_ratio"] or max(math.ceil(size), 0)
 
 
@@ -68,6 +72,8 @@ def write_elements(call: Binding) -> None:
 def _elements(begin: np.floating, end: np.floating, outputs: int, length: int, scale: float) -> Iterator[int]:
     """Yields begin and end of each output along one axis; edges are rounded to elements, which all belong to it."""
     first, last = (_nearest(float(_scaled(edge, scale))) for edge in (begin, end))
+    if max(abs(first), abs(last)) > _FARTHEST:
+        raise DataError(f"a region from {begin:g} to {end:g} is too large")
     size = np.float32(max(last - first + 1, 1)) / np.float32(outputs)
     for i in range(outputs):
         yield min(max(math.floor(np.float32(i) * size) + first, 0), length)

@@ -132,6 +132,8 @@ P = np.array([[0.0, 0, 0, 2, 2]])
         (ROI_ALIGN, [X, R * np.nan, N], {}, "regions must be finite numbers"),
         (ROI_ALIGN, [X, R * 1e9, N], {}, "needs more than 262144 samples; give a sampling_ratio"),
         (ROI_ALIGN, [X, R * 1e300, N], {"spatial_scale": 1e300}, "an edge of a region is inf"),
+        (ROI_ALIGN, [X, np.array([[-1.5e308, 0, 1.5e308, 2]]), N], {}, "from -1.5e.308 to 1.5e.308 is too large"),
+        (ROI_ALIGN, [X, np.array([[0, 9, 1e300, 0]]), N], {}, "needs more than 262144 samples; give a sampling_ratio"),
         (ROI_ALIGN, [X, R, N], {"sampling_ratio": 2**40}, "it must be from 0 to 512"),
         (ROI_ALIGN, [X, R, N], {"sampling_ratio": -1}, "it must be from 0 to 512"),
         (ROI_ALIGN, [X, R, N], {"output_height": 0}, "a height and a width of 1 or more"),
@@ -143,6 +145,12 @@ P = np.array([[0.0, 0, 0, 2, 2]])
         (MAX_ROI_POOL, [X, P], {"pooled_shape": (1,)}, "a height and a width of 1 or more"),
         (MAX_ROI_POOL, [X, P * np.nan], {"pooled_shape": (1, 1)}, "a region lies in image nan"),
         (MAX_ROI_POOL, [X, P * [1, 1, 1, np.inf, 1]], {"pooled_shape": (1, 1)}, "regions must be finite numbers"),
+        (
+            MAX_ROI_POOL,
+            [X, P * [1, 1, 1, 1e300, 1]],
+            {"pooled_shape": (1, 1)},
+            "a region from 0 to 2e.300 is too large",
+        ),
         (MAX_ROI_POOL, [X, P], {"pooled_shape": (1, 1), "spatial_scale": np.inf}, "a finite number is wanted"),
     ],
 )
