@@ -6,11 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from engine.onnx.converters.elementwise import cast_to
 from engine.onnx.converters.nn import check_kernel
 from engine.onnx.model_names import Value
 from engine.onnx.node import Converter, Node, direct
 from engine.onnx.tensors import dtype_of
+from ops.tensor.spec import BFLOAT16
 
+_SINGLE = np.dtype("float32")
 _WINDOW = ("strides", "pads", "dilations", "auto_pad", "group")
 
 
@@ -36,9 +39,15 @@ def quantize(node: Node) -> tuple[Value, ...]:
 
 
 def dequantize(node: Node) -> tuple[Value, ...]:
-    """Converts DequantizeLinear."""
-    values, *parameters = node.operands()
-    return node.last("dequantize_linear", stay_quantised(node, values), *parameters, **_grain(node))
+    """Converts DequantizeLinear; from or to bfloat16 where another type is named, by way of float32."""
+    values, scale, *zero = node.operands()
+    values, grain = stay_quantised(node, values), _grain(node)
+    if grain["to"] is None or BFLOAT16 not in (grain["to"], scale.dtype):
+        return node.last("dequantize_linear", values, scale, *zero, **grain)
+    operands = values, cast_to(node, scale, _SINGLE), *zero
+    if grain["to"] != BFLOAT16:
+        return node.last("dequantize_linear", *operands, **grain)
+    return node.last("cast", node.step("dequantize_linear", *operands, **{**grain, "to": _SINGLE}), to=BFLOAT16)
 
 
 def stay_quantised(node: Node, values: Value) -> Value:
