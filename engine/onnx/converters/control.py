@@ -85,6 +85,8 @@ def _branches(node: Node) -> tuple[Held, ...]:
     bodies = then.body(then.outputs), other.body(other.outputs)
     if not _fit(bodies[0].outputs, bodies[1].outputs, builder):
         data_decide(node, "which branch runs decides a shape or an element type", (0, "cond"))
+    if not then.outputs:
+        return grouped(then.layouts, ())
     outputs = [n for pair in zip(node.outputs, then.layouts, strict=True) for n in element_names(*pair)]
     names = builder.names(node.name, outputs)
     operands = (builder.computed(node.value(0)), *then.captured)

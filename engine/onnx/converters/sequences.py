@@ -160,7 +160,8 @@ def _map(node: Node) -> tuple[Held, ...]:
     """Converts SequenceMap: the body is read once for each place of the sequences; tensors are the same for all."""
     proto, count = graph_of(node, "body", len(node.held)), len(_items(node))
     inputs = [
-        items_of(v, "") if isinstance(v, TensorList) else (node.value(i),) * count for i, v in enumerate(node.held)
+        items_of(v, "") if isinstance(v, (TensorList, Rows)) else (node.value(i),) * count
+        for i, v in enumerate(node.held)
     ]
     if any(len(items) != count for items in inputs):
         raise ModelError(f"the sequences have {', '.join(str(len(items)) for items in inputs)} tensors")

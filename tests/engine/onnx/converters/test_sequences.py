@@ -291,6 +291,16 @@ def test_branches_give_sequences_of_one_length() -> None:
             np.testing.assert_array_equal(array, wanted)
 
 
+def test_branches_that_give_empty_sequences_need_no_operator() -> None:
+    proto = model(
+        [_choice(0, 0), node("SequenceInsert", ["y", "x"], ["z"])],
+        [value("c", (), np.bool_), value("x", X.shape)],
+        ["z"],
+    )
+    graph = engine.load_onnx(proto)
+    assert not schema_names(graph) and list(graph.outputs) == ["z[0]"]
+
+
 def test_branches_that_give_sequences_of_other_lengths_need_a_constant_condition() -> None:
     proto = model([_choice(1, 2)], [value("c", (), np.bool_), value("x", X.shape)])
     with pytest.raises(ConstantNeededError, match="input 'cond' decides") as caught:
@@ -318,6 +328,15 @@ def test_a_map_reads_its_body_for_each_place() -> None:
     y, z = engine.compile(graph)(x=X).values()
     np.testing.assert_array_equal(y, X + 1)
     assert z.tolist() == [[1, 3], [3, 3]]
+
+
+def test_a_map_over_collected_tensors_needs_to_know_how_many_there_are() -> None:
+    body = _body([node("Add", ["a", "b"], ["o"])], [value("a", None), value("b", None)], [value("o", None)])
+    pair, sums = node("SequenceConstruct", ["x", "x"], ["p"]), node("SequenceMap", ["p", "s9"], ["y"], body=body)
+    proto = _collecting(_ROW, node("Neg", ["h"], ["part"]), then=[pair, sums], outputs=["y"])
+    with pytest.raises(ConstantNeededError, match="'M' decides a shape"):
+        engine.load_onnx(proto)
+    assert list(engine.load_onnx(proto, constants={"M": 2}).outputs) == ["y[0]", "y[1]"]
 
 
 def test_an_optional_is_its_element() -> None:
