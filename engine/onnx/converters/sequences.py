@@ -70,8 +70,10 @@ def _insert(node: Node) -> tuple[Held, ...]:
 
 def _erase(node: Node) -> tuple[Held, ...]:
     items = _items(node)
+    if not items:
+        raise ModelError("the sequence is empty; there is no tensor to erase")
     place = -1 if node.optional(1) is None else _position(node, 1, -len(items), len(items))
-    place %= max(len(items), 1)
+    place %= len(items)
     return _sequence(node, (*items[:place], *items[place + 1 :]))
 
 
@@ -145,7 +147,10 @@ def _sizes(node: Node, length: int) -> tuple[int, ...]:
     """Returns the lengths of the parts: those of a tensor, or equal ones but for the last. Raises ModelError."""
     split = node.optional(1)
     if split is not None and len(split.shape):
-        return node.integers(1, "split", lambda size: parts(length, size))
+        sizes = node.integers(1, "split", lambda size: parts(length, size))
+        if not sizes and length:
+            raise ModelError(f"split is empty, and {length} places are to be split")
+        return sizes
     part = 1 if split is None else int(node.number(1, "split"))
     if dims_in(length):
         raise node.refuse(f"length {length} decides how many tensors there are; give it a number through shapes=")

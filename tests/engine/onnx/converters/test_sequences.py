@@ -366,7 +366,9 @@ BAD: list[tuple[list[Any], str]] = [
     ([node("Add", ["x", "s"])], "input 1 is a sequence of 2 tensors"),
     ([node("SequenceInsert", ["s", "s"])], "input 1 is a sequence"),
     ([node("SequenceEmpty", [], ["e"]), node("ConcatFromSequence", ["e"], axis=0)], "the sequence is empty"),
+    ([node("SequenceEmpty", [], ["e"]), node("SequenceErase", ["e"])], "there is no tensor to erase"),
     ([node("ConcatFromSequence", ["s"], axis=5)], "axis"),
+    ([node("SplitToSequence", ["x", "none"])], "split is empty, and 4 places are to be split"),
     ([node("SplitToSequence", ["x", "zero"])], "split is 0; at least 1 is wanted"),
     ([node("Shape", ["s"])], "input 0 is a sequence"),
     ([node("Custom", ["s"], domain="acme")], "acme.Custom"),
@@ -376,9 +378,8 @@ BAD: list[tuple[list[Any], str]] = [
 @pytest.mark.parametrize(("nodes", "message"), BAD, ids=lambda p: p if isinstance(p, str) else p[0].op_type)
 def test_a_wrong_use_of_a_sequence_is_refused(nodes: list[Any], message: str) -> None:
     construct = node("SequenceConstruct", ["x", "x"], ["s"])
-    proto = model(
-        [construct, *nodes], [value("x", X.shape)], initializers={"five": np.asarray(5), "zero": np.asarray(0)}
-    )
+    constants = {"five": np.asarray(5), "zero": np.asarray(0), "none": np.zeros(0, np.int64)}
+    proto = model([construct, *nodes], [value("x", X.shape)], initializers=constants)
     proto.opset_import.append(helper.make_opsetid("acme", 1))
     with pytest.raises((ModelError, UnsupportedError), match=message) as caught:
         engine.load_onnx(proto)
