@@ -8,7 +8,7 @@ from ops.common.thunks import copier
 from ops.schema.attributes import Attribute, flag, integer
 from ops.schema.schema import Attrs, Binding, Cost, Kernel, OpSchema, Signature, Specs, Thunk, overwrites_first
 from ops.tensor.errors import AttributeValueError, DtypeError, ShapeError
-from ops.tensor.spec import normalize_axis
+from ops.tensor.spec import TensorSpec, normalize_axis
 
 
 def _infer(inputs: Specs, attrs: Attrs) -> Specs:
@@ -20,17 +20,23 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
     if axis == 0:
         raise AttributeValueError("axis is 0, which is that of the samples; rows lie along another one")
     longest = update.shape[axis] if axis < update.ndim else 0
-    wanted = (*cache.shape[:axis], longest, *cache.shape[axis + 1 :])
-    if update.shape != wanted or longest > cache.shape[axis]:
-        raise ShapeError(f"rows {update} do not fit into a cache {cache} along axis {axis}")
+    if update.shape != (*cache.shape[:axis], longest, *cache.shape[axis + 1 :]):
+        raise _too_large(cache, update, axis)
     if places.shape != cache.shape[:1]:
         raise ShapeError(f"places {places} are not one for each of {cache.shape[0]} samples")
     return (cache,)
 
 
+def _too_large(cache: TensorSpec, update: TensorSpec, axis: int) -> ShapeError:
+    return ShapeError(f"rows {update} do not fit into a cache {cache} along axis {axis}")
+
+
 def _bind(call: Binding) -> Thunk:
+    """Returns the copy. That there are not more rows than places is checked here, as open lengths tell no order."""
     cache, update, places = call.inputs
     axis, circular = normalize_axis(call.attrs["axis"], cache.ndim), call.attrs["circular"]
+    if update.shape[axis] > cache.shape[axis]:
+        raise _too_large(call.signature.inputs[0], call.signature.inputs[1], axis)
     y, rows = np.moveaxis(call.y, axis, 1), np.moveaxis(update, axis, 1)
     length, count = y.shape[1], rows.shape[1]
     copy = copier(cache, call.y)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import engine
+from engine.text.errors import KernelError
 from ops.index.cache import TENSOR_SCATTER
 from ops.schema.schema import evaluate
 from ops.tensor.errors import OpError
@@ -55,6 +56,18 @@ def test_a_cache_of_open_length_is_written_in_place() -> None:
         places = random.integers(0, s, n)
         y = executable.run({"c": cache, "u": update, "p": places})["y"]
         assert np.array_equal(y, _written(np.maximum(cache, 0), update, places, 2, False))
+
+
+@pytest.mark.parametrize("names", [("l", "s"), ("s", "l")])
+def test_open_lengths_of_a_cache_and_of_its_rows_may_differ(names: tuple[str, str]) -> None:
+    lengths = {"l": value("c", (2, "l", 3)), "s": value("u", (2, "s", 3))}
+    inputs = [*(lengths[name] for name in names), value("p", (2,), np.int64)]
+    executable = engine.compile(engine.load_onnx(model([node("TensorScatter", ["c", "u", "p"])], inputs, opset=24)))
+    cache, update, places = np.zeros((2, 9, 3), np.float32), np.ones((2, 4, 3), np.float32), np.array([0, 5])
+    y = executable.run({"c": cache, "u": update, "p": places})["y"]
+    assert np.array_equal(y, _written(cache, update, places, 1, False))
+    with pytest.raises(KernelError, match="do not fit into a cache"):
+        executable.run({"c": cache[:, :3], "u": update, "p": places})
 
 
 def test_places_left_out_are_0() -> None:
