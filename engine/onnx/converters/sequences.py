@@ -114,7 +114,7 @@ def _joined(node: Node, rows: Value, axis: int) -> tuple[Held, ...]:
     rank, is_new = len(rows.shape), node.attr("new_axis", 0)
     at = normalize_axis(axis, rank if is_new else rank - 1)
     order = (*range(1, at + 1), 0, *range(at + 1, rank))
-    moved = node.step("transpose", rows, perm=order)
+    moved = node.step("transpose", rows, perm=order) if at else rows
     if is_new:
         return (moved,)
     shape = moved.shape

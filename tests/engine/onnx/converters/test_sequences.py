@@ -214,6 +214,23 @@ def test_the_run_may_decide_how_many_tensors_a_loop_collects(axis: int, new_axis
     _same(proto, *({"x": X, "M": np.asarray(n)} for n in (2, 5)))
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_branch_may_join_the_tensors_that_its_loop_collects(axis: int) -> None:
+    sequence = helper.make_sequence_type_proto(helper.make_tensor_type_proto(TensorProto.FLOAT, None))
+    carried, after = (helper.make_value_info(name, sequence) for name in ("s", "t"))
+    turn = [node("Identity", ["c"], ["c2"]), node("Neg", ["x"], ["part"]), node("SequenceInsert", ["s", "part"], ["t"])]
+    inputs = [value("i", (), INT), value("c", (), np.bool_), carried]
+    loop = node("Loop", ["M", "", "e"], ["s9"], body=_body(turn, inputs, [value("c2", (), np.bool_), after]))
+    joined = node("ConcatFromSequence", ["s9"], ["z"], axis=axis)
+    branches = (
+        _body([node("SequenceEmpty", [], ["e"]), loop, joined], [], [value("z", None)]),
+        _body([node("Identity", ["x"], ["z"])], [], [value("z", None)]),
+    )
+    choice = node("If", ["b"], then_branch=branches[0], else_branch=branches[1])
+    proto = model([choice], [value("x", X.shape), value("M", (), INT), value("b", (), np.bool_)])
+    _same(proto, *({"x": X, "M": np.asarray(n), "b": np.asarray(n > 1)} for n in (1, 2, 3)))
+
+
 @pytest.mark.parametrize(
     ("nodes", "then", "ahead", "message"),
     [
