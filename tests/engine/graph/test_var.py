@@ -23,7 +23,7 @@ class _Array:
     """An array of another library."""
 
     def __array__(self, *_: Any, **__: Any) -> np.ndarray[Any, Any]:
-        return X[0]
+        return np.array(X[0])
 
 
 def _run(build: Callable[[Var], Any], array: np.ndarray[Any, Any] = X) -> np.ndarray[Any, Any]:
