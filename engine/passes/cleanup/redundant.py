@@ -102,8 +102,8 @@ def _may_be_equal(operator: Operator) -> bool:
 
 def _hides_dims(operator: Operator) -> bool:
     """Returns whether dimensions among the attributes are none of an output."""
-    told, shown = (_leaves(d) for d in (operator.attrs.values(), (v.shape for v in operator.outputs)))
-    return not told <= shown
+    attributes, outputs = (_leaves(d) for d in (operator.attrs.values(), (v.shape for v in operator.outputs)))
+    return not attributes <= outputs
 
 
 def _leaves(values: Iterable[Any]) -> frozenset[Hashable]:
