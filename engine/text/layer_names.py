@@ -44,6 +44,8 @@ def _prefixes(name: str) -> Iterator[str]:
     """
     first, before, levels = len(name) - len(name.lstrip("/")), "", 0
     for part in _PART.finditer(name):
+        if levels == _DEEPEST:
+            return
         at = part.start() + (len(before) + 1 if before and part[0].startswith(f"{before}.") else 0)
         before = part[0]
         while at <= part.end() and levels < _DEEPEST:
