@@ -4,7 +4,7 @@ import json
 import math
 import shutil
 import textwrap
-from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentError, ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -22,6 +22,7 @@ STRATEGY_CHOICES = (BEST, *STRATEGIES)
 AddOptions = Callable[[ArgumentParser], None]
 _DIGITS = 9
 """Digits of the largest integer that an option takes."""
+_BUDGET = "budget"
 
 
 def add_planning(parser: ArgumentParser) -> None:
@@ -42,8 +43,12 @@ def add_solving(parser: ArgumentParser) -> None:
     """Adds the options of the search for addresses, and the budget."""
     _add_group(parser, SEARCH)
     add_limits(parser)
+    _add_budget(parser)
+
+
+def _add_budget(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--budget", metavar="SIZE", type=size, default=NO_CAPACITY, help='most bytes of the arena, such as "8 MiB"'
+        f"--{_BUDGET}", metavar="SIZE", type=size, default=NO_CAPACITY, help='most bytes of the arena, such as "8 MiB"'
     )
 
 
@@ -129,6 +134,38 @@ def plan_options(arguments: Namespace) -> PlanOptions:
     """Returns the planner's options that the command line gives."""
     values = {name: getattr(arguments, _dest(name)) for name in _flagged()}
     return cast(PlanOptions, {name: not v if FIELDS[name].default is True else v for name, v in values.items()})
+
+
+def is_planning_option(name: str) -> bool:
+    """Returns whether a name is that of an option of planning that has a flag, or the budget."""
+    return name == _BUDGET or (name in FIELDS and bool(about(name).help))
+
+
+def planning_option(name: str, text: str) -> tuple[str, Any]:
+    """Returns the name of a planning option in the namespace, and its value there, from a text as its flag takes it.
+
+    A flag without a value takes "true" and "false"; an option that may be left out, "none". Raises OptionError.
+    """
+    parser = ArgumentParser(exit_on_error=False)
+    if name == _BUDGET:
+        _add_budget(parser)
+    elif FIELDS[name].type is bool:
+        return _dest(name), _truth(name, text) != FIELDS[name].default
+    elif text == "none" and FIELDS[name].default == "":
+        return _dest(name), ""
+    else:
+        _add_flag(parser, name)
+    try:
+        (pair,) = vars(parser.parse_args([f"--{name}={text}"])).items()
+    except ArgumentError as error:
+        raise OptionError(f"{name}: {error.message}") from error
+    return pair
+
+
+def _truth(name: str, text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise OptionError(f"{name} is true or false, not {text[:40]!r}")
+    return text.lower() == "true"
 
 
 def defaults(adders: Collection[AddOptions], file: Path) -> dict[str, Any]:

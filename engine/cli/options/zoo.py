@@ -71,6 +71,11 @@ def can_train(model: Path) -> bool:
     return _TRAINING in _asked(model, {}).network.options
 
 
+def options_of(model: Path) -> Mapping[str, Option]:
+    """Returns the options of a network of the zoo, by name. Raises ModelError."""
+    return _options(_asked(model, {}).network)
+
+
 def _step(asked: "_Asked", graph: Graph) -> Graph:
     """Returns the graph with the backward pass and the updates of parameters."""
     if graph.is_symbolic:
