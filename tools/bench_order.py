@@ -22,10 +22,10 @@ from allocator.io.files import write_whole
 from allocator.progress import each
 from engine import SGD, Graph, gradients, load_onnx, make_plan, train_step
 from engine.cli.options.models import light_model
-from engine.cli.options.zoo import PREFIX, zoo_graph
 from engine.cli.progress import add_quiet, progress_shown
 from engine.lower.lowering import lower
 from engine.lower.order import GIVEN, MEMORY, arrange
+from engine.models.zoo import PREFIX, zoo_graph
 from engine.text.tables import in_columns
 from tools.benchmark_tables import markdown, order_table
 

@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from allocator.progress import each
-from engine.cli.batches import at_batch
 from engine.cli.charts import bar_chart
 from engine.cli.experiment import add_experiment, write_rows
 from engine.cli.main import Parser, guarded
 from engine.cli.options.common import positive
-from engine.cli.options.zoo import PREFIX
 from engine.cli.placements import Placements, place, table
 from engine.cli.progress import add_quiet, progress_shown
+from engine.models.batches import at_batch
+from engine.models.zoo import PREFIX
 
 MODELS = [Path(PREFIX + name) for name in ("vgg16", "resnet50", "mobilenet_v2")]
 """The networks of MegEngine's article."""

@@ -37,11 +37,11 @@ from allocator.io.files import write_whole
 from allocator.progress import each
 from engine.cli.options.common import positive
 from engine.cli.options.models import light_model, random_feeds
-from engine.cli.options.zoo import PREFIX, zoo_graph
 from engine.cli.progress import add_quiet, progress_shown
 from engine.execution_plan import ExecutionPlan
 from engine.graph.graph import Graph
 from engine.lower.backends import CHOICES
+from engine.models.zoo import PREFIX, zoo_graph
 from engine.onnx.file import read_model
 from engine.onnx.seeded import seed_weights
 from engine.planning.options import LEVELS

@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from allocator.progress import each
-from engine.cli.batches import at_batch, training_at_batch
 from engine.cli.experiment import add_experiment, write_rows
 from engine.cli.main import Parser, guarded
 from engine.cli.memory_cost import FORWARD, TRAINING, MemoryCost, memory_cost, table
 from engine.cli.memory_cost_chart import cost_chart
 from engine.cli.options.common import positive
-from engine.cli.options.zoo import PREFIX, can_train, is_zoo
 from engine.cli.progress import add_quiet, progress_shown
+from engine.models.batches import at_batch, training_at_batch
+from engine.models.zoo import PREFIX, can_train, is_zoo
 from engine.zoo import NETWORKS
 
 DEFAULT = Path("inception_bn")

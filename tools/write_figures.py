@@ -26,17 +26,17 @@ from allocator.heaps.events import of_chunks
 from allocator.io.files import write_whole
 from allocator.progress import each
 from engine.api import make_plan
-from engine.cli.batches import at_batch, training_at_batch
 from engine.cli.charts import bar_chart
 from engine.cli.main import main as arenaplan
 from engine.cli.memory_cost import FORWARD, TRAINING, TRICKS, MemoryCost, memory_cost
 from engine.cli.memory_cost_chart import cost_chart
 from engine.cli.options.models import light_model, random_feeds, seeded_subject
-from engine.cli.options.zoo import PREFIX
 from engine.cli.placements import Placements, place
 from engine.cli.progress import add_quiet, progress_shown
 from engine.graph.graph import Graph
 from engine.lower.costs import graph_cost
+from engine.models.batches import at_batch, training_at_batch
+from engine.models.zoo import PREFIX
 from engine.notebook.cards import card_of
 from engine.passes import optimise
 from engine.passes.storage import cast_storage

@@ -18,11 +18,11 @@ from engine.cli.options.common import (
 from engine.cli.options.dims import check_known
 from engine.cli.options.model_flags import add_model
 from engine.cli.options.models import Subject, load_subject
-from engine.cli.options.zoo import is_zoo
 from engine.cli.oracle import TOLERANCE, compare_with_oracle, onnxruntime_runner
 from engine.cli.passes import compare_passes
 from engine.cli.stages import compare_stages
 from engine.cli.tradeoff import compare_policies
+from engine.models.zoo import is_zoo
 from engine.planning.options import Options
 from engine.system.threads import cpus, limit_threads
 from engine.text.errors import OptionError

@@ -18,11 +18,11 @@ from allocator.io.instance import Instance, in_names
 from allocator.problem import FREE, NO_CAPACITY, Plan
 from engine.cli.options.common import STRATEGY_CHOICES
 from engine.cli.options.model_flags import add_model, refuse_unused
-from engine.cli.options.zoo import is_zoo
 from engine.cli.trace import add_making, traced
 from engine.cli.validation import validated
 from engine.exporters.html import titled
 from engine.lower.order import ORDERS
+from engine.models.zoo import is_zoo
 from engine.planning.options import about
 from engine.readers import is_saved_trace
 from engine.text.errors import OptionError

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 import engine
 from allocator.derive import chunks as memory
 from allocator.solvers import solve
-from engine.cli.batches import at_batch
 from engine.cli.charts import SERIES, bar_chart
 from engine.cli.placements import HEAPS, Placements, place, table
 from engine.graph.graph import Graph
 from engine.lower.steps import to_program
+from engine.models.batches import at_batch
 from engine.text.errors import EngineError, ModelError
 from engine.zoo import mobilenet_v2
 from tests.helpers.graphs.random_graphs import graphs

@@ -1,15 +1,14 @@
 """Lengths for dimensions that are names: what --dim says, beside what a model leaves open."""
 
 from argparse import ArgumentTypeError
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from engine.graph.graph import Graph
-from engine.graph.symbols import Symbol
+from engine.models.open_names import open_names
 from engine.stages.bind import bind
 from engine.stages.template import template
 from engine.text.errors import EngineError, ModelError
-from ops.tensor.dims import dims_in
 from ops.tensor.spec import Array
 
 _DIGITS = 9
@@ -72,23 +71,6 @@ def check_known(graph: Graph, model: Path) -> None:
             f"{model} has sizes that its own data decide ({shown}), so there is no one plan of it; "
             f"compare it without --parallel, --measure and --passes"
         )
-
-
-def open_names(graph: Graph, names: Iterable[str]) -> str:
-    """Returns the names, each with the inputs whose shapes have it."""
-    return ", ".join(f"{name}{_where(graph, name)}" for name in names)
-
-
-def _where(graph: Graph, name: str) -> str:
-    """Returns the inputs whose shapes have a name."""
-    key = Symbol(name)
-    places = [
-        f"axis {axis} of {var.name!r}"
-        for var in graph.inputs.values()
-        for axis, dim in enumerate(var.shape)
-        if any(key in part.leaves for part in dims_in(dim))
-    ]
-    return f" ({', '.join(places)})" if places else ""
 
 
 def _pairs(text: str, example: str) -> list[tuple[str, str]]:

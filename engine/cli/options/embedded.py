@@ -3,10 +3,10 @@
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from engine.cli.options.zoo import is_zoo
 from engine.cli.progress import warn
 from engine.execution_plan import ExecutionPlan
 from engine.graph.graph import Graph
+from engine.models.zoo import is_zoo
 from engine.onnx.saved import load_plan, save_plan
 from engine.saved.embedded import EmbeddedPlan
 from engine.text.errors import OptionError, OtherPlanError

@@ -10,9 +10,9 @@ from attrs import frozen
 from allocator.progress import Activity
 from engine.cli.options.dims import bound, known_lengths
 from engine.cli.options.files import read_array
-from engine.cli.options.zoo import is_zoo, zoo_graph
 from engine.graph.graph import Graph
 from engine.graph.opaque import check_runs
+from engine.models.zoo import is_zoo, zoo_graph
 from engine.onnx.file import read_model
 from engine.onnx.library import onnx
 from engine.onnx.load import load_inputs, load_onnx

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from engine.cli.options.dims import open_names
-from engine.cli.options.zoo import can_train, is_zoo, zoo_graph
 from engine.graph.graph import Graph
+from engine.models.open_names import open_names
+from engine.models.zoo import can_train, is_zoo, zoo_graph
 from engine.onnx.file import read_model
 from engine.onnx.inputs import Declared, declared
 from engine.onnx.load import load_onnx

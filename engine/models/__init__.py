@@ -1,0 +1,1 @@
+"""Models by their names: files, and networks of the zoo with options."""
