@@ -21,6 +21,7 @@ from engine.passes.fuse.matmul import FUSE_MATMUL
 from engine.passes.fuse.quantised import FUSE_QUANTISED
 from engine.passes.layout.channels_last import CHANNELS_LAST
 from engine.passes.layout.split_convs import SPLIT_CONVS
+from engine.passes.quantised.codes import CODES
 from engine.passes.quantised.quantise import QUANTISE
 from engine.passes.recognise.activations import ACTIVATIONS
 from engine.passes.recognise.layer_norms import LAYER_NORMS
@@ -30,7 +31,7 @@ from engine.passes.verify import verify
 from engine.planning.options import HIGHEST_LEVEL, check_level
 from engine.text.errors import GraphError
 
-QUANTISATION: tuple[Pass, ...] = (NO_OPS, QUANTISE)
+QUANTISATION: tuple[Pass, ...] = (NO_OPS, CODES, QUANTISE)
 """Integer arithmetic for quantised networks; first, while constants still are the quantised values."""
 CLEANUP: tuple[Pass, ...] = (MOVEMENT, NO_OPS, NEUTRAL, CONSTANTS, COMMON, DEAD_CODE)
 """Redundant operators. The outputs keep every bit: less is computed, and nothing in another way."""

@@ -353,6 +353,15 @@ def _concatenation(edit: Edit, operator: Operator, target: _Target) -> Var | Non
     return _clipped(whole, target)
 
 
+def is_taken(edit: Edit, real: Var, quantised: Var) -> bool:
+    """Returns whether the product `real`, which is quantised as `quantised`, is computed on quantised values."""
+    producer, quantisation = edit.writer(real), edit.writer(quantised)
+    if producer is None or quantisation is None:
+        return False
+    params = quant_params_of(edit, quantisation)
+    return params is not None and _RULES[producer.schema](edit, producer, _Target(params)) is not None
+
+
 _RULES: Mapping[OpSchema, Callable[[Edit, Operator, _Target], Var | None]] = {
     CONV: _convolution,
     GEMM: _matrix_product,
