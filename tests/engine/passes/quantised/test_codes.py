@@ -29,7 +29,8 @@ Draw = Callable[..., Any]
 
 def _number(draw: Draw, most: int) -> tuple[int, ...]:
     """Returns the shape of a parameter: of a scalar, of one number, or of one for each channel."""
-    return draw(st.sampled_from([(), (1,), (most,)]))
+    shape: tuple[int, ...] = draw(st.sampled_from([(), (1,), (most,)]))
+    return shape
 
 
 def _zeros(rng: np.random.Generator, shape: tuple[int, ...], kind: str) -> Array:
