@@ -19,6 +19,8 @@ _CONCERNED = 20
 """Units that are concerned for each one that is taken out first: those near it, if there are that many."""
 _PATIENCE, _LEAST_STEPS = 4.0, 2_000
 """Steps for each unit that is concerned, and in all, after which a target is given up, at first."""
+_MOST_PATIENCE = 1e9
+"""Steps for each unit that is concerned, at most: a search that gets nowhere may last for thousands of targets."""
 _LEAST_SHARE = 1e-3
 """After targets by a smaller part of the gap were given up, larger parts are tried again."""
 
@@ -91,7 +93,8 @@ class _Search:
                 share = min(_SHARE, 2 * share)
             else:
                 self.plan.start_from(self.best)
-                share, patience = share / 2 if share > _LEAST_SHARE else _SHARE, patience * 1.5
+                share = share / 2 if share > _LEAST_SHARE else _SHARE
+                patience = min(1.5 * patience, _MOST_PATIENCE)
 
     def _reach(self, target: int, steps: int) -> Steps[bool]:
         """Returns whether all units have a place below a target, after so many steps."""

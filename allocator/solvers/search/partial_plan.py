@@ -141,11 +141,15 @@ def _met(problem: Problem, units: Units) -> RaggedArray:
 
 
 def _state(units: Units, pinned: Column, near: _Near, seed: int, mode: KernelMode) -> eject.EjectionSearch:
-    """Returns the state of a search with nothing placed but what is pinned."""
+    """Returns the state of a search with nothing placed but what is pinned.
+
+    Order and prices count a unit with its padding: what an alignment keeps free around it is hard to find, too.
+    """
     n, is_free = len(units.ids), pinned == FREE
-    price = units.size * np.sqrt(units.end - units.begin)
+    padded = -(-units.size // units.alignment) * units.alignment
+    price = padded * np.sqrt(units.end - units.begin)
     price = np.maximum(price * (eject.MOST_PRICE / price.max(initial=1.0)), 1.0).astype(np.int64)
-    unit_of = np.lexsort((units.begin, -price, -units.size))
+    unit_of = np.lexsort((units.begin, -price, -padded))
     turn = np.empty(n, np.int64)
     turn[unit_of] = np.arange(n)
     columns = mode.numbers(

@@ -75,6 +75,17 @@ def test_alignment_and_pins_are_kept_by_compiled_code() -> None:
     assert plan.arena_bytes <= solve(mixed, "greedy_by_size").arena_bytes
 
 
+def test_padding_counts_like_bytes() -> None:
+    """By sizes alone, small chunks that begin at a page come last, and the mean gap is 8 %."""
+    gaps = []
+    for seed in range(3):
+        draw, plain = np.random.default_rng(seed), random_problem(300, seed)
+        size = np.exp(draw.uniform(np.log(16), np.log(2**16), 300)).astype(np.int64)
+        mixed = evolve(plain, size=size, alignment=draw.choice((1, 16, 256, 4096), 300))
+        gaps.append(gap_of(mixed, "ejection", 10_000))
+    assert np.mean(gaps) < 0.04
+
+
 def test_conflicts_take_the_place_of_lifetimes() -> None:
     ring = Conflicts([0, 1, 2, 3, 4], [1, 2, 3, 4, 0])
     problem = Problem([0] * 5, [1] * 5, [2] * 5, [1] * 5, [FREE] * 5, conflicts=ring)
@@ -84,6 +95,12 @@ def test_conflicts_take_the_place_of_lifetimes() -> None:
 def test_a_chunk_with_no_place_beside_pinned_ones_ends_the_search() -> None:
     problem = Problem([0] * 3, [2, 2, 2], [4, 4, 6], [1] * 3, [3, 11, FREE])
     assert solve(problem, "ejection").arena_bytes == 21
+
+
+def test_a_search_that_stays_stuck_ends_with_its_nodes() -> None:
+    problem = Problem([0] * 3, [2, 2, 2], [4, 4, 6], [1] * 3, [3, 11, FREE])
+    stuck = EJECTION.solve(problem, SolverOptions(goal=15, nodes=5_000))
+    assert arena_bytes(problem, stuck.offset) == 21
 
 
 @pytest.mark.parametrize("stretch", [1, 2**50])
