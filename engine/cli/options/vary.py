@@ -8,7 +8,7 @@ from typing import Any
 from attrs import frozen
 
 from engine.cli.options.common import is_planning_option, planning_option
-from engine.cli.options.zoo import is_zoo, options_of
+from engine.models.zoo import is_zoo, options_of
 from engine.text.errors import OptionError
 
 _DIGITS = 9

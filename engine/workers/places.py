@@ -1,0 +1,55 @@
+"""Places by their names: what `--on` and `on=` take."""
+
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+
+from engine.system.threads import check_threads, cpus
+from engine.text.errors import OptionError
+from engine.workers.dask import PREFIX, connect
+from engine.workers.place import Borrowed, Here, Place
+from engine.workers.processes import Processes
+
+HERE, PROCESSES = "here", "processes"
+ON = f"{PROCESSES}, {HERE}, or {PREFIX}HOST:PORT"
+"""The names, for help texts and messages."""
+AS_MANY_AS_PROCESSORS = 0
+
+
+def check_place(on: str | Executor, workers: int) -> None:
+    """Raises OptionError for what is no place."""
+    check_threads(workers, AS_MANY_AS_PROCESSORS, "as many as processors")
+    if isinstance(on, Executor) or on in (HERE, PROCESSES):
+        return
+    if not isinstance(on, str) or not on.startswith(PREFIX):
+        raise OptionError(f"{on!r} is no place to run tasks; there are {ON}, and any Executor")
+    host, colon, port = on.removeprefix(PREFIX).rpartition(":")
+    if not host or not colon or not port.isdecimal():
+        raise OptionError(f"{on!r} is no address of a Dask scheduler, such as {PREFIX}127.0.0.1:8786")
+    if workers:
+        raise OptionError(f"a Dask scheduler knows how many workers it has; leave out the number {workers}")
+
+
+@contextmanager
+def opened(on: str | Executor, workers: int = AS_MANY_AS_PROCESSORS) -> Iterator[Place]:
+    """Opens a place for the block. Its own workers end with it; at once where the block raises.
+
+    `on` is "processes", "here" (this process), "dask://HOST:PORT", or an Executor, which stays open. `workers` are as
+    many as there are processors where the number is 0. Raises OptionError, EngineError.
+    """
+    check_place(on, workers)
+    place = _place(on, workers)
+    try:
+        yield place
+    except BaseException:
+        place.close(now=True)
+        raise
+    place.close()
+
+
+def _place(on: str | Executor, workers: int) -> Place:
+    if isinstance(on, Executor):
+        return Borrowed(on, workers or cpus())
+    if on == HERE:
+        return Here()
+    return Processes(workers or cpus()) if on == PROCESSES else connect(on.removeprefix(PREFIX))
