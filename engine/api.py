@@ -266,7 +266,7 @@ def compile_graph(
     in stages; a budget is then reserved as one block. Raises ModelError where a file was written in place that weights
     of the graph are parts of.
     """
-    _check_options("engine.compile", _names(compile_graph), options, recompute)
+    _check_options("arenaplan.compile", _names(compile_graph), options, recompute)
     asked = {**options, "mode": mode, "debug": debug, "budget": budget, "threads": threads, "recompute": recompute}
     asked |= {"length_ranges": length_ranges, "plan_cache_size": plan_cache_size}
     _check_mode(mode, debug)
@@ -277,11 +277,11 @@ def compile_graph(
         check_runs(graph)
     check_files(array for entry in graph.constants.entries.values() for array in sources(entry))
     if graph.is_symbolic and graph.parameters:
-        raise GraphError(f"graph {graph.name!r} has parameters, so its lengths must be known; see engine.bind")
+        raise GraphError(f"graph {graph.name!r} has parameters, so its lengths must be known; see arenaplan.bind")
     plan_options = Options(**options, threads=_threads_each(threads, options))
     if graph.is_symbolic:
         if embedded is not None:
-            raise OptionError(f"an embedded plan is one of known lengths; engine.bind gives {graph.name!r} some")
+            raise OptionError(f"an embedded plan is one of known lengths; arenaplan.bind gives {graph.name!r} some")
         if debug:
             staging.judge_passes(graph, plan_options)
         executor = staging.staged(
@@ -334,7 +334,7 @@ def make_plan(
     where it is required and is a plan of other calls. `threads` are those of `engine.compile`: kernels of libraries
     may want more workspace for more threads.
     """
-    _check_options("engine.make_plan", _names(make_plan), options, recompute)
+    _check_options("arenaplan.make_plan", _names(make_plan), options, recompute)
     check_threads(threads, ALL_CPUS, "all processors")
     plan_options = Options(**options, threads=_threads_each(threads, options))
     return _planned(graph, plan_options, budget, recompute=recompute, embedded=embedded)
@@ -353,7 +353,7 @@ def _planned(
     check_outputs(graph)
     if graph.is_symbolic:
         names = ", ".join(graph.symbols) or "sizes that data decide"
-        raise GraphError(f"graph {graph.name!r} has no plan before lengths are given for: {names}; see engine.bind")
+        raise GraphError(f"graph {graph.name!r} has no plan before lengths are given for: {names}; see arenaplan.bind")
     passes, most = cache(partial(optimised, graph, options)), parse_budget(budget)
 
     def make() -> PlacedPlan:

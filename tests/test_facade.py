@@ -10,13 +10,14 @@ import allocator
 import arenaplan
 import engine
 import ops
+from engine import zoo
 from tests.helpers.paths import ROOT
 
 
 def test_the_facade_has_the_public_names() -> None:
-    assert dir(arenaplan) == sorted([*engine.__all__, "allocator", "ops"])
+    assert dir(arenaplan) == sorted([*engine.__all__, "allocator", "ops", "zoo"])
     assert all(getattr(arenaplan, name) is getattr(engine, name) for name in engine.__all__)
-    assert (arenaplan.ops, arenaplan.allocator) == (ops, allocator)
+    assert (arenaplan.ops, arenaplan.allocator, arenaplan.zoo) == (ops, allocator, zoo)
     with pytest.raises(AttributeError, match="module 'arenaplan' has no attribute 'Grap'"):
         arenaplan.Grap  # type: ignore[attr-defined]  # noqa: B018 (that it raises is the test)
 

@@ -135,7 +135,7 @@ def scan(f: Callable[[Vars, Vars], tuple[Vars, Vars]], init: Vars, xs: Vars, *, 
 
 def _check_scan(body: PlannedBody, states: int) -> None:
     """Raises GraphError, ShapeError for a body that cannot be planned beforehand."""
-    other = "engine.fori_loop and engine.unfold run such a body in stages"
+    other = "arenaplan.fori_loop and arenaplan.unfold run such a body in stages"
     if body.needs_data:
         raise GraphError(f"scan: data computed in the body decide its sizes, but scans are planned beforehand; {other}")
     unlike = unlike_axes(body.inputs[:states], body.outputs[:states], body.graph.samples)

@@ -40,7 +40,7 @@ def check_runs(graph: Graph) -> None:
     if operators:
         raise UnsupportedError(
             f"graph {graph.name!r} can be planned, and not run: nobody implements {opaque_text(operators)}; "
-            "engine.register_operator or --ops takes an implementation"
+            "arenaplan.register_operator or --ops takes an implementation"
         )
 
 

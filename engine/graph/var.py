@@ -132,7 +132,7 @@ class Var:
         Raises NoValueError where their number is not known before a run.
         """
         if not self.shape or not isinstance(self.shape[0], int):
-            way = "engine.scan goes along an axis of any length" if self.shape else "it is one number"
+            way = "arenaplan.scan goes along an axis of any length" if self.shape else "it is one number"
             raise NoValueError(f"{self._described} cannot be taken apart: {way}")
         return (self[i] for i in range(self.shape[0]))
 
@@ -141,7 +141,7 @@ class Var:
 
     def __bool__(self) -> bool:
         raise NoValueError(
-            f"{self._unknown}; ops.where(condition, a, b) chooses elements, engine.cond chooses what runs, "
+            f"{self._unknown}; ops.where(condition, a, b) chooses elements, arenaplan.cond chooses what runs, "
             "and `is` compares vars themselves"
         )
 
@@ -152,7 +152,7 @@ class Var:
         raise NoValueError(f"{self._unknown}; only a run computes it")
 
     def __array__(self, *_: Any, **__: Any) -> Array:
-        raise NoValueError(f"{self._unknown}; engine.compile(graph).run(...) gives arrays, functions of ops take vars")
+        raise NoValueError(f"{self._unknown}; arenaplan.compile(graph).run(...) gives arrays, functions of ops take vars")
 
     @property
     def _described(self) -> str:

@@ -35,7 +35,7 @@ def cast_storage(graph: Graph, dtype: str) -> Graph:
     with open dimensions or parameters.
     """
     if graph.is_symbolic:
-        raise GraphError(f"graph {graph.name!r} has dimensions that are names; see engine.bind")
+        raise GraphError(f"graph {graph.name!r} has dimensions that are names; see arenaplan.bind")
     if graph.parameters:
         raise GraphError(f"graph {graph.name!r} has parameters, whose updates would drown in the rounding of {dtype!r}")
     check_stored(dtype)

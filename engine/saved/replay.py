@@ -74,7 +74,7 @@ def followed_or(
     is no plan.
     """
     if not isinstance(saved, EmbeddedPlan):
-        raise OptionError(f"embedded must be what engine.load_plan returns, not a {type(saved).__name__}")
+        raise OptionError(f"embedded must be what arenaplan.load_plan returns, not a {type(saved).__name__}")
     try:
         if saved.again and not recompute:
             raise OtherPlanError(f"{saved.source} computes values again, and recompute is off")

@@ -53,7 +53,7 @@ def staged(
     for name in ("parallel", "caller_buffers", "store"):
         value = getattr(options, name)
         if value:
-            raise OptionError(f"{name}={value!r} needs sizes that are known; give lengths to engine.bind first")
+            raise OptionError(f"{name}={value!r} needs sizes that are known; give lengths to arenaplan.bind first")
     after = optimised(graph, options)
     prepared, solver = template(after.graph), solvers.find_strategy(options.strategy)
     if prepared.is_staged and not solver.traits.pinned:

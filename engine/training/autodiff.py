@@ -119,7 +119,7 @@ def _graph_of(loss: Var, wrt: Sequence[Var], seed: Var | None) -> Graph:
         if var.dtype not in FLOATS:
             raise GraphError(f"{var.name!r} holds {var.dtype}, and only floats have gradients")
     if graph.is_symbolic:
-        raise GraphError(f"graph {graph.name!r} has sizes that are not known yet; bind it (engine.bind) first")
+        raise GraphError(f"graph {graph.name!r} has sizes that are not known yet; bind it (arenaplan.bind) first")
     _check_seed(loss, seed)
     return graph
 

@@ -135,7 +135,7 @@ def train_step(graph: Graph, loss: Var, optimiser: Optimiser, parameters: Sequen
     if unknown:
         raise GraphError(f"{unknown[0]!r} is not a parameter of graph {graph.name!r}")
     if not isinstance(optimiser, Optimiser):
-        raise OptionError(f"{optimiser!r} is no optimiser; engine.SGD(...) and engine.Adam(...) are")
+        raise OptionError(f"{optimiser!r} is no optimiser; arenaplan.SGD(...) and arenaplan.Adam(...) are")
     gradients: dict[Var, Var] = {}
     with graph.whole():
         update = optimiser.begin(graph)

@@ -22,7 +22,7 @@ def add_ops(parser: ArgumentParser) -> None:
         type=Path,
         action="append",
         default=[],
-        help="a Python file that registers operators of your own (engine.register_operator); it is run; repeatable",
+        help="a Python file that registers operators of your own (arenaplan.register_operator); it is run; repeatable",
     )
 
 
@@ -33,7 +33,7 @@ def run_operator_files(paths: Sequence[Path]) -> None:
         before = registrations()
         _run(path)
         if registrations() == before:
-            wanted = "engine.register_operator(domain, name, schema)"
+            wanted = "arenaplan.register_operator(domain, name, schema)"
             raise OperatorFileError(f"--ops {path} registers no operator; {wanted} in it does")
 
 

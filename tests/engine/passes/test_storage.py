@@ -203,7 +203,7 @@ def test_half_storage_refuses_graphs_it_cannot_store() -> None:
         engine.cast_storage(zoo.resnet18(training=True), "float16")
     symbolic = engine.Graph("open")
     symbolic.output(ops.relu(symbolic.input("x", ("batch", 3))))
-    with pytest.raises(GraphError, match=r"names; see engine\.bind"):
+    with pytest.raises(GraphError, match=r"names; see arenaplan\.bind"):
         engine.cast_storage(symbolic, "float16")
 
 

@@ -116,6 +116,6 @@ def _cut(row: Var) -> Var:
 @pytest.mark.parametrize("width", [3, "n"])
 def test_a_scan_says_what_it_cannot(step: Step, reason: str, width: Any) -> None:
     with pytest.raises(
-        (GraphError, OpError), match=rf"scan: .*{reason}.*; engine.fori_loop and engine.unfold run such"
+        (GraphError, OpError), match=rf"scan: .*{reason}.*; arenaplan.fori_loop and arenaplan.unfold run such"
     ):
         turns(step, width)

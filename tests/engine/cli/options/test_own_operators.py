@@ -38,7 +38,7 @@ def test_processes_that_measure_run_the_file_of_operators(tmp_path: Path) -> Non
         ("x = 1\nx = (\n", "line 2: SyntaxError: "),
         ("import engine\nengine.register_operator('acme', 'A', 3)\n", "line 2: OptionError: operator 'A' of domain"),
         ("import sys\nsys.exit(0)\n", "line 2: SystemExit: 0"),
-        ("x = 1\n", "registers no operator; engine.register_operator(domain, name, schema) in it does"),
+        ("x = 1\n", "registers no operator; arenaplan.register_operator(domain, name, schema) in it does"),
     ],
 )
 def test_a_wrong_file_of_operators_ends_with_1_in_one_line(
