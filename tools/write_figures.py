@@ -48,10 +48,11 @@ from engine.zoo import NETWORKS
 from tools import bench_nest, bench_remat, function_errors
 from tools.benchmark_tables import markdown, replaced
 from tools.compare_plans import MODELS
+from tools.demo import memory_rows
 
 ROOT = Path(__file__).resolve().parent.parent
 SHOWN = "plan zoo:resnet50 --top 4"
-"""The command line whose output README.md shows."""
+"""The command line whose output docs/report.md shows."""
 BATCHES = 1, 128
 TRICK_NETWORKS = "inception_bn", "resnet50", "vgg16", "mobilenet_v2", "densenet121", "unet", "bert_base"
 TRICK_BATCH = 32
@@ -63,6 +64,12 @@ BUDGETS, CHAIN_BUDGETS = (90, 70, 50, 40, 30, 20), (80, 60, 40, 30, 20)
 """Percent of the arena without a budget."""
 ADVICE_NETWORKS = "mobilenet_v2", "resnet50", "unet", "densenet121", "minilm", "gpt2", "random_wired"
 CARD_NETWORKS = "squeezenet", "resnet50", "densenet121"
+
+
+def first_figures() -> str:
+    """Returns a line for each of the sizes that `make demo` prints last."""
+    plan = make_plan(seeded_subject(light_model("resnet50")).graph)
+    return markdown([["ResNet-50, memory of its tensors in one run", "size"], *memory_rows(plan)])
 
 
 def shown_plan() -> str:
@@ -301,7 +308,8 @@ def cards_table() -> str:
 
 
 SECTIONS: Mapping[str, tuple[str, Callable[[], str | bytes]]] = {
-    "shown plan": ("README.md", shown_plan),
+    "first figures": ("README.md", first_figures),
+    "shown plan": ("docs/report.md", shown_plan),
     "zoo": ("docs/zoo.md", zoo_table),
     "placements": ("docs/compare_plans.md", placements_table),
     "placements chart": ("docs/images/compare_plans.png", placements_chart),

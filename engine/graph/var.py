@@ -152,7 +152,9 @@ class Var:
         raise NoValueError(f"{self._unknown}; only a run computes it")
 
     def __array__(self, *_: Any, **__: Any) -> Array:
-        raise NoValueError(f"{self._unknown}; arenaplan.compile(graph).run(...) gives arrays, functions of ops take vars")
+        raise NoValueError(
+            f"{self._unknown}; arenaplan.compile(graph).run(...) gives arrays, functions of ops take vars"
+        )
 
     @property
     def _described(self) -> str:

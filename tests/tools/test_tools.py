@@ -13,6 +13,7 @@ from engine.cli.main import main as arenaplan
 from engine.cli.options.models import light_model
 from engine.graph.graph import Graph
 from engine.text.errors import ModelError
+from engine.text.units import parse_bytes
 from tests.helpers.cli.cli_checks import BUFFERS
 from tests.helpers.onnx.saved_models import save_perceptron
 from tools import bench_overhead, bench_run, bench_solvers, demo, trace_alloc
@@ -38,6 +39,9 @@ def test_the_demo_compares_and_writes_a_trace_for_perfetto(model: Path, tmp_path
     assert demo.demonstrate(model, trace, runs=2) == 0
     shown = capsys.readouterr().out
     assert "equal to the bit" in shown and str(trace) in shown and "ui.perfetto.dev" in shown
+    rows = [line for line in shown.splitlines() if line.startswith(("one arena", "reference counting", "no reuse"))]
+    arena, reserved, naive = (parse_bytes(" ".join(row.split()[-2:])) for row in rows)
+    assert arena < reserved and arena < naive
     page = trace.with_suffix(".html")
     assert str(page) in shown and page.read_text().startswith("<!doctype html>")
     phases = [event["ph"] for event in json.loads(trace.read_text())["traceEvents"]]

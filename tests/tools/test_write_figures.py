@@ -7,12 +7,14 @@ import pytest
 
 import engine
 from allocator.solvers import solve
+from engine.cli.options.models import light_model, seeded_subject
 from engine.text.units import format_bytes
 from engine.zoo import NETWORKS, squeezenet
 from ops.convolution.packed import has_avx512
 from tests.helpers.allocator.usage_records import DEEPLAB_V3
 from tests.helpers.paths import ROOT
 from tools import bench_nest, bench_remat, write_figures
+from tools.demo import memory_rows
 from tools.write_figures import SECTIONS, main
 
 needs_avx512 = pytest.mark.skipif(not has_avx512(), reason="workspaces are those of a processor with AVX-512")
@@ -61,12 +63,18 @@ def test_the_zoo_page_has_the_figures_of_a_plan() -> None:
     assert cells[1:4] == [f"{weights / 2**20:.2f}", str(len(squeezenet().operators)), str(report.operators)]
 
 
+def test_the_readme_has_the_figures_of_the_demo() -> None:
+    plan = engine.make_plan(seeded_subject(light_model("resnet50")).graph)
+    assert _rows("first figures") == [list(row) for row in memory_rows(plan)]
+
+
 def test_sections_are_written_into_their_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "README.md").write_text("a\n<!-- shown plan -->\nold\n<!-- end of shown plan -->\nb\n")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/report.md").write_text("a\n<!-- shown plan -->\nold\n<!-- end of shown plan -->\nb\n")
     monkeypatch.setattr(write_figures, "ROOT", tmp_path)
     monkeypatch.setattr(write_figures, "SHOWN", "plan zoo:squeezenet?image=64")
     assert main(["shown plan", "--quiet"]) == 0
-    lines = (tmp_path / "README.md").read_text().splitlines()
+    lines = (tmp_path / "docs/report.md").read_text().splitlines()
     assert lines[:4] == ["a", "<!-- shown plan -->", "```", "$ arenaplan plan zoo:squeezenet?image=64"]
     assert lines[-3:] == ["```", "<!-- end of shown plan -->", "b"]
     arena = engine.make_plan(squeezenet(image=64)).arena_bytes
