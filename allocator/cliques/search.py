@@ -10,8 +10,9 @@ from allocator.cliques.aligned import bytes_in_cells, cells, whole_cells
 from allocator.cliques.clique import Clique, all_chunks
 from allocator.cliques.feasible import FeasibleOffsets
 from allocator.cliques.max_weight import heavy_cliques
+from allocator.cliques.orders import StackSearch
 from allocator.cliques.pinned import bytes_in_slots
-from allocator.cliques.stacks import bytes_in_stacks
+from allocator.cliques.stacks import MOST_FREE, bytes_in_stacks
 from allocator.problem import FREE, Bound, Column, Conflicts, Problem, Witness, distinct
 
 _MOST_TICKS = 16
@@ -38,10 +39,19 @@ def bound_of_cliques(problem: Problem, bound: Bound) -> Bound:
         chunks = f"{len(clique)} chunks {kind}"
         bound = bound.raised(Bound(bytes_in_cells(clique, bound.nbytes), f"places of {chunks} in cells"))
         bound = bound.raised(Bound(bytes_in_slots(clique, feasible), f"pinned among {chunks}"))
-    for clique in narrowed:  # the slowest bound comes last: the more is proved before, the sooner it ends
-        stacked = bytes_in_stacks(clique, feasible, bound.nbytes)
+    stacks = StackSearch()
+    for clique in sorted(narrowed, key=lambda clique: -int(clique.size.sum())):
+        # the slowest bound comes last: the more is proved before, the sooner it ends
+        stacked = _stacked(clique, feasible, stacks, bound.nbytes)
         bound = bound.raised(Bound(stacked, f"all orders of {len(clique)} chunks {kind}"))
     return bound
+
+
+def _stacked(clique: Clique, feasible: FeasibleOffsets, stacks: StackSearch, proved: int) -> int:
+    """Returns what all orders of a clique need, or `proved`: exactly for a few chunks, or as far as the search goes."""
+    if np.count_nonzero(clique.pinned == FREE) <= MOST_FREE:
+        return bytes_in_stacks(clique, feasible, proved)
+    return stacks.bytes_needed(clique, proved)
 
 
 def _added(clique: Clique, bound: Bound, kind: str) -> Bound:

@@ -10,8 +10,8 @@ from allocator.cliques.clique import Clique
 from allocator.cliques.feasible import FeasibleOffsets, OffsetRanges
 from allocator.problem import FREE, Column
 
-_MOST_CHUNKS = 12
-"""Free chunks of a clique; of more there are too many sets."""
+MOST_FREE = 12
+"""Free chunks of a clique; of more there are too many sets (see `allocator.cliques.orders`)."""
 _MOST_TRIALS = 24
 """Capacities that are tried for one clique."""
 _NEVER = 2**61
@@ -38,7 +38,7 @@ def bytes_in_stacks(clique: Clique, feasible: FeasibleOffsets, proved: int) -> i
     between `proved` and that of the quick order are tried.
     """
     rows = np.flatnonzero(clique.pinned == FREE).tolist()
-    if not 0 < len(rows) <= _MOST_CHUNKS:
+    if not 0 < len(rows) <= MOST_FREE:
         return proved
     pieces = [_FreeChunk(int(clique.size[r]), int(clique.tail[r]), feasible.runs(int(clique.ids[r]))) for r in rows]
     high = _quick_look(pieces)

@@ -1,0 +1,88 @@
+"""What a clique needs because of its alignments: the lowest of the stacks in which its chunks can lie."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import define
+
+from allocator.cliques.clique import Clique
+from allocator.kernels.stacks import LOOKS, MOST, NO_CHUNK, NO_HOLE, Stacks, lowest_stack
+from allocator.machine_code.arrays import compiled
+from allocator.problem import FREE, Column, align_up, distinct
+
+_LOOKS = 8_000_000
+"""Sets of chunks that are looked at for all cliques of a problem: half a second. More of them prove more."""
+_SETS = 30_000
+"""Sets of one round. More of them prove more, and take more time in each clique."""
+
+
+@define
+class StackSearch:
+    """A search for the lowest stacks of cliques. `looks` are left to it."""
+
+    looks: int = _LOOKS
+
+    def bytes_needed(self, clique: Clique, proved: int) -> int:
+        """Returns the bytes that every arena with the clique's free chunks has, or `proved` if that is more.
+
+        Heads, pinned chunks and all of the tails but the shortest are left out of account. Nothing is proved where all
+        have one alignment, where of two alignments none is a multiple of the other, or where some quick order needs no
+        more than `proved`.
+        """
+        free = clique.some(clique.pinned == FREE)
+        if not 1 < len(free) <= MOST or self.looks <= 0:
+            return proved
+        alignment = np.gcd(free.alignment, free.shift)
+        cells = distinct(alignment)[::-1]
+        if len(cells) == 1 or (cells[:-1] % cells[1:]).any():
+            return proved
+        outside = int((free.size // cells[0] * cells[0]).sum() + free.tail.min())
+        return outside + self._lowest(free.size % cells[0], alignment, cells[cells > 1], proved - outside)
+
+    def _lowest(self, size: Column, alignment: Column, cells: Column, proved: int) -> int:
+        """Returns what chunks need without their whole cells of the widest alignment."""
+        order = np.lexsort((-size, -alignment))
+        size, alignment = size[order], alignment[order]
+        quick = _quick_top(size, alignment)
+        if quick <= proved:
+            return proved
+        stacks = _stacks(size, alignment, cells, (0, quick - 1, self.looks))
+        least = compiled(lowest_stack)(stacks, proved)
+        self.looks = int(stacks.cursor[LOOKS])
+        return max(least, proved)
+
+
+def _stacks(size: Column, alignment: Column, cells: Column, cursor: tuple[int, ...]) -> Stacks:
+    """Returns chunks, the widest first; of two alignments one is a multiple of the other. `cells` are those above 1."""
+    is_alike = (np.diff(size) == 0) & (np.diff(alignment) == 0)
+    is_at_edge = alignment % cells[:, None] == 0
+    hole = np.where(is_at_edge, -size % cells[:, None], NO_HOLE)
+    columns = (
+        size,
+        alignment,
+        np.append(NO_CHUNK, np.where(is_alike, np.arange(len(size) - 1), NO_CHUNK)),
+        cells,
+        hole.ravel(),
+        np.where(is_at_edge, 0, size % cells[:, None]).ravel(),
+        np.argsort(-hole, axis=1, kind="stable").ravel(),
+    )
+    scratch = (np.zeros(n, np.int64) for n in (len(cells), len(cells), *(2 * _SETS,) * 3, 4 * _SETS + 1))
+    return Stacks(*map(np.ascontiguousarray, columns), *scratch, np.array(cursor, np.int64))
+
+
+def _quick_top(size: Column, alignment: Column) -> int:
+    """Returns the top of the lower of two stacks: what leaves most of a widest cell comes in its turn, or last."""
+    last = int(np.argmax(np.where(alignment == alignment[0], -size % alignment[0], NO_HOLE)))
+    chunks = list(zip(size.tolist(), alignment.tolist(), strict=True))
+    return min(_stacked(chunks, []), _stacked(chunks[:last] + chunks[last + 1 :], chunks[last : last + 1]))
+
+
+def _stacked(chunks: Sequence[tuple[int, int]], last: Sequence[tuple[int, int]]) -> int:
+    """Returns the top where next comes what wastes least, of these what is aligned most."""
+    top, left = 0, list(chunks)
+    while left:
+        size, edge = left.pop(min(range(len(left)), key=lambda k: -top % left[k][1]))
+        top = align_up(top, edge) + size
+    for size, edge in last:
+        top = align_up(top, edge) + size
+    return top

@@ -1,0 +1,68 @@
+import numpy as np
+import pytest
+from attrs import evolve
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allocator.bounds import lower_bound
+from allocator.cliques import orders
+from allocator.cliques.clique import Clique
+from allocator.cliques.orders import StackSearch
+from allocator.problem import FREE, Problem
+from allocator.solvers import solve
+from tests.helpers.allocator.constraint_solver import optimum
+from tests.helpers.allocator.random_cliques import cliques, stacked
+
+WIDTHS = (1, 2, 4, 12, 24)
+
+
+@st.composite
+def plain_cliques(draw: st.DrawFn) -> Clique:
+    """Draws cliques in which of two alignments one is a multiple of the other, and nothing lies below or above."""
+    clique = draw(cliques(most=6))
+    count = len(clique)
+    alignment = draw(st.lists(st.sampled_from(WIDTHS), min_size=count, max_size=count))
+    size = draw(st.lists(st.integers(1, 60), min_size=count, max_size=count))
+    zeros = np.zeros(count)
+    return evolve(clique, size=size, alignment=alignment, shift=zeros, head=zeros, tail=zeros)
+
+
+def alive_at_once(count: int, seed: int, most: int = 2**10) -> Problem:
+    draw = np.random.default_rng(seed)
+    size = np.exp(draw.uniform(0, np.log(most), count)).astype(np.int64)
+    return Problem([0] * count, [1] * count, size, draw.choice((1, 8, 64), count), [FREE] * count)
+
+
+@given(cliques())
+def test_the_search_of_orders_is_below_every_stack(clique: Clique) -> None:
+    assert StackSearch().bytes_needed(clique, 0) <= stacked(clique)
+
+
+@given(plain_cliques(), st.integers(0, 400))
+def test_the_search_of_orders_finds_the_lowest_stack(clique: Clique, proved: int) -> None:
+    if len(set(clique.alignment.tolist())) > 1:
+        assert StackSearch().bytes_needed(clique, 0) == stacked(clique)
+    assert StackSearch().bytes_needed(clique, proved) == max(StackSearch().bytes_needed(clique, 0), proved)
+
+
+@given(plain_cliques(), st.integers(7, 40), st.integers(1, 100))
+def test_a_search_of_orders_that_has_too_little_room_or_time_is_still_right(
+    clique: Clique, sets: int, looks: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(orders, "_SETS", sets)
+        assert StackSearch(looks).bytes_needed(clique, 0) <= stacked(clique)
+        assert StackSearch().bytes_needed(clique, 0) <= stacked(clique)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_constraint_solver_finds_no_stack_below_that_of_all_orders(seed: int) -> None:
+    problem = alive_at_once(14, seed)
+    assert lower_bound(problem) <= optimum(problem, 0.5).arena_bytes
+
+
+def test_orders_of_many_chunks_prove_plans_that_sizes_do_not() -> None:
+    problem = alive_at_once(16, 3, 2**8)
+    plan = solve(problem)
+    assert plan.status == "optimal"
+    assert plan.bound.reason == "all orders of 16 chunks that are alive at once"
