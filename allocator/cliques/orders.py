@@ -49,7 +49,7 @@ class StackSearch:
         stacks = _stacks(size, alignment, cells, (0, quick - 1, self.looks))
         least = compiled(lowest_stack)(stacks, proved)
         self.looks = int(stacks.cursor[LOOKS])
-        return max(least, proved)
+        return max(int(least), proved)
 
 
 def _stacks(size: Column, alignment: Column, cells: Column, cursor: tuple[int, ...]) -> Stacks:
@@ -67,7 +67,7 @@ def _stacks(size: Column, alignment: Column, cells: Column, cursor: tuple[int, .
         np.argsort(-hole, axis=1, kind="stable").ravel(),
     )
     scratch = (np.zeros(n, np.int64) for n in (len(cells), len(cells), *(2 * _SETS,) * 3, 4 * _SETS + 1))
-    return Stacks(*map(np.ascontiguousarray, columns), *scratch, np.array(cursor, np.int64))
+    return Stacks(*map(np.ascontiguousarray, (*columns, *scratch, np.array(cursor, np.int64))))
 
 
 def _quick_top(size: Column, alignment: Column) -> int:
