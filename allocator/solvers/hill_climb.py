@@ -7,6 +7,7 @@ orders cost a fraction of one that is placed whole.
 """
 
 from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
 from attrs import define, field, frozen
@@ -26,6 +27,8 @@ from allocator.solvers.search.steps import answer_of
 
 _PLAIN = 80
 """Bodies up to which plain kernels climb, so that small problems never wait for a compiler."""
+_PLAIN_MOVES = 2_000
+"""Moves that they do. A longer climb is worth machine code: it is fifty times as fast."""
 _GREEDY = 4
 """Orders to start from."""
 _PATIENCE = 1_000
@@ -113,7 +116,9 @@ class _Climb:
             yield
             if self.is_over:
                 return
-        if self.placer.mode.is_plain and len(self.placer) > _PLAIN:
+        if self.placer.mode.is_plain and len(self.placer) <= _PLAIN:
+            yield from islice(self._go_on(), _PLAIN_MOVES)
+        if self.placer.mode.is_plain and not self.is_over:
             self.placer = Placer.of(self.placer.problem, KernelMode(False))
         yield from self._go_on()
 

@@ -16,8 +16,8 @@ from allocator.solvers.placing.units import Units, offsets_of, units_of
 
 _SLOTS = 2
 """Slots of time that a unit lives in, on average."""
-_PLAIN = 40
-"""Units up to which plain kernels search."""
+_PLAIN, _PLAIN_STEPS = 40, 2_000
+"""Units up to which plain kernels search, and for how many steps: for so few, none waits for machine code."""
 
 
 @define(eq=False)
@@ -31,6 +31,7 @@ class PartialPlan:
     ids: Column
     _state: eject.EjectionSearch
     _mode: KernelMode
+    _steps: int = 0
 
     @classmethod
     def of(cls, problem: Problem, seed: int = 0) -> "PartialPlan":
@@ -72,7 +73,12 @@ class PartialPlan:
 
     def put_back(self, target: int, steps: int) -> int:
         """Places units that wait, each below the target, in so many steps at most. Returns the number of steps."""
-        return self._mode.kernel(eject.put_back)(self._state, target, steps)
+        if self._mode.is_plain and self._steps > _PLAIN_STEPS:
+            self._mode = KernelMode(False)
+            self._state = eject.EjectionSearch(*(np.array(numbers, np.int64) for numbers in self._state))
+        done = self._mode.kernel(eject.put_back)(self._state, target, steps)
+        self._steps += done
+        return done
 
     def offsets(self) -> Column:
         """Returns the offset of each chunk, where all units have a place."""

@@ -11,6 +11,7 @@ from allocator.solvers.base import SolverOptions, arena_bytes
 from allocator.solvers.ejection import EJECTION
 from allocator.solvers.first_fit import FIRST_FIT
 from allocator.solvers.placing.units import units_of
+from allocator.solvers.search import partial_plan
 from allocator.solvers.search.partial_plan import _Near
 from tests.helpers.allocator.brute_force import is_right
 from tests.helpers.allocator.strategies import problems
@@ -84,6 +85,13 @@ def test_padding_counts_like_bytes() -> None:
         mixed = evolve(plain, size=size, alignment=draw.choice((1, 16, 256, 4096), 300))
         gaps.append(gap_of(mixed, "ejection", 10_000))
     assert np.mean(gaps) < 0.04
+
+
+def test_a_long_search_of_few_chunks_goes_on_compiled_as_it_would_have_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, task = random_problem(30, 2), SolverOptions(nodes=6_000)
+    changed = EJECTION.solve(problem, task).offset
+    monkeypatch.setattr(partial_plan, "_PLAIN_STEPS", 10_000)
+    assert np.array_equal(EJECTION.solve(problem, task).offset, changed)
 
 
 def test_conflicts_take_the_place_of_lifetimes() -> None:
