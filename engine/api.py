@@ -279,6 +279,7 @@ def compile_graph(
     if graph.is_symbolic and graph.parameters:
         raise GraphError(f"graph {graph.name!r} has parameters, so its lengths must be known; see arenaplan.bind")
     plan_options = Options(**options, threads=_threads_each(threads, options))
+    plan_options.target.check_is_host()
     if graph.is_symbolic:
         if embedded is not None:
             raise OptionError(f"an embedded plan is one of known lengths; arenaplan.bind gives {graph.name!r} some")

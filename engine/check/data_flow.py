@@ -146,7 +146,7 @@ class _DataFlowJudge:
         for operator in instruction.operators:
             if not _declares(operator, instruction.signature) or instruction.kernel not in operator.schema.kernels:
                 raise DataFlowError(f"{instruction.name}: does not compute what {operator} does")
-        wanted = instruction.kernel.workspace(instruction.signature)
+        wanted = self.plan.lowered.workspace_bytes(instruction)
         reserved = sum(self.plan.lowered.values[v].spec.nbytes for v in instruction.workspace)
         if reserved != wanted or not instruction.kernel.supports(instruction.signature):
             raise DataFlowError(f"{instruction.name}: its kernel needs {wanted} bytes of workspace and has {reserved}")

@@ -60,7 +60,7 @@ class _PlacementJudge:
                 raise PlacementError(f"{self._at(value.id)}; its elements have {layout.itemsize} bytes")
         for value_id in _written(lowered):
             wanted = self.asked.alignment if value_id not in exempt else 1
-            if lowered.values[value_id].role is Role.WORKSPACE:
+            if lowered.values[value_id].role is Role.WORKSPACE and lowered.target.is_host:
                 wanted = max(wanted, STEP)
             if self._lies(value_id) and self.spans[value_id].low % wanted:
                 raise PlacementError(f"{self._at(value_id)}; the alignment is {wanted}")

@@ -22,6 +22,7 @@ from engine.cli.oracle import TOLERANCE, compare_with_oracle, onnxruntime_runner
 from engine.cli.passes import compare_passes
 from engine.cli.stages import compare_stages
 from engine.cli.tradeoff import compare_policies
+from engine.lower.target_file import as_target
 from engine.models.zoo import is_zoo
 from engine.planning.options import Options
 from engine.system.threads import cpus, limit_threads
@@ -72,6 +73,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Prints the comparison; returns 5 where outputs differ."""
+    as_target(arguments.target).check_is_host()
     _check_options(arguments)
     if arguments.passes:
         return _compare_passes(arguments)

@@ -50,12 +50,13 @@ def run(arguments: Namespace) -> int:
     with interrupt_ends_search():
         plan, data, more = planned(arguments)
     report = plan.report()
-    resident = plan.resident_set()
+    is_host = plan.lowered.target.is_host
+    resident = plan.resident_set() if is_host else None
     if arguments.json:
-        print_json(report.to_json() | {"resident_set": resident.to_json()} | data)
+        print_json(report.to_json() | {"resident_set": resident and resident.to_json()} | data)
     else:
         table = kernel_table(plan) if arguments.kernels else ""
-        print(report.text(arguments.top) + resident.text() + table + more, end="")
+        print(report.text(arguments.top) + (resident.text() if resident else "") + table + more, end="")
     return 0
 
 
@@ -71,6 +72,8 @@ def planned(arguments: Namespace) -> Told:
         raise OptionError(
             "--plan-from-file required follows a plan for one choice of lengths; leave out --length-ranges"
         )
+    if arguments.length_ranges and arguments.target:
+        raise OptionError("--target plans for one choice of lengths; give --dim in place of --length-ranges")
     return _length_ranges(arguments) if arguments.length_ranges else _exact(arguments)
 
 
@@ -86,6 +89,8 @@ def _exact(arguments: Namespace) -> Told:
         return plan, {}, ""
     if arguments.save_plan is not None:
         raise OptionError(f"--save-plan saves one plan, and data decide some sizes of {arguments.file} while it runs")
+    if arguments.target:
+        raise OptionError(f"--target takes one plan, and data decide some sizes of {arguments.file} while it runs")
     stage = plan_first(graph, dict(arguments.dim), arguments)
     data = stage_data(stage)
     return execution_plan(stage.plan), data, stage_text(data)

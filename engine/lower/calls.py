@@ -8,10 +8,14 @@ from attrs import field, frozen
 from engine.graph.deferred import Constants, as_constants
 from engine.graph.graph import Graph
 from engine.graph.operator import Operator
+from engine.lower.target import HOST, Target
 from ops.schema.backends import PLAIN
 from ops.schema.schema import Kernel, Overwrite, Signature
 from ops.tensor.layout import Layout
 from ops.tensor.spec import TensorSpec
+
+COPY = "copy"
+"""The kind of a call that the planner added."""
 
 
 class Storage(Enum):
@@ -148,7 +152,7 @@ class Lowered:
     `caller_buffers` names the inputs and outputs that live in arrays of the caller. `parameters` maps the value of each
     parameter to the value that it holds after the run. `hands_over` says that later stages take over the outputs.
     `backends` were asked for kernels, in this order. `not_nested` says why operators copy inputs that might have been
-    computed inside the output; empty where nesting was not tried.
+    computed inside the output; empty where nesting was not tried. `target` says whose kernels the workspaces are for.
     """
 
     graph: Graph
@@ -162,6 +166,7 @@ class Lowered:
     hands_over: bool = False
     backends: tuple[str, ...] = PLAIN
     not_nested: tuple[NotNested, ...] = ()
+    target: Target = HOST
 
     @property
     def calls(self) -> tuple[Call, ...]:
@@ -188,6 +193,11 @@ class Lowered:
             for v in instruction.outputs
         }
 
+    def workspace_bytes(self, call: Call) -> int:
+        """Returns the bytes of the workspace that a call has to have."""
+        kind = call.operators[0].schema.name if call.operators else COPY
+        return self.target.workspace_bytes(kind, call.signature, call.kernel)
+
     def tick_name(self, tick: int) -> str:
         """Returns the name of the instruction of a tick; "feed" and "fetch" for the first and the last tick."""
         if tick == 0:
@@ -199,7 +209,7 @@ class Lowered:
         if not 0 < tick <= len(self.instructions):
             return ""
         operators = self.instructions[tick - 1].operators
-        return operators[0].schema.name if operators else "copy"
+        return operators[0].schema.name if operators else COPY
 
 
 def arena_ids(lowered: Lowered) -> dict[int, int]:

@@ -14,11 +14,14 @@ from engine.graph.var import Var
 from engine.lower.calls import Alias, Call, Instruction, Lowered, Role, Storage, Value
 from engine.lower.output_layouts import output_layouts, writing_kernel
 from engine.lower.overwrite_rules import broken_rule
+from engine.lower.target import HOST, Target
 from engine.lower.updates import check_updates
 from engine.system.arrays import view_array
+from engine.text.errors import TargetError
 from engine.text.faults import name_operator
 from ops.movement.copy import COPY
 from ops.schema.backends import PLAIN
+from ops.schema.body import bodies
 from ops.schema.schema import Kernel, OpSchema, Overwrite, Signature
 from ops.tensor.layout import Layout
 from ops.tensor.spec import Array, TensorSpec
@@ -57,18 +60,29 @@ def lower(
     backends: Sequence[str] = PLAIN,
     like: tuple[LoweringChoices, ...] = (),
     threads: int = 1,
+    target: Target = HOST,
 ) -> Lowered:
-    """Lowers a graph whose operators stand in a runnable order. Raises GraphError.
+    """Lowers a graph whose operators stand in a runnable order. Raises GraphError, TargetError.
 
     `views=False` gives every output its own bytes; `prepack=False` lets kernels pack no constants. `caller_buffers`
     names the inputs and outputs that live in arrays of the caller; such an output is never a view, and an input or
     constant that is such an output is copied. `backends` are asked for kernels in this order. `like` has choices for
-    the graph with other lengths, which are followed where possible. Libraries compute on `threads` threads.
+    the graph with other lengths, which are followed where possible. Libraries compute on `threads` threads. Workspaces
+    are those of the `target`, for which nothing is packed.
     """
     copied = frozenset(copy for pattern in like for copy in pattern.copies)
     with_workspace = frozenset(name for pattern in like for name in pattern.workspaces)
     return _Lowering(
-        graph, views, prepack, frozenset(caller_buffers), tuple(backends), like, copied, with_workspace, threads
+        graph,
+        views,
+        prepack and target.is_host,
+        frozenset(caller_buffers),
+        tuple(backends),
+        like,
+        copied,
+        with_workspace,
+        threads,
+        target,
     ).run()
 
 
@@ -83,6 +97,7 @@ class _Lowering:
     copied: frozenset[tuple[str, int]]
     with_workspace: frozenset[str]
     threads: int
+    target: Target
     values: list[Value] = field(factory=list)
     instructions: list[Instruction] = field(factory=list)
     constants: dict[int, Entry] = field(factory=dict)
@@ -93,6 +108,7 @@ class _Lowering:
     output_layouts: dict[Var, list[Layout]] = field(factory=dict)
 
     def run(self) -> Lowered:
+        self.target.check_operators({operator.schema.name for operator in self.graph.operators})
         self.updated = {value: parameter for parameter, value in self.graph.updates.items()}
         self.output_layouts = output_layouts(self.graph)
         self._sources()
@@ -117,6 +133,7 @@ class _Lowering:
             self.caller_buffers,
             updates,
             backends=self.backends,
+            target=self.target,
         )
         check_updates(lowered)
         return lowered
@@ -162,6 +179,11 @@ class _Lowering:
         return layouts if len(layouts) == len(operator.outputs) else ()
 
     def _call(self, operator: Operator, inputs: tuple[int, ...]) -> tuple[int, ...]:
+        if not self.target.is_host and any(bodies(operator.schema, operator.attrs)):
+            raise TargetError(
+                f"operator {operator.name!r} is control flow ({operator.schema.name}), which is not planned for a "
+                f"target: leave out target {self.target.name!r}"
+            )
         signature = operator.signature if self.prepack else evolve(operator.signature, constants=frozenset())
         if signature.threads != self.threads:
             signature = evolve(signature, threads=self.threads)
@@ -172,7 +194,8 @@ class _Lowering:
             for i, v in enumerate(inputs)
         )
         outputs = tuple(self._output(v) for v in operator.outputs)
-        workspace = self._workspace(operator.name, kernel.workspace(signature))
+        nbytes = self.target.workspace_bytes(operator.schema.name, signature, kernel)
+        workspace = self._workspace(operator.name, nbytes)
         declared = operator.schema.forwards(signature)
         allowed = tuple(o for o in declared if not broken_rule(o, declared, operands, outputs, self.values))
         allowed = tuple(o for o in allowed if self._keeps_parameter(o, operator))
@@ -216,7 +239,7 @@ class _Lowering:
         signature = COPY.sign((value.spec,), {})
         kernel = COPY.kernel(signature, self.backends)
         name = self.values[copy].name
-        workspace = self._workspace(name, kernel.workspace(signature))
+        workspace = self._workspace(name, self.target.workspace_bytes(COPY.name, signature, kernel))
         self.instructions.append(Call(self._tick(), name, (), kernel, signature, (value.id,), (copy,), workspace, ()))
 
     def _fetched(self, name: str, var: Var) -> int:

@@ -14,7 +14,7 @@ from allocator.io.instance import shown
 from allocator.problem import NO_TICK, Bound, Witness
 from allocator.solvers import STRATEGIES
 from engine.planning.options import DEFAULTS
-from engine.saved.embedded import FILE_KEYS, EmbeddedPlan
+from engine.saved.embedded import FILE_KEYS, EmbeddedPlan, shaping
 from engine.saved.fingerprint import Identity, digest_of
 from engine.text.errors import PlanRefusedError
 
@@ -126,7 +126,8 @@ class _Reader:
         stored = self.json(key)
         if not isinstance(stored, dict) or not stored.keys() <= set(FILE_KEYS.values()):
             raise self.fault(key, f"is no object of {', '.join(FILE_KEYS.values())}")
-        return tuple((n, _as_tuple(stored.get(k, getattr(DEFAULTS, n)))) for n, k in FILE_KEYS.items())
+        usual = dict(shaping(DEFAULTS))
+        return tuple((n, _as_tuple(stored.get(k, usual[n]))) for n, k in FILE_KEYS.items())
 
     def left_out(self, key: str) -> tuple[str, ...]:
         """Returns the groups of passes that did not run; the text is only there where there are some."""

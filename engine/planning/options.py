@@ -8,6 +8,7 @@ compares the keywords of `engine.compile` and `engine.make_plan` (`PlanOptions`)
 import math
 from collections.abc import Mapping
 from numbers import Integral
+from os import PathLike
 from typing import Any, TypedDict
 
 from attrs import Attribute, field, fields, frozen
@@ -20,6 +21,8 @@ from allocator.solvers import BEST, STRATEGIES
 from allocator.solvers.base import NO_NODES
 from engine.lower.backends import CHOICES, DEFAULT, check_backend
 from engine.lower.order import GIVEN, ORDERS, check_order
+from engine.lower.target import Target
+from engine.lower.target_file import as_target
 from engine.system.threads import check_threads
 from engine.text.errors import OptionError
 from engine.text.options import check_flag
@@ -101,8 +104,9 @@ class Options:
     with open dimensions, which run in stages or in plans for ranges of lengths: `engine.bind` gives them numbers first.
     `order` is one of `engine.lower.order.ORDERS`; with "memory" the arena is never larger than with "given". A search
     for an order has half of the time. `backend` is one of `engine.lower.backends.CHOICES`: which kernels compute; each
-    operator takes the first that has one. `threads` is on how many threads kernels of libraries run; some of them want
-    more workspace for more threads.
+    operator takes the first that has one. `target` is the processor that the plan is for: "" is this one, "none" one
+    whose kernels need no workspaces, any other text a TOML file (`engine.lower.target_file`). `threads` is on how many
+    threads kernels of libraries run; some of them want more workspace for more threads.
     """
 
     strategy: str = field(
@@ -232,6 +236,16 @@ class Options:
             choices=CHOICES,
         ),
     )
+    target: Target = field(
+        default="",
+        converter=as_target,
+        metadata=_about(
+            "for which processor to plan: none, one whose kernels need no workspaces, or a TOML file with those that "
+            "they need (default: this processor, which alone can run the plan)",
+            metavar="none|FILE.toml",
+            decides_problem=True,
+        ),
+    )
     threads: int = 1
 
     def __attrs_post_init__(self) -> None:
@@ -315,6 +329,7 @@ class PlanOptions(TypedDict, total=False):
     nest: bool
     order: str
     backend: str
+    target: Target | str | PathLike[str]
 
 
 def parse_budget(budget: int | str) -> int:

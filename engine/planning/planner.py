@@ -62,6 +62,7 @@ def lower_graph(graph: Graph, options: Options) -> Lowered:
         caller_buffers=options.caller_buffers,
         backends=backends_of(options.backend),
         threads=options.threads,
+        target=options.target,
     )
     return _in_policy_order(lowered, options)
 

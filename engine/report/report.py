@@ -55,6 +55,7 @@ class Report:
     `origin`: whether the plan comes from a file, and if it does not although there was one, why.
     `optimisation`: what passes did to the graph before it was planned; empty where none ran.
     `opaque`: operators that nobody implements; the plan cannot run where there are some.
+    `target`: the processor that the plan is for, "" for this one.
     `layers`: work and bytes at the peak by layer; empty where names of operators are no paths.
     """
 
@@ -95,6 +96,7 @@ class Report:
     origin: str
     optimisation: tuple[Optimisation, ...]
     opaque: tuple[OpaqueOperator, ...]
+    target: str
     layers: tuple[Layer, ...]
 
     def __repr__(self) -> str:
@@ -164,6 +166,7 @@ def report(plan: PlacedPlan) -> Report:
         origin=plan.origin,
         optimisation=plan.optimisation,
         opaque=opaque_operators(plan.lowered.graph),
+        target=plan.lowered.target.name,
         layers=layers_of(plan.lowered.graph, tensors),
     )
 
@@ -272,7 +275,9 @@ def _totals(report: Report) -> list[str]:
         )
     for optimisation in report.optimisation:
         head += f"\n  {optimisation.text}"
-    if report.backends:
+    if report.target:
+        head += f"\n  planned for target {report.target!r}, not for this processor: it cannot run here"
+    elif report.backends:
         head += f"\n  computed by {shares_text(report.backends)}"
     if report.opaque:
         head += f"\n  cannot run: nobody implements {opaque_text(report.opaque)}"

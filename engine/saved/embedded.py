@@ -5,6 +5,7 @@ from typing import Any
 from attrs import frozen
 
 from allocator.problem import Bound
+from engine.lower.target import Target
 from engine.planning.options import FIELDS, Options, about
 from engine.planning.placed import PlacedPlan
 from engine.saved.fingerprint import Identity, digest_of_problem, identity_of
@@ -67,5 +68,6 @@ def _added_up(plan: PlacedPlan) -> Bound:
 
 
 def shaping(options: Options) -> tuple[tuple[str, Any], ...]:
-    """Returns those of the options that decide the problem."""
-    return tuple((name, getattr(options, name)) for name in SHAPING)
+    """Returns those of the options that decide the problem, as plain data; a target as its text."""
+    values = ((name, getattr(options, name)) for name in SHAPING)
+    return tuple((name, value.text if isinstance(value, Target) else value) for name, value in values)

@@ -99,6 +99,9 @@ def _check_asked(saved: EmbeddedPlan, options: Options, budget: int) -> None:
     saved_options = dict(saved.options)
     for name, asked in shaping(options):
         if saved_options[name] != asked:
+            if name == "target" and not asked:
+                of = shown(str(saved_options[name]).partition("; ")[0])
+                raise OtherPlanError(f"{saved.source} is for target {of}, not for this processor")
             raise OtherPlanError(
                 f"{saved.source} was made with {name}={_short(saved_options[name])}, not {_short(asked)}"
             )

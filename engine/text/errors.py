@@ -88,6 +88,10 @@ class OptionError(EngineError, ValueError):
     """An option of a value that it cannot have."""
 
 
+class TargetError(OptionError):
+    """A plan for a target that is to run on this processor, or a network that cannot be planned for a target."""
+
+
 class UnknownOptionError(OptionError, TypeError):
     """An option that does not exist; the message has the one that was probably meant."""
 

@@ -5,14 +5,29 @@ from difflib import get_close_matches
 
 from engine.text.errors import OptionError, UnknownOptionError
 
+MOST_LISTED = 40
+"""Names that a message lists."""
+_COMPARED = 200
+"""Characters of a name that are compared: the time of difflib grows with the square of that."""
+
 
 def check_option_names(function: str, names: Collection[str], options: Collection[str]) -> None:
     """Raises UnknownOptionError for a name that is no option; the message has the one that was probably meant."""
     for name in names:
         if name not in options:
-            close = get_close_matches(name, options, 1)
-            hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(options)}"
-            raise UnknownOptionError(f"{function} has no option {name!r}; {hint}")
+            raise UnknownOptionError(f"{function} has no option {name!r}; {close_to(name, options)}")
+
+
+def close_to(name: str, known: Collection[str], most: int = MOST_LISTED) -> str:
+    """Returns the end of a message about an unknown name: the known one that was probably meant, or all of them.
+
+    Where nothing is like it, and there are more than `most`, the first ones are listed.
+    """
+    close = get_close_matches(name[:_COMPARED], known, 1)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    more = f" and {len(known) - most} more" if len(known) > most else ""
+    return f"there are {', '.join(list(known)[:most])}{more}"
 
 
 def check_flag(name: str, value: object) -> None:

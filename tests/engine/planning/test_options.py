@@ -2,6 +2,7 @@
 
 import json
 from argparse import ArgumentParser, Namespace
+from os import PathLike
 from typing import Any, get_type_hints
 
 import pytest
@@ -10,6 +11,7 @@ from attrs import evolve
 from engine.cli.measure.processes import BYTES, MeasureTask, read_task
 from engine.cli.options.common import add_parallel, add_planning, plan_options
 from engine.cli.options.model_flags import add_model
+from engine.lower.target import Target
 from engine.planning.options import DEFAULTS, FIELDS, Options, PlanOptions, about, flag
 from engine.saved.embedded import FILE_KEYS, SHAPING
 
@@ -25,6 +27,7 @@ OTHER_VALUES: dict[str, Any] = {
     "optimise": 2,
     "store": "float16",
     "backend": "numpy",
+    "target": "none",
 }
 """A value other than the default for each flag that takes one."""
 
@@ -39,7 +42,7 @@ def parser() -> ArgumentParser:
 def test_the_keywords_of_the_public_functions_are_the_fields_of_options() -> None:
     """A TypedDict lets mypy check callers, and cannot be derived; `threads` is a keyword of its own."""
     fields = {name: field.type for name, field in FIELDS.items() if name != "threads"}
-    assert get_type_hints(PlanOptions) == fields | {"timeout": float | str}
+    assert get_type_hints(PlanOptions) == fields | {"timeout": float | str, "target": Target | str | PathLike[str]}
 
 
 def test_a_command_line_without_options_gives_the_defaults() -> None:
@@ -60,7 +63,7 @@ def test_only_buffers_of_the_caller_and_threads_have_no_flag() -> None:
 
 def test_a_saved_plan_keeps_the_options_that_decide_the_problem_under_the_keys_of_its_format() -> None:
     assert {"strategy", "seed", "timeout", "nodes", "backend", "threads"} == FIELDS.keys() - set(SHAPING)
-    keys = "alignment padding optimise store views overwrite reuse pack bound parallel nest order"
+    keys = "alignment padding optimise store views overwrite reuse pack bound parallel nest order target"
     assert list(FILE_KEYS.values()) == keys.split()
 
 

@@ -1,0 +1,118 @@
+"""Reads targets: the word "none", or a TOML file with the workspaces of a processor's kernels.
+
+name = "cortex-m7"
+
+[[workspace]]
+operator = "conv"
+bytes = 4096
+inputs = [[1, 16, 8, 8]]
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from importlib import import_module
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from engine.lower.target import HOST, NONE, Target, Workspace
+from engine.text.errors import OptionError
+from engine.text.options import close_to
+from ops.tensor.spec import Shape
+
+_KEYS = ("name", "workspace")
+_ROW_KEYS = ("operator", "bytes", "inputs", "output")
+_LARGEST = 2**48
+
+
+def as_target(value: object) -> Target:
+    """Returns the target that a text means: "" is the processor of this process, "none" one without workspaces.
+
+    Any other text, or a path, names a TOML file. Raises OptionError, which names file and key, and OSError.
+    """
+    if isinstance(value, Target):
+        return value
+    if value == "":
+        return HOST
+    if value == NONE.name:
+        return NONE
+    if not isinstance(value, (str, PathLike)):
+        raise OptionError(f"target {value!r} is neither {NONE.name!r} nor the name of a TOML file")
+    return read_target(Path(value))
+
+
+def read_target(path: Path) -> Target:
+    """Returns the target in a TOML file. Raises OptionError, which names the file and the key, and OSError."""
+    return _Reader(str(path)).target(path.read_bytes(), path.stem)
+
+
+@frozen
+class _Reader:
+    """A reader of one file, whose errors name it."""
+
+    file: str
+
+    def fault(self, message: str) -> OptionError:
+        return OptionError(f"{self.file}: {message}")
+
+    def target(self, content: bytes, usual_name: str) -> Target:
+        data = self._parsed(content)
+        self._check_keys(data, _KEYS, "")
+        name = data.get("name", usual_name)
+        if not isinstance(name, str) or not name.isprintable() or name.strip() in ("", NONE.name):
+            raise self.fault(f"name {name!r} is no name of a target")
+        rows = data.get("workspace", [])
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            raise self.fault("workspace is no list of tables; write [[workspace]] above each")
+        workspaces = tuple(self._row(row, f"workspace {number}") for number, row in enumerate(rows, 1))
+        self._check_once(workspaces)
+        return Target(name, workspaces)
+
+    def _parsed(self, content: bytes) -> dict[str, Any]:
+        toml: Any = import_module("tomllib")  # few processes read a target
+        try:
+            data: dict[str, Any] = toml.loads(content.decode())
+        except UnicodeDecodeError as error:
+            raise self.fault("is no UTF-8 text") from error
+        except (toml.TOMLDecodeError, RecursionError) as error:
+            raise self.fault(f"is no TOML: {error}") from error
+        return data
+
+    def _check_keys(self, table: Mapping[str, object], known: tuple[str, ...], where: str) -> None:
+        for key in table:
+            if key not in known:
+                raise self.fault(f"{where}{key!r} is unknown; {close_to(key, known)}")
+
+    def _row(self, row: Mapping[str, Any], where: str) -> Workspace:
+        self._check_keys(row, _ROW_KEYS, f"{where}: ")
+        for key in ("operator", "bytes"):
+            if key not in row:
+                raise self.fault(f"{where}: {key!r} is missing")
+        inputs = row.get("inputs", [])
+        if not isinstance(inputs, list):
+            raise self.fault(f"{where}: inputs {inputs!r} is no list of shapes, such as [[1, 16, 8, 8]]")
+        shapes = tuple(self._shape(shape, f"{where}: inputs") for shape in inputs)
+        output = self._shape(row["output"], f"{where}: output") if "output" in row else None
+        return Workspace(self._operator(row["operator"], where), self._bytes(row["bytes"], where), shapes, output)
+
+    def _operator(self, name: object, where: str) -> str:
+        if not isinstance(name, str) or not name:
+            raise self.fault(f"{where}: operator {name!r} is no name of an operator")
+        return name
+
+    def _bytes(self, value: object, where: str) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _LARGEST:
+            raise self.fault(f"{where}: bytes {value!r} is no integer from 0 to 2**48 - 1")
+        return value
+
+    def _shape(self, value: object, where: str) -> Shape:
+        if not isinstance(value, list) or not all(type(d) is int and d >= 0 for d in value):
+            raise self.fault(f"{where}: {value!r} is no shape, such as [1, 16, 8, 8]")
+        return tuple(value)
+
+    def _check_once(self, workspaces: tuple[Workspace, ...]) -> None:
+        for (operator, _), times in Counter((row.operator, row.shapes) for row in workspaces).items():
+            if times > 1:
+                raise self.fault(f"operator {operator!r} is there {times} times with the same shapes")
