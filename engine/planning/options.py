@@ -21,7 +21,7 @@ from allocator.solvers import BEST, STRATEGIES
 from allocator.solvers.base import NO_NODES
 from engine.lower.backends import CHOICES, DEFAULT, check_backend
 from engine.lower.order import GIVEN, ORDERS, check_order
-from engine.lower.target import Target
+from engine.lower.target import HOST, Target
 from engine.lower.target_file import as_target
 from engine.system.threads import check_threads
 from engine.text.errors import OptionError
@@ -237,7 +237,7 @@ class Options:
         ),
     )
     target: Target = field(
-        default="",
+        default=HOST,
         converter=as_target,
         metadata=_about(
             "for which processor to plan: none, one whose kernels need no workspaces, or a TOML file with those that "

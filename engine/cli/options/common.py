@@ -12,6 +12,7 @@ from typing import Any, cast
 from allocator.machine_code.instructions import NAMES
 from allocator.problem import NO_CAPACITY
 from allocator.solvers import BEST, STRATEGIES
+from engine.lower.target import Target
 from engine.planning.options import AT_ONCE, CALLS, FIELDS, LIMITS, SEARCH, PlanOptions, about, flag
 from engine.system.threads import AS_THEY_ARE
 from engine.text.errors import OptionError
@@ -76,7 +77,8 @@ def _add_flag(parser: ArgumentParser, name: str) -> None:
     elif option.type is float:
         read = duration
     metavar, choices = text.metavar or None, text.choices or None
-    parser.add_argument(flag(name), type=read, default=option.default, metavar=metavar, choices=choices, help=text.help)
+    usual = option.default.text if isinstance(option.default, Target) else option.default
+    parser.add_argument(flag(name), type=read, default=usual, metavar=metavar, choices=choices, help=text.help)
 
 
 def _flagged() -> Iterator[str]:

@@ -19,8 +19,6 @@ from engine.text.errors import OtherPlanError, TargetError
 from tests.helpers.graphs.image_networks import image_nets
 from tests.helpers.graphs.random_graphs import graphs
 
-SEARCH = {"strategy": "greedy_by_size"}
-
 
 def kind(call: Call) -> str:
     return call.operators[0].schema.name if call.operators else "copy"
@@ -45,7 +43,7 @@ def workspaces(plan: ExecutionPlan) -> list[int]:
 @settings(max_examples=40, deadline=None)
 @given(graphs(), st.data())
 def test_every_call_has_the_workspace_of_the_row_that_says_most_of_it(graph: Graph, data: st.DataObject) -> None:
-    calls = engine.make_plan(graph, target=NONE, optimise=0, **SEARCH).lowered.calls
+    calls = engine.make_plan(graph, target=NONE, optimise=0, strategy="greedy_by_size").lowered.calls
     rows = []
     for call in data.draw(st.lists(st.sampled_from(calls), max_size=6)) if calls else []:
         inputs = tuple(s.shape for s in call.signature.inputs)
@@ -54,7 +52,7 @@ def test_every_call_has_the_workspace_of_the_row_that_says_most_of_it(graph: Gra
             Workspace(kind(call), data.draw(st.integers(0, 300)), inputs[: data.draw(st.integers(0, 3))], output)
         )
     target = Target("t", tuple({(r.operator, r.shapes): r for r in rows}.values()))
-    plan = engine.make_plan(graph, target=target, optimise=0, **SEARCH)
+    plan = engine.make_plan(graph, target=target, optimise=0, strategy="greedy_by_size")
     assert workspaces(plan) == [wanted(call, target.workspaces) for call in plan.lowered.calls]
     assert plan.prepacked_bytes == 0 and plan.report().target == "t"
 
@@ -62,10 +60,13 @@ def test_every_call_has_the_workspace_of_the_row_that_says_most_of_it(graph: Gra
 @settings(max_examples=10, deadline=None)
 @given(image_nets())
 def test_a_plan_for_no_workspaces_is_that_of_this_processor_without_them(graph: Graph) -> None:
-    plan = engine.make_plan(graph, target="none", optimise=0, nest=False, **SEARCH)
+    plan = engine.make_plan(graph, target="none", optimise=0, nest=False, strategy="greedy_by_size")
     assert not any(workspaces(plan))
     assert plan.report().workspace_bytes == 0
-    assert plan.arena_bytes <= engine.make_plan(graph, prepack=False, optimise=0, nest=False, **SEARCH).arena_bytes
+    assert (
+        plan.arena_bytes
+        <= engine.make_plan(graph, prepack=False, optimise=0, nest=False, strategy="greedy_by_size").arena_bytes
+    )
 
 
 def graph_of(shape: tuple[int, ...] = (4, 6)) -> Graph:
