@@ -44,6 +44,11 @@ def _opened(target: Path) -> Iterator[BinaryIO]:
         staged.replace(target)
 
 
+def is_special(path: Path) -> bool:
+    """Returns whether a path is a pipe or a device, which is written to as it is, and whose name says nothing."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
 def check_folder(path: Path) -> None:
     """Raises FileNotFoundError naming the folder in which `path` would have to lie."""
     if not path.parent.is_dir():

@@ -19,7 +19,7 @@ from allocator.io import (
     tflm,
     usage_records,
 )
-from allocator.io.files import write_whole
+from allocator.io.files import is_special, write_whole
 from allocator.io.idealloc_csv import Kind
 from allocator.io.instance import Instance, decoded, shown
 from allocator.problem import FREE, Column, column
@@ -30,6 +30,7 @@ Writer = Callable[[Instance], bytes]
 MINIMALLOC = "minimalloc"
 USAGE_RECORDS = "usage-records"
 TFLM = "tflm"
+C_HEADER = "c-header"
 
 
 def _read_minimalloc(content: bytes) -> Instance:
@@ -61,21 +62,36 @@ WRITERS: Mapping[str, Writer] = MappingProxyType(
         USAGE_RECORDS: usage_records.render,
         TFLM: tflm.render_metadata,
         "tflm-c": tflm.render_struct,
-        "c-header": c_header.render,
+        C_HEADER: c_header.render,
     }
 )
 """The functions that make the content of a file of an instance, by format."""
-_BY_SUFFIX: Mapping[str, str] = MappingProxyType(
+BY_SUFFIX: Mapping[str, str] = MappingProxyType(
     {
         ".csv": MINIMALLOC,
         ".txt": "megengine",
-        ".json": "megengine-json",
+        ".megengine.json": "megengine-json",
         ".plc": "idealloc-plc",
         ".bin": TFLM,
         ".c": "tflm-c",
-        ".h": "c-header",
+        ".h": C_HEADER,
     }
 )
+"""The formats by the suffix of a file; a suffix that ends with another one stands before it."""
+
+
+JSON = ".json"
+"""The suffix that is read as MegEngine's; it is not written, as commands write what `--json` prints under it."""
+
+
+def named_like(path: Path) -> str:
+    """Returns the format that the name of a file to write suggests, "" where it suggests none.
+
+    What is there and is no regular file (a pipe, a device) has the usual format.
+    """
+    if is_special(path):
+        return MINIMALLOC
+    return next((name for suffix, name in BY_SUFFIX.items() if path.name.lower().endswith(suffix)), "")
 
 
 def read(path: Path, name: str = "") -> Instance:
@@ -103,19 +119,24 @@ def read_offsets(path: Path, instance: Instance, name: str = "") -> Column:
         return _matched(plan.ids, plan.offset, instance)
 
 
-def write(path: Path, instance: Instance, name: str = "") -> None:
+def write(path: Path, instance: Instance, name: str = "", *, prefix: str = c_header.PREFIX) -> None:
     """Writes an instance whole or not at all, in the format of that name, or in the one that the file name suggests.
 
-    Raises UnsupportedProblemError where the format cannot hold it, FormatError, and OSError.
+    `prefix` begins all names in a C header. Raises UnsupportedProblemError where the format cannot hold it,
+    FormatError, and OSError.
     """
     with _naming(path):
-        content = WRITERS[name or _BY_SUFFIX.get(path.suffix.lower(), MINIMALLOC)](instance)
+        chosen = name or named_like(path)
+        if not chosen:
+            raise FormatError(f"the name suggests no format; it ends in one of {', '.join(BY_SUFFIX)}")
+        content = c_header.render(instance, prefix) if chosen == C_HEADER else WRITERS[chosen](instance)
     write_whole(path, content)
 
 
 def suggested(path: Path, content: bytes) -> str:
     """Returns the format to read a file in: by its name, and by the header of a table."""
-    format_name = _BY_SUFFIX.get(path.suffix.lower(), MINIMALLOC)
+    suffix = path.suffix.lower()
+    format_name = "megengine-json" if suffix == JSON else BY_SUFFIX.get(suffix, MINIMALLOC)
     if format_name == MINIMALLOC and b"first_op" in content.partition(b"\n")[0]:
         return USAGE_RECORDS
     return format_name

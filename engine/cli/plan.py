@@ -1,6 +1,7 @@
 """`arenaplan plan`: what a model would need."""
 
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 from typing import Any
 
 from engine.api import make_plan
@@ -8,11 +9,13 @@ from engine.cli.interrupts import interrupt_ends_search
 from engine.cli.length_ranges import plan_length_ranges
 from engine.cli.options.common import add_json, add_parallel, add_planning, count, plan_options, print_json
 from engine.cli.options.dims import named_length_ranges
-from engine.cli.options.embedded import REQUIRED, add_plan_from_file, add_save_plan, plan_in_file, save_planned
+from engine.cli.options.embedded import REQUIRED, add_plan_from_file, plan_in_file
 from engine.cli.options.model_flags import add_model
 from engine.cli.options.models import load_graph, load_open
+from engine.cli.options.plan_output import add_plan_output, asked_output, check_one_plan, write_planned
 from engine.cli.stages import plan_first, stage_data, stage_text
 from engine.execution_plan import ExecutionPlan, execution_plan
+from engine.report.data import plan_data
 from engine.report.kernels import kernel_table
 from engine.text.errors import OptionError
 
@@ -22,12 +25,11 @@ HELP = "plan a model and say what it needs"
 def add_arguments(parser: ArgumentParser) -> None:
     """Adds the options of this subcommand."""
     add_options(parser)
-    add_save_plan(parser)
+    add_plan_output(parser)
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Adds the options that say what is planned, and how; `save_plan` is None for commands that do not save."""
-    parser.set_defaults(save_plan=None)
+    """Adds the options that say what is planned, and how."""
     add_model(parser)
     add_planning(parser)
     add_parallel(parser)
@@ -47,13 +49,16 @@ def add_options(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Prints the report of the plan; of its first stage alone where data decide the sizes of the rest."""
+    path = asked_output(arguments)
     with interrupt_ends_search():
-        plan, data, more = planned(arguments)
+        plan, data, more = planned(arguments, path)
     report = plan.report()
-    is_host = plan.lowered.target.is_host
-    resident = plan.resident_set() if is_host else None
+    resident = plan.resident_set() if plan.lowered.target.is_host else None
+    told = plan_data(plan, report, resident) | data
+    if path is not None:
+        write_planned(plan, told, path, arguments)
     if arguments.json:
-        print_json(report.to_json() | {"resident_set": resident and resident.to_json()} | data)
+        print_json(told)
     else:
         table = kernel_table(plan) if arguments.kernels else ""
         print(report.text(arguments.top) + (resident.text() if resident else "") + table + more, end="")
@@ -64,20 +69,23 @@ Told = tuple[ExecutionPlan, dict[str, Any], str]
 """A plan, and what there is to tell beside its report: as data and as text."""
 
 
-def planned(arguments: Namespace) -> Told:
-    """Plans as the options of this subcommand say. Raises OptionError, BudgetError, ModelError."""
-    if arguments.length_ranges and arguments.save_plan is not None:
-        raise OptionError("--save-plan saves a plan for one choice of lengths; give --dim in place of --length-ranges")
+def planned(arguments: Namespace, output: Path | None = None) -> Told:
+    """Plans as the options of this subcommand say. Raises OptionError, also where `output` cannot hold that.
+
+    Raises BudgetError, ModelError.
+    """
+    if arguments.length_ranges:
+        check_one_plan(output, "give --dim in place of --length-ranges")
     if arguments.length_ranges and arguments.plan_from_file == REQUIRED:
         raise OptionError(
             "--plan-from-file required follows a plan for one choice of lengths; leave out --length-ranges"
         )
     if arguments.length_ranges and arguments.target:
         raise OptionError("--target plans for one choice of lengths; give --dim in place of --length-ranges")
-    return _length_ranges(arguments) if arguments.length_ranges else _exact(arguments)
+    return _length_ranges(arguments) if arguments.length_ranges else _exact(arguments, output)
 
 
-def _exact(arguments: Namespace) -> Told:
+def _exact(arguments: Namespace, output: Path | None) -> Told:
     graph = load_graph(arguments)
     if not graph.is_symbolic:
         recompute = not arguments.no_recompute
@@ -85,10 +93,8 @@ def _exact(arguments: Namespace) -> Told:
         plan = make_plan(
             graph, budget=arguments.budget, recompute=recompute, embedded=embedded, **plan_options(arguments)
         )
-        save_planned(plan, arguments)
         return plan, {}, ""
-    if arguments.save_plan is not None:
-        raise OptionError(f"--save-plan saves one plan, and data decide some sizes of {arguments.file} while it runs")
+    check_one_plan(output, f"data decide some sizes of {arguments.file} while it runs")
     if arguments.target:
         raise OptionError(f"--target takes one plan, and data decide some sizes of {arguments.file} while it runs")
     stage = plan_first(graph, dict(arguments.dim), arguments)

@@ -13,7 +13,7 @@ from engine.cli.comparison import interleaved
 from engine.cli.options.common import add_json, add_parallel, add_planning, add_running, positive, print_json
 from engine.cli.options.compile import blas_threads, compile_subject
 from engine.cli.options.embedded import add_plan_from_file, plan_in_file, tell_origin
-from engine.cli.options.files import write_arrays
+from engine.cli.options.files import check_arrays_path, write_arrays
 from engine.cli.options.model_flags import add_model
 from engine.cli.options.models import Subject, load_subject
 from engine.system.threads import limit_threads
@@ -47,6 +47,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Prints or writes the outputs, and the report of the stages where data decided sizes."""
+    if arguments.output is not None:
+        check_arrays_path(arguments.output)
     subject = load_subject(arguments)
     with limit_threads(blas_threads(arguments)):
         executable = compile_subject(subject, arguments, arguments.mode, plan_in_file(arguments, subject.graph))

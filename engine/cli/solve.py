@@ -10,8 +10,9 @@ import numpy as np
 from attrs import asdict, evolve
 
 from allocator.errors import FormatError, ProblemError
-from allocator.io import formats
-from allocator.io.formats import READERS, WRITERS
+from allocator.io import c_header, formats
+from allocator.io.files import write_whole
+from allocator.io.formats import BY_SUFFIX, JSON, READERS, WRITERS, named_like
 from allocator.io.instance import LARGEST, Instance, in_names, pinned
 from allocator.problem import FREE, NO_CAPACITY, Plan, Problem, Status
 from allocator.solvers import BEST
@@ -20,6 +21,7 @@ from engine.cli.options.common import STRATEGY_CHOICES, add_json, add_limits, co
 from engine.cli.strategies import Entry, StrategyComparison, compare_strategies, ratio, table, timed_solve, to_json
 from engine.cli.validation import validated
 from engine.text.errors import BudgetError, OptionError, UndecidedError
+from engine.text.json_text import json_text
 
 HELP = "place the buffers of a file"
 ALL = "all"
@@ -72,13 +74,25 @@ def _add_files(parser: ArgumentParser) -> None:
         default="",
         help=f"format of FILE, by default the one that the file suggests: {', '.join(READERS)}",
     )
-    parser.add_argument("-o", "--output", metavar="OUT", type=Path, help="write the buffers with their offsets")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="OUT",
+        type=Path,
+        help="write the buffers with their offsets; OUT.json has what --json prints",
+    )
     parser.add_argument(
         "--to",
         metavar="FORMAT",
         choices=tuple(WRITERS),
         default="",
         help=f"format of OUT, by default the one that its name suggests: {', '.join(WRITERS)}",
+    )
+    parser.add_argument(
+        "--prefix",
+        metavar="NAME",
+        default=c_header.PREFIX,
+        help=f"with -o OUT.h: what all names in it begin with (default {c_header.PREFIX})",
     )
     parser.add_argument(
         "--validate",
@@ -93,6 +107,7 @@ def _add_files(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Prints the size of the arena, and the offsets where they are asked for."""
     until = time.monotonic() + arguments.timeout
+    _check_output(arguments)
     instance = formats.read(arguments.file, arguments.source)
     problem = _asked(instance, arguments)
     with interrupt_ends_search():
@@ -102,16 +117,34 @@ def run(arguments: Namespace) -> int:
     if is_comparison and not arguments.json:
         print(table(comparison), flush=True)
     _check_fit(plan)
-    if arguments.output is not None:
-        aligned = evolve(instance.problem, alignment=problem.alignment)
-        formats.write(arguments.output, evolve(instance, problem=aligned, offset=plan.offset), arguments.to)
     data = _told(instance, str(arguments.file), plan, seconds)
+    more = {"strategies": to_json(comparison)} if is_comparison else {}
+    told = data | more | {"offsets": dict(zip(instance.ids, plan.offset.tolist(), strict=True))}
+    if arguments.output is not None and _is_json(arguments):
+        write_whole(arguments.output, json_text(told).encode())
+    elif arguments.output is not None:
+        aligned = evolve(instance.problem, alignment=problem.alignment)
+        placed = evolve(instance, problem=aligned, offset=plan.offset)
+        formats.write(arguments.output, placed, arguments.to, prefix=arguments.prefix)
     if arguments.json:
-        more = {"strategies": to_json(comparison)} if is_comparison else {}
-        print_json(data | more | {"offsets": dict(zip(instance.ids, plan.offset.tolist(), strict=True))})
+        print_json(told)
     else:
         print(_text(data), end="")
     return 0
+
+
+def _check_output(arguments: Namespace) -> None:
+    """Raises OptionError where nothing says what OUT is to be."""
+    path: Path | None = arguments.output
+    if path is not None and not arguments.to and not _is_json(arguments) and not named_like(path):
+        suffixes = ", ".join((*BY_SUFFIX, JSON))
+        raise OptionError(f"{path}: the name of OUT ends in one of {suffixes}; or say with --to what it is")
+
+
+def _is_json(arguments: Namespace) -> bool:
+    """Returns whether OUT is what --json prints."""
+    path: Path = arguments.output
+    return not arguments.to and not named_like(path) and path.suffix.lower() == JSON
 
 
 def _asked(instance: Instance, arguments: Namespace) -> Problem:

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from allocator.heaps import HEAPS
-from allocator.io.files import open_whole
+from allocator.io.files import is_special, open_whole
 from engine.api import MODES, Executable, make_plan
 from engine.cli import free_list
 from engine.cli.options.common import add_list, add_parallel, add_planning, add_running, plan_options
@@ -113,8 +113,13 @@ def _simulate(arguments: Namespace) -> int:
 
 def _guessed(file: Path | None) -> str:
     """Returns the format that fits the name of a file; the usual one, where none does."""
-    names = named_like(file) if file else ()
+    if file is None or is_special(file):
+        return _USUAL
+    names = named_like(file)
     if len(names) < 2 or _USUAL in names:
+        if not names:
+            suffixes = ", ".join(dict.fromkeys(form.suffix for form in FORMATS.values()))
+            raise OptionError(f"{file}: its name ends in none of {suffixes}; or say with --format what it is to be")
         return names[0] if len(names) == 1 else _USUAL
     raise OptionError(f"{file}: say with --format which of these it is to be: {', '.join(names)}")
 

@@ -13,7 +13,7 @@ from allocator import solvers
 from allocator.errors import ProblemError
 from allocator.heaps import HEAPS
 from allocator.io import formats
-from allocator.io.files import open_whole
+from allocator.io.files import is_special, open_whole
 from allocator.io.instance import Instance, in_names
 from allocator.problem import FREE, NO_CAPACITY, Plan
 from engine.cli.options.common import STRATEGY_CHOICES
@@ -44,6 +44,8 @@ _BESIDE: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
 )
 """The options in which the second plan may differ: the name of their value, and its choices (any value, if empty)."""
 DYNAMIC = "dynamic"
+_PAGES = (".html", ".htm")
+"""The suffixes of pages."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -75,6 +77,7 @@ def run(arguments: Namespace) -> int:
         raise OptionError("OTHER and --beside are both the second plan; leave out one of them")
     if arguments.output is None and sys.stdout.isatty():
         raise OptionError("a page is not for terminals: write it to a file, with -o FILE")
+    _check_output(arguments.output)
     shown = [viewed(asked) for asked in _asked(arguments)]
     title = f"{' beside '.join(view.title for view in shown)} · arenaplan"
     payloads = [view.payload for view in shown]
@@ -84,6 +87,12 @@ def run(arguments: Namespace) -> int:
         with open_whole(arguments.output) as out:
             write_page(title, payloads, out)
     return 0
+
+
+def _check_output(path: Path | None) -> None:
+    """Raises OptionError for a name that is none of a page."""
+    if path is not None and path.suffix.lower() not in _PAGES and not is_special(path):
+        raise OptionError(f"{path}: a page is a file whose name ends in {' or '.join(_PAGES)}")
 
 
 def _asked(arguments: Namespace) -> list[Namespace]:

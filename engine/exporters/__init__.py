@@ -60,7 +60,9 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "pytorch": Format(pytorch.write, ".pickle", "pytorch.org/memory_viz, a memory snapshot", is_text=False),
         "massif": Format(massif.write, ".massif", "ms_print and massif-visualizer"),
         "speedscope": Format(speedscope.write, ".speedscope.json", "speedscope.app: what the peak is made of"),
-        "megengine": Format(megengine.write, ".json", "MegEngine's StaticMemoryInfo.json, and `arenaplan solve`"),
+        "megengine": Format(
+            megengine.write, ".megengine.json", "MegEngine's StaticMemoryInfo.json, and `arenaplan solve`"
+        ),
         **{
             f"model-explorer-{name}": Format(
                 model_explorer.writer_of(name), ".json", f"Model Explorer: {measure.title}"

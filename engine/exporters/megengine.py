@@ -29,7 +29,7 @@ def write(trace: Trace, out: BinaryIO) -> None:
 
 def instance_of(chunks: Rectangles) -> Instance:
     """Returns the chunks as buffers with names. Raises ProblemError."""
-    ids, count = _unique(chunks.name), len(chunks)
+    ids, count = unique_names(chunks.name), len(chunks)
     pairs = [(src, dest) for src, dest in enumerate(chunks.overwrites.tolist()) if dest != NOTHING]
     problem = named_problem(
         ids,
@@ -45,7 +45,7 @@ def instance_of(chunks: Rectangles) -> Instance:
     return Instance(problem, ids, chunks.offset)
 
 
-def _unique(names: Iterable[str]) -> tuple[str, ...]:
+def unique_names(names: Iterable[str]) -> tuple[str, ...]:
     """Returns the names; those that stand there before get a number."""
     seen, unique = set(_TAKEN), list[str]()
     for name in names:

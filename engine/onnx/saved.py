@@ -37,7 +37,7 @@ def load_plan(source: str | Path | ModelProto, *, required: bool = False) -> Emb
     if texts:
         return plan_of(texts, what, required)
     if required:
-        raise OtherPlanError(f"{name} carries no plan, and one is required; `arenaplan plan --save-plan` writes one")
+        raise OtherPlanError(f"{name} carries no plan, and one is required; `arenaplan plan -o FILE.onnx` writes one")
     return None
 
 

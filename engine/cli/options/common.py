@@ -1,7 +1,5 @@
 """Options that several subcommands have, and what they share: JSON output, lists in help texts, unused options."""
 
-import json
-import math
 import shutil
 import textwrap
 from argparse import ArgumentError, ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
@@ -16,6 +14,7 @@ from engine.lower.target import Target
 from engine.planning.options import AT_ONCE, CALLS, FIELDS, LIMITS, SEARCH, PlanOptions, about, flag
 from engine.system.threads import AS_THEY_ARE
 from engine.text.errors import OptionError
+from engine.text.json_text import json_text
 from engine.text.units import parse_bytes, parse_seconds
 
 STRATEGY_CHOICES = (BEST, *STRATEGIES)
@@ -180,12 +179,7 @@ def defaults(adders: Collection[AddOptions], file: Path) -> dict[str, Any]:
 
 def print_json(data: Mapping[str, Any]) -> None:
     """Prints one JSON object on stdout."""
-    print(json.dumps({key: _finite(value) for key, value in data.items()}, indent=1, allow_nan=False))
-
-
-def _finite(value: Any) -> Any:
-    """Returns None for an infinity or a NaN, which JSON does not have."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    print(json_text(data), end="")
 
 
 def named_shape(text: str) -> tuple[str, tuple[int | str, ...]]:

@@ -1,13 +1,12 @@
-"""The options about plans embedded in models: --plan-from-file and --save-plan."""
+"""The option about plans embedded in models, --plan-from-file."""
 
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 
 from engine.cli.progress import warn
 from engine.execution_plan import ExecutionPlan
 from engine.graph.graph import Graph
 from engine.models.zoo import is_zoo
-from engine.onnx.saved import load_plan, save_plan
+from engine.onnx.saved import load_plan
 from engine.saved.embedded import EmbeddedPlan
 from engine.text.errors import OptionError, OtherPlanError
 
@@ -23,16 +22,6 @@ def add_plan_from_file(parser: ArgumentParser) -> None:
         default=AUTO,
         help="follow the plan in the model's file; auto: where it is a plan of the same calls, else make another and "
         "say why; required: or fail; never (default auto)",
-    )
-
-
-def add_save_plan(parser: ArgumentParser) -> None:
-    """Adds the option that says where a model with its plan is written."""
-    parser.add_argument(
-        "--save-plan",
-        metavar="FILE.onnx",
-        type=Path,
-        help="write the model with the plan in its metadata; a run of that file needs no search",
     )
 
 
@@ -72,12 +61,3 @@ def tell_origin(plan: ExecutionPlan, arguments: Namespace) -> None:
     """Writes on stderr why the plan in a model's file was not followed, where it was not."""
     if plan.origin and not plan.is_followed:
         warn(f"{arguments.file}: plan {plan.origin}")
-
-
-def save_planned(plan: ExecutionPlan, arguments: Namespace) -> None:
-    """Writes the model with its plan where --save-plan asks for it. Raises OptionError for what is no ONNX file."""
-    if arguments.save_plan is None:
-        return
-    if is_zoo(arguments.file):
-        raise OptionError(f"--save-plan writes the model's own file with a plan in it, and {arguments.file} is no file")
-    save_plan(plan, arguments.file, arguments.save_plan)

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from allocator.io.files import check_folder, write_whole
-from engine.text.errors import FeedError
+from engine.text.errors import FeedError, OptionError
 from ops.tensor.spec import NARROW, Array
 
 
@@ -31,6 +31,12 @@ def write_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
         _write_folder(path, arrays)
     except OSError as error:
         raise type(error)(error.errno, error.strerror or "cannot be written", str(path)) from error
+
+
+def check_arrays_path(path: Path) -> None:
+    """Raises OptionError for a name that is neither one of a .npz file nor one of a folder, which has no suffix."""
+    if path.suffix.lower() not in ("", ".npz") and not path.exists():
+        raise OptionError(f"{path}: outputs go to a .npz file, or to a folder, whose name has no suffix")
 
 
 def _write_folder(path: Path, arrays: Mapping[str, Array]) -> None:

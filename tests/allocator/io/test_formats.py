@@ -20,7 +20,7 @@ RECORDS = "id,first_op,last_op,size_bytes\n0,0,1,32\n1,1,4,28\n"
 PLACED = Instance(Problem([0, 1], [2, 3], [10, 20], [1, 1], [-1, -1]), ("a", "b"), [20, 0])
 PIECES = [b"-1", b"9" * 20, b",", b"\n", b"0", b"1", b"2", b" ", b"\0" * 8, b"null", b"{", b"gaps", b"end", b"\xff"]
 """What breaks files."""
-SUFFIXES = {"x.csv": "minimalloc", "x.TXT": "megengine", "x.json": "megengine-json", "x.plc": "idealloc-plc"}
+SUFFIXES = {"x.csv": "minimalloc", "x.TXT": "megengine", "x.megengine.json": "megengine-json", "x.plc": "idealloc-plc"}
 
 
 @given(problems().map(plain))

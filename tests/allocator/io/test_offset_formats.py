@@ -66,8 +66,14 @@ def test_the_c_struct_lists_the_offsets() -> None:
 
 def test_the_c_header_to_the_letter() -> None:
     assert c_header.render(PLACED).decode() == (
+        "/* Sizes and offsets are bytes, lifetimes are ticks [first, end). */\n"
         "#ifndef ARENA_PLAN_H\n#define ARENA_PLAN_H\n\n#define ARENA_BYTES 84u\n#define ARENA_ALIGNMENT 64u\n\n"
-        "#define ARENA_OFFSET_conv_1 0u /* conv/1 */\n#define ARENA_OFFSET_x 64u\n\n#endif\n"
+        "enum arena_tensor {\n  ARENA_TENSOR_conv_1, /* conv/1: ticks [0, 2) */\n"
+        "  ARENA_TENSOR_x, /* ticks [1, 3) */\n  ARENA_TENSORS\n};\n\n"
+        "#define ARENA_OFFSET_conv_1 0u\n#define ARENA_SIZE_conv_1 10u\n"
+        "#define ARENA_OFFSET_x 64u\n#define ARENA_SIZE_x 20u\n\n"
+        "/* X(name, offset, size) of each tensor, in the order of the enum. */\n"
+        "#define ARENA_EACH_TENSOR(X) \\\n  X(conv_1, 0u, 10u) \\\n  X(x, 64u, 20u)\n\n#endif\n"
     )
 
 

@@ -74,12 +74,13 @@ def test_an_input_of_a_wrong_name_or_dtype_ends_with_1(model: str, tmp_path: Pat
 def test_a_path_that_cannot_be_written_leaves_nothing(
     command: str, model: str, buffers: str, tmp_path: Path, capsys: Capture
 ) -> None:
-    file = buffers if command == "solve" else model
+    file, name = buffers if command == "solve" else model, "y" if command == "run" else "y.csv"
+    (tmp_path / "folder.csv").mkdir()
     before = sorted(tmp_path.rglob("*"))
-    for target in (tmp_path / "none" / "y", Path(buffers) / "y"):
+    for target in (tmp_path / "none" / name, Path(buffers) / name):
         assert str(target.parent) in error([command, file, "-o", str(target)], 1, capsys)
     if command != "run":
-        error([command, file, "-o", str(tmp_path)], 1, capsys)
+        error([command, file, "-o", str(tmp_path / "folder.csv")], 1, capsys)
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -99,7 +100,24 @@ def test_buffers_that_do_not_fit_are_not_written(buffers: str, tmp_path: Path, c
 
 
 def test_outputs_go_to_a_folder_or_an_archive(model: str, tmp_path: Path, capsys: Capture) -> None:
-    assert "to a folder or to a .npz" in error(["run", model, "-o", str(tmp_path / "y.npy")], 1, capsys)
+    message = error(["run", model, "-o", str(tmp_path / "y.npy")], 2, capsys)
+    assert "outputs go to a .npz file, or to a folder, whose name has no suffix" in message
+
+
+SUFFIXES = {"plan": ".h, .c, .bin", "trace": ".csv, .json", "solve": ".csv, .txt", "view": ".html or .htm"}
+"""Some of the suffixes that each command knows."""
+
+
+@pytest.mark.parametrize("command", SUFFIXES)
+def test_a_suffix_that_nothing_has_is_refused_with_those_that_there_are(
+    command: str, model: str, buffers: str, tmp_path: Path, capsys: Capture
+) -> None:
+    for name in ("plan.xyz", "plan"):
+        target = tmp_path / name
+        file = buffers if command == "solve" else model
+        message = error([command, file, "-o", str(target)], 2, capsys)
+        assert SUFFIXES[command] in message and str(target) in message
+        assert not target.exists()
 
 
 def test_run_does_not_take_a_file_for_a_folder(model: str, buffers: str, capsys: Capture) -> None:

@@ -184,7 +184,7 @@ def test_where_data_decide_sizes_the_first_stage_is_planned(tmp_path: Path, caps
 
 def test_a_saved_plan_is_followed(tmp_path: Path, capsys: Capture) -> None:
     path, kept = save(mixed([value("m", (4, 8))]), tmp_path), str(tmp_path / "planned.onnx")
-    assert main(["plan", path, "--save-plan", kept]) == 0
+    assert main(["plan", path, "-o", kept]) == 0
     capsys.readouterr()
     assert planned([kept, "--plan-from-file", "required"], capsys)["origin"] == "from the file"
 

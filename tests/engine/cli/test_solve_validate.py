@@ -10,7 +10,7 @@ from tests.helpers.cli.cli_checks import BUFFERS, PLACED, SOLVED, Capture, data,
 OVERWRITING = "2\n0 3 20\n2 5 10\n1\n1 0 6\n"
 
 
-@pytest.mark.parametrize("file", ["p.csv", "p.json", "p.plc", "p.bin"])
+@pytest.mark.parametrize("file", ["p.csv", "p.megengine.json", "p.plc", "p.bin"])
 def test_plans_of_every_format_are_validated(file: str, buffers: str, tmp_path: Path, capsys: Capture) -> None:
     plan = str(tmp_path / file)
     assert main(["solve", buffers, "-o", plan]) == 0

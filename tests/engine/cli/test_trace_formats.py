@@ -48,7 +48,7 @@ def test_the_name_of_a_trace_file_decides_its_format(tmp_path: Path, capsys: Cap
 
 def test_a_trace_file_name_of_several_formats_asks_for_format(tmp_path: Path, capsys: Capture) -> None:
     message = error(["trace", MODEL, "-o", str(tmp_path / "a.json")], 2, capsys)
-    assert "say with --format which of these it is to be: json, megengine" in message
+    assert "say with --format which of these it is to be: json, model-explorer" in message
     assert not list(tmp_path.iterdir())
 
 

@@ -138,7 +138,7 @@ def test_a_plan_in_a_file_is_one_of_its_level(tmp_path: Path, capsys: Capture) -
     nodes = [node("MatMul", ["x", "x"], ["h"]), node("Identity", ["h"], ["i"]), node("Relu", ["i"], ["y"])]
     onnx.save(model(nodes, [value("x", (8, 8))]), tmp_path / "model.onnx")
     planned = str(tmp_path / "planned.onnx")
-    data(["plan", str(tmp_path / "model.onnx"), "--save-plan", planned], capsys)
+    data(["plan", str(tmp_path / "model.onnx"), "-o", planned], capsys)
     assert data(["plan", planned], capsys)["origin"] == "from the file"
     exe = engine.compile(engine.load_onnx(planned), embedded=engine.load_plan(planned))
     assert exe.plan.is_followed and exe.report().operators < 3

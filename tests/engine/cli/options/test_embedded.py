@@ -1,4 +1,4 @@
-"""`arenaplan plan --save-plan` and `--plan-from-file`."""
+"""`arenaplan plan -o FILE.onnx` and `--plan-from-file`."""
 
 import json
 from pathlib import Path
@@ -29,7 +29,7 @@ def planned(tmp_path: Path, capsys: Capture) -> str:
                 "memory",
                 "--optimise",
                 "0",
-                "--save-plan",
+                "-o",
                 path,
             ]
         )
@@ -88,24 +88,33 @@ def test_a_damaged_saved_plan_is_refused_with_exit_code_5(planned: str, capsys: 
 
 def test_save_plan_names_formats_that_cannot_hold_a_plan(planned: str, tmp_path: Path, capsys: Capture) -> None:
     zoo = ["plan", "zoo:lstm_classifier"]
-    message = error([*zoo, "--save-plan", str(tmp_path / "new.onnx")], 2, capsys)
+    message = error([*zoo, "-o", str(tmp_path / "new.onnx")], 2, capsys)
     assert "zoo:lstm_classifier is no file" in message
     assert "is no file with a plan" in error([*zoo, "--plan-from-file", "required"], 2, capsys)
     poison = ["run", planned, "--dim", "n=8", "--mode", "poison"]
     assert "plans for itself" in error([*poison, "--plan-from-file", "required"], 2, capsys)
     assert main(poison) == 0 and capsys.readouterr().err == ""
-    bounds = ["plan", planned, "--length-ranges", "n=1:8", "--save-plan", str(tmp_path / "new.onnx")]
+    bounds = ["plan", planned, "--length-ranges", "n=1:8", "-o", str(tmp_path / "new.onnx")]
     assert "give --dim in place of --length-ranges" in error(bounds, 2, capsys)
     assert not (tmp_path / "new.onnx").exists()
     bounds = ["plan", planned, "--length-ranges", "n=1:8", "--plan-from-file", "required"]
     assert "leave out --length-ranges" in error(bounds, 2, capsys)
 
 
+def test_the_old_name_of_the_option_writes_the_same(planned: str, tmp_path: Path, capsys: Capture) -> None:
+    asked = ["plan", str(tmp_path / "model.onnx"), "--dim", "n=8", "--order", "memory", "--optimise", "0"]
+    assert main([*asked, "--save-plan", str(tmp_path / "old.onnx")]) == 0
+    assert "--save-plan FILE is now called -o FILE.onnx" in capsys.readouterr().err
+    assert (tmp_path / "old.onnx").read_bytes() == Path(planned).read_bytes()
+    both = [*asked, "--save-plan", str(tmp_path / "a.onnx"), "-o", str(tmp_path / "b.h")]
+    assert "give -o alone" in error(both, 2, capsys)
+
+
 def test_save_plan_refuses_a_graph_that_runs_in_stages(planned: str, tmp_path: Path, capsys: Capture) -> None:
     nodes = [node("NonZero", ["x"], ["n"]), node("Cast", ["n"], ["y"], to=1)]
     path = str(tmp_path / "model.onnx")
     onnx.save(model(nodes, [value("x", (3, 3))]), path)
-    message = error(["plan", path, "--save-plan", str(tmp_path / "new.onnx")], 2, capsys)
+    message = error(["plan", path, "-o", str(tmp_path / "new.onnx")], 2, capsys)
     assert f"data decide some sizes of {path} while it runs" in message
     proto = onnx.load(planned)
     moved = onnx.load(path)

@@ -39,7 +39,7 @@ def test_what_runs_a_model_refuses_a_target_in_one_line(
 
 def test_a_saved_plan_for_a_target_is_followed_for_it_alone(board: str, tmp_path: Path, capsys: Capture) -> None:
     model, saved = str(save_perceptron(tmp_path / "m.onnx")), str(tmp_path / "planned.onnx")
-    assert main(["plan", model, "--target", board, "--save-plan", saved]) == 0
+    assert main(["plan", model, "--target", board, "-o", saved]) == 0
     capsys.readouterr()
     assert planned([saved, "--target", board], capsys)["origin"] == "from the file"
     assert main(["run", saved]) == 0
