@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # the names for checkers of types and editors; at run time ea
     from engine.onnx.torch_module import load_torch
     from engine.passes.pipeline import optimise
     from engine.passes.storage import cast_storage
-    from engine.plan_files import write_plan
+    from engine.plan_files.write import write_plan
     from engine.readers import read_trace
     from engine.report.report import Report
     from engine.saved.embedded import EmbeddedPlan
@@ -91,7 +91,7 @@ _HOMES = {
     "save_plan": "engine.onnx.saved:save_plan",
     "optimise": "engine.passes.pipeline:optimise",
     "cast_storage": "engine.passes.storage:cast_storage",
-    "write_plan": "engine.plan_files:write_plan",
+    "write_plan": "engine.plan_files.write:write_plan",
     "read_trace": "engine.readers:read_trace",
     "Report": "engine.report.report:Report",
     "EmbeddedPlan": "engine.saved.embedded:EmbeddedPlan",

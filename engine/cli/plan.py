@@ -54,11 +54,11 @@ def run(arguments: Namespace) -> int:
         plan, data, more = planned(arguments, path)
     report = plan.report()
     resident = plan.resident_set() if plan.lowered.target.is_host else None
-    told = plan_data(plan, report, resident) | data
+    printed = plan_data(plan, report, resident) | data
     if path is not None:
-        write_planned(plan, told, path, arguments)
+        write_planned(plan, printed, path, arguments)
     if arguments.json:
-        print_json(told)
+        print_json(printed)
     else:
         table = kernel_table(plan) if arguments.kernels else ""
         print(report.text(arguments.top) + (resident.text() if resident else "") + table + more, end="")

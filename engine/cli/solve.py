@@ -119,15 +119,15 @@ def run(arguments: Namespace) -> int:
     _check_fit(plan)
     data = _told(instance, str(arguments.file), plan, seconds)
     more = {"strategies": to_json(comparison)} if is_comparison else {}
-    told = data | more | {"offsets": dict(zip(instance.ids, plan.offset.tolist(), strict=True))}
+    printed = data | more | {"offsets": dict(zip(instance.ids, plan.offset.tolist(), strict=True))}
     if arguments.output is not None and _is_json(arguments):
-        write_whole(arguments.output, json_text(told).encode())
+        write_whole(arguments.output, json_text(printed).encode())
     elif arguments.output is not None:
         aligned = evolve(instance.problem, alignment=problem.alignment)
         placed = evolve(instance, problem=aligned, offset=plan.offset)
         formats.write(arguments.output, placed, arguments.to, prefix=arguments.prefix)
     if arguments.json:
-        print_json(told)
+        print_json(printed)
     else:
         print(_text(data), end="")
     return 0

@@ -195,7 +195,7 @@ class Lowered:
 
     def workspace_bytes(self, call: Call) -> int:
         """Returns the bytes of the workspace that a call has to have."""
-        kind = call.operators[0].schema.name if call.operators else COPY
+        kind = call.operators[0].schema.name if call.operators else ""  # a copy, which no row is about
         return self.target.workspace_bytes(kind, call.signature, call.kernel)
 
     def tick_name(self, tick: int) -> str:

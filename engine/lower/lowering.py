@@ -239,7 +239,7 @@ class _Lowering:
         signature = COPY.sign((value.spec,), {})
         kernel = COPY.kernel(signature, self.backends)
         name = self.values[copy].name
-        workspace = self._workspace(name, self.target.workspace_bytes(COPY.name, signature, kernel))
+        workspace = self._workspace(name, self.target.workspace_bytes("", signature, kernel))
         self.instructions.append(Call(self._tick(), name, (), kernel, signature, (value.id,), (copy,), workspace, ()))
 
     def _fetched(self, name: str, var: Var) -> int:

@@ -55,10 +55,10 @@ def _shape_text(shape: Shape) -> str:
 
 def _by_operator(target: "Target") -> Mapping[str, tuple[Workspace, ...]]:
     """Returns the workspaces by kind of operator, those with most shapes first."""
-    found: dict[str, tuple[Workspace, ...]] = {}
+    rows: dict[str, tuple[Workspace, ...]] = {}
     for row in sorted(target.workspaces, key=lambda row: -row.given):
-        found[row.operator] = (*found.get(row.operator, ()), row)
-    return found
+        rows[row.operator] = (*rows.get(row.operator, ()), row)
+    return rows
 
 
 @frozen
@@ -92,8 +92,9 @@ class Target:
         """Raises TargetError for a row about an operator that is neither ours nor one of `kinds`, those of a graph."""
         for kind in self._rows:
             if kind not in REGISTRY and kind not in kinds:
-                known = (*kinds, *REGISTRY)
-                raise TargetError(f"target {self.name!r}: operator {kind!r} is unknown; {close_to(kind, known)}")
+                raise TargetError(
+                    f"target {self.name!r}: operator {kind!r} is unknown; {close_to(kind, (*kinds, *REGISTRY))}"
+                )
 
     def check_is_host(self) -> None:
         """Raises TargetError for another processor than that of this process."""

@@ -80,10 +80,10 @@ class _Reader:
             raise self.fault(f"is no TOML: {error}") from error
         return data
 
-    def _check_keys(self, table: Mapping[str, object], known: tuple[str, ...], where: str) -> None:
+    def _check_keys(self, table: Mapping[str, object], keys: tuple[str, ...], where: str) -> None:
         for key in table:
-            if key not in known:
-                raise self.fault(f"{where}{key!r} is unknown; {close_to(key, known)}")
+            if key not in keys:
+                raise self.fault(f"{where}{key!r} is unknown; {close_to(key, keys)}")
 
     def _row(self, row: Mapping[str, Any], where: str) -> Workspace:
         self._check_keys(row, _ROW_KEYS, f"{where}: ")

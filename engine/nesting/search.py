@@ -64,7 +64,7 @@ def find_sub_buffers(lowered: Lowered, allowed: Callable[[int], bool], in_place:
     """
     search = _SubBufferSearch(lowered, allowed, in_place, _Uses(lowered))
     for call in reversed(lowered.calls):
-        if len(call.outputs) == 1 and len(call.operators) == 1:
+        if len(call.outputs) == 1 and len(call.operators) == 1 and not call.workspace:  # of a kernel that has to run
             refusal = search.join(call)
             if refusal is not None:
                 search.refusals[call.tick] = refusal
@@ -81,7 +81,7 @@ def may_nest(lowered: Lowered) -> bool:
         return own and value.id not in kept and value.spec.nbytes > 0
 
     def can_nest(call: Call) -> bool:
-        if len(call.outputs) != 1 or len(call.operators) != 1 or not is_own(values[call.outputs[0]]):
+        if len(call.outputs) != 1 or len(call.operators) != 1 or call.workspace or not is_own(values[call.outputs[0]]):
             return False
         places = call.operators[0].schema.input_places(values[call.outputs[0]].layout, call.signature)
         return None not in places and any(is_own(values[values[v].owner]) for v in call.inputs[: len(places)])

@@ -7,8 +7,8 @@ from engine.report.report import Report, report
 from engine.report.resident import ResidentSet, resident_set
 
 
-def plan_data(plan: PlacedPlan, told: Report | None = None, resident: ResidentSet | None = None) -> dict[str, Any]:
-    """Returns what `arenaplan plan --json` prints; `told` and `resident` are used where they are there already."""
+def plan_data(plan: PlacedPlan, totals: Report | None = None, resident: ResidentSet | None = None) -> dict[str, Any]:
+    """Returns what `arenaplan plan --json` prints; `totals` and `resident` are used where they are there already."""
     if resident is None and plan.lowered.target.is_host:
         resident = resident_set(plan)
-    return (told or report(plan)).to_json() | {"resident_set": resident and resident.to_json()}
+    return (totals or report(plan)).to_json() | {"resident_set": resident and resident.to_json()}

@@ -18,16 +18,16 @@ def check_option_names(function: str, names: Collection[str], options: Collectio
             raise UnknownOptionError(f"{function} has no option {name!r}; {close_to(name, options)}")
 
 
-def close_to(name: str, known: Collection[str], most: int = MOST_LISTED) -> str:
+def close_to(name: str, names: Collection[str], most: int = MOST_LISTED) -> str:
     """Returns the end of a message about an unknown name: the known one that was probably meant, or all of them.
 
     Where nothing is like it, and there are more than `most`, the first ones are listed.
     """
-    close = get_close_matches(name[:_COMPARED], known, 1)
+    close = get_close_matches(name[:_COMPARED], names, 1)
     if close:
         return f"did you mean {close[0]!r}?"
-    more = f" and {len(known) - most} more" if len(known) > most else ""
-    return f"there are {', '.join(list(known)[:most])}{more}"
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"there are {', '.join(list(names)[:most])}{more}"
 
 
 def check_flag(name: str, value: object) -> None:

@@ -6,10 +6,11 @@ from typing import Any
 
 from allocator.io import c_header
 from allocator.io.files import write_whole
+from engine import plan_files
 from engine.cli.progress import warn
 from engine.execution_plan import ExecutionPlan
 from engine.models.zoo import is_zoo
-from engine.plan_files import JSON, ONNX, SUFFIXES, suffix_of, write_plan
+from engine.plan_files.suffixes import JSON, ONNX, SUFFIXES, suffix_of
 from engine.text.errors import OptionError
 from engine.text.json_text import json_text
 
@@ -48,12 +49,12 @@ def asked_output(arguments: Namespace) -> Path | None:
     return path
 
 
-def write_planned(plan: ExecutionPlan, told: dict[str, Any], path: Path, arguments: Namespace) -> None:
-    """Writes a plan to the file that was asked for; `told` is what --json prints."""
+def write_planned(plan: ExecutionPlan, data: dict[str, Any], path: Path, arguments: Namespace) -> None:
+    """Writes a plan to the file that was asked for; `data` is what --json prints."""
     if path.name.lower().endswith(JSON) and suffix_of(path) == JSON:
-        write_whole(path, json_text(told).encode())
+        write_whole(path, json_text(data).encode())
     else:
-        write_plan(plan, path, source=arguments.file, prefix=arguments.prefix)
+        plan_files.write_plan(plan, path, source=arguments.file, prefix=arguments.prefix)
 
 
 def check_one_plan(path: Path | None, why: str) -> None:

@@ -19,9 +19,9 @@ def board(tmp_path: Path) -> str:
 
 def test_plan_takes_the_workspaces_of_the_file(board: str, tmp_path: Path, capsys: Capture) -> None:
     model = str(save_perceptron(tmp_path / "m.onnx"))
-    told = planned([model, "--target", board], capsys)
-    assert told["target"] == "board" and told["prepacked_bytes"] == 0
-    sizes = {k["kind"]: k["workspace_bytes"] for k in told["kernels"]}
+    shown = planned([model, "--target", board], capsys)
+    assert shown["target"] == "board" and shown["prepacked_bytes"] == 0
+    sizes = {k["kind"]: k["workspace_bytes"] for k in shown["kernels"]}
     assert sizes and all(nbytes == (1000 if kind == "softmax" else 0) for kind, nbytes in sizes.items())
     assert planned([model, "--target", "none"], capsys)["workspace_bytes"] == 0
     assert main(["plan", model, "--target", board]) == 0

@@ -16,7 +16,8 @@ from allocator.errors import UnsupportedProblemError
 from allocator.io import formats
 from engine import ExecutionPlan, Graph
 from engine.cli.main import main
-from engine.plan_files import SUFFIXES, buffers_of
+from engine.plan_files.suffixes import SUFFIXES
+from engine.plan_files.write import buffers_of
 from engine.text.errors import OptionError
 from tests.helpers.cli.cli_checks import Capture, data, error
 from tests.helpers.graphs.random_graphs import graphs
@@ -62,16 +63,16 @@ def test_a_header_has_the_bytes_of_every_tensor(graph: Graph, tmp_path_factory: 
     path = tmp_path_factory.mktemp("header") / "plan.h"
     plan = engine.make_plan(graph, strategy="greedy_by_size", optimise=0)
     engine.write_plan(plan, path)
-    found: dict[str, dict[str, int]] = {"OFFSET": {}, "SIZE": {}}
+    macros: dict[str, dict[str, int]] = {"OFFSET": {}, "SIZE": {}}
     for kind, name, value in MACRO.findall(path.read_text()):
-        found[kind][name] = int(value)
+        macros[kind][name] = int(value)
     users = np.zeros(plan.arena_bytes, int)
     for name, var in graph.inputs.items():
-        assert found["SIZE"][name] == var.spec.nbytes
-        users[found["OFFSET"][name] :][: var.spec.nbytes] += 1
+        assert macros["SIZE"][name] == var.spec.nbytes
+        users[macros["OFFSET"][name] :][: var.spec.nbytes] += 1
     assert users.max(initial=0) <= 1  # all inputs are there when the run begins
-    assert all(found["OFFSET"][n] + found["SIZE"][n] <= plan.arena_bytes for n in found["OFFSET"])
-    assert len(found["SIZE"]) == len(plan.ids)
+    assert all(macros["OFFSET"][n] + macros["SIZE"][n] <= plan.arena_bytes for n in macros["OFFSET"])
+    assert len(macros["SIZE"]) == len(plan.ids)
     assert f"#define ARENA_BYTES {plan.arena_bytes}u\n" in path.read_text()
 
 

@@ -17,22 +17,11 @@ from engine.execution_plan import ExecutionPlan, execution_plan
 from engine.exporters import megengine
 from engine.lower.calls import Storage
 from engine.onnx.saved import save_plan
+from engine.plan_files.suffixes import JSON, ONNX, RECORD, suffix_of
 from engine.planning.placed import PlacedPlan
 from engine.report.data import plan_data
 from engine.text.errors import OptionError
 from engine.text.json_text import json_text
-
-ONNX, JSON, RECORD = ".onnx", ".json", ".megengine.json"
-SUFFIXES = (".h", ".c", ".bin", ".csv", ".txt", ".plc", RECORD, JSON, ONNX)
-"""The suffixes of files that plans are written to."""
-
-
-def suffix_of(path: Path) -> str:
-    """Returns the one of SUFFIXES that a file name ends with. Raises OptionError, which lists them all."""
-    for suffix in SUFFIXES:
-        if path.name.lower().endswith(suffix):
-            return suffix
-    raise OptionError(f"{os.fspath(path)}: the name of a plan's file ends in one of {', '.join(SUFFIXES)}")
 
 
 def write_plan(plan: PlacedPlan, path: str | Path, *, source: str | Path = "", prefix: str = c_header.PREFIX) -> None:
