@@ -3,10 +3,12 @@
 import gc
 import io
 import os
+import re
 import sys
 from argparse import Action, ArgumentParser
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from difflib import get_close_matches
 from importlib import import_module
 from traceback import print_exception
 from typing import Any, NoReturn
@@ -54,12 +56,34 @@ _CODES: tuple[tuple[tuple[type[BaseException], ...], int], ...] = (
 )
 
 
+_WRONG_CHOICE = re.compile(r"invalid choice: '(.*)' \(choose from (.*)\)", re.S)
+_FLAG = re.compile(r"--[a-z][a-z-]*")
+_LONG = 100
+"""Characters of a word beyond which nothing is like it."""
+
+
+def _meant(word: str, names: Sequence[str]) -> str:
+    """Returns the end of a message, with the name that was probably meant by a word; "" where there is none."""
+    close = get_close_matches(word, dict.fromkeys(names), 1) if len(word) <= _LONG else []
+    return "".join(f"; did you mean {name}?" for name in close)
+
+
 class Parser(ArgumentParser):
     """Raises UsageError where argparse would end the process."""
 
     def error(self, message: str) -> NoReturn:
-        """Raises UsageError with one line that names the help option."""
+        """Raises UsageError with one line that names the help option, and the choice that was probably meant."""
+        wrong = _WRONG_CHOICE.search(message)
+        if wrong:
+            choices = [choice.strip(" '") for choice in wrong[2].split(",")]
+            message += _meant(wrong[1], choices)
         raise UsageError(f"{message} (see {self.prog} --help)")
+
+    def refuse(self, words: Sequence[str]) -> NoReturn:
+        """Raises UsageError for words that are no arguments, with the flag that was probably meant by the first."""
+        flag = words[0].partition("=")[0]
+        close = _meant(flag, _FLAG.findall(self.format_help())) if flag.startswith("--") else ""
+        self.error(f"unrecognized arguments: {' '.join(words)}{close}")
 
 
 class _Version(Action):
@@ -80,7 +104,7 @@ def build_parser(names: Sequence[str] = COMMANDS) -> ArgumentParser:
         command = commands.add_parser(name, help=module.HELP, description=module.HELP, epilog=_EPILOG)
         module.add_arguments(command)
         add_quiet(command)
-        command.set_defaults(run=module.run)
+        command.set_defaults(run=module.run, parser=command)
     return parser
 
 
@@ -92,7 +116,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         asked = [name for name in words[:1] if name in COMMANDS]
         with _kept_for_good() if argv is None else nullcontext():
             parser = build_parser(asked or COMMANDS)
-        arguments = parser.parse_args(words)
+        arguments, unread = parser.parse_known_args(words)
+        if unread:
+            arguments.parser.refuse(unread)
+        del arguments.parser  # what is left can be copied and written down
         if getattr(arguments, "instructions", ""):
             limit_instructions(arguments.instructions)
         if files := getattr(arguments, "ops", ()):

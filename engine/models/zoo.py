@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 
@@ -14,6 +15,8 @@ from engine.zoo import NETWORKS
 from engine.zoo.network import Default, Network, Option
 
 PREFIX = "zoo:"
+_COMPARED = 100
+"""Characters of a name that are compared with those of networks."""
 INPUT = "x"
 """The name of the input of a network of images."""
 CHANNELS = 3
@@ -96,7 +99,8 @@ def _asked(model: Path, fixed: Mapping[str, Default]) -> _Asked:
     name, _, query = str(model).removeprefix(PREFIX).partition("?")
     if name not in NETWORKS:
         names = ", ".join(PREFIX + n for n in NETWORKS)
-        raise ModelError(f"there is no network {PREFIX + name!r}; there are {names}")
+        meant = "".join(f"did you mean {PREFIX + n}? " for n in get_close_matches(name[:_COMPARED], NETWORKS, 1))
+        raise ModelError(f"there is no network {PREFIX + name!r}; {meant}there are {names}")
     network = NETWORKS[name]
     options, chosen = _options(network), dict[str, Default]()
     for part in re.split("[&,]", query) if query else ():

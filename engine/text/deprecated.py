@@ -26,6 +26,8 @@ PROPERTIES = {"packed_bytes": "prepacked_bytes"}
 """Properties of `engine.Executable`."""
 FLAGS = {"--bounds": "--length-ranges", "--no-pack": "--no-prepack"}
 """Options of the command line; no help text shows the old ones."""
+SPELLINGS = {"--optimize": "--optimise"}
+"""Options of the command line in another spelling, which is as good; no help text shows them."""
 _USER_FRAME = 3
 """Frames from `warnings.warn` up to the user's line: `warn_of_old_name`, what calls it for the old name, the user."""
 
@@ -63,6 +65,8 @@ def with_new_flags(argv: Sequence[str], warn: Callable[[str], None]) -> list[str
         if word == "--":
             break
         flag, equals, value = word.partition("=")
+        if flag in SPELLINGS:
+            renamed[place] = f"{SPELLINGS[flag]}{equals}{value}"
         if flag in FLAGS:
             warn(f"{flag} is now called {FLAGS[flag]}; the old name will be removed")
             renamed[place] = f"{FLAGS[flag]}{equals}{value}"

@@ -108,7 +108,7 @@ def add_running(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--threads",
         metavar="N",
-        type=count,
+        type=positive,
         default=AS_THEY_ARE,
         help="threads that compute, BLAS through threadpoolctl; with --parallel, operators at once (default: all)",
     )

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.cli.main import main
 from engine.text.errors import FeedError, JudgeError
 from tests.helpers.cli.cli_checks import BUFFERS, Capture, error
 
@@ -35,6 +36,7 @@ USAGE: tuple[list[str], ...] = (
     ["plan", "m.onnx", "--top", "-1"],
     ["run", "m.onnx", "--mode", "fast"],
     ["run", "m.onnx", "--runs", "0"],
+    ["run", "m.onnx", "--threads", "0"],
     ["run", "m.onnx", "--input", "=x.npy"],
     ["compare", "m.onnx", "--oracle", "delphi"],
     ["trace", "m.onnx", "--format", "poem"],
@@ -174,3 +176,36 @@ def test_a_reader_that_goes_away_is_no_error(model: str) -> None:
     done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, check=False, timeout=60)
     os.close(writer)
     assert done.stderr == b"" and done.returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["pln", "m.onnx"], "did you mean plan?"),
+        (["plan", "m.onnx", "--budgte", "3"], "did you mean --budget?"),
+        (["plan", "m.onnx", "--optimise-it=3"], "did you mean --optimise?"),
+        (["plan", "m.onnx", "--order", "memmory"], "did you mean memory?"),
+        (["plan", "m.onnx", "--strategy", "pushdwn"], "did you mean pushdown?"),
+        (["solve", "b.csv", "--capcity", "3"], "did you mean --capacity?"),
+    ],
+)
+def test_a_mistyped_word_is_refused_with_the_one_that_was_meant(words: list[str], hint: str, capsys: Capture) -> None:
+    assert hint in error(words, 2, capsys)
+
+
+@pytest.mark.parametrize("words", [["plan", "m.onnx", "--" + "x" * 500], ["plan", "m.onnx", "another"]])
+def test_a_word_that_is_like_nothing_is_refused_without_a_hint(words: list[str], capsys: Capture) -> None:
+    message = error(words, 2, capsys)
+    assert "unrecognized arguments: " in message and "did you mean" not in message
+
+
+def test_a_mistyped_network_is_refused_with_the_one_that_was_meant(capsys: Capture) -> None:
+    message = error(["plan", "zoo:resnt50"], 1, capsys)
+    assert "there is no network 'zoo:resnt50'; did you mean zoo:resnet50?" in message
+
+
+def test_both_spellings_of_optimise_are_understood(model: str, capsys: Capture) -> None:
+    for words in (["--optimize", "0"], ["--optimize=0"]):
+        assert main(["plan", model, *words]) == 0
+        shown = capsys.readouterr()
+        assert "optimised at" not in shown.out and not shown.err
