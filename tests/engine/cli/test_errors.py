@@ -14,6 +14,7 @@ import pytest
 from engine.cli.main import main
 from engine.text.errors import FeedError, JudgeError
 from tests.helpers.cli.cli_checks import BUFFERS, Capture, error
+from tests.helpers.paths import ROOT
 
 USAGE: tuple[list[str], ...] = (
     [],
@@ -209,3 +210,15 @@ def test_both_spellings_of_optimise_are_understood(model: str, capsys: Capture) 
         assert main(["plan", model, *words]) == 0
         shown = capsys.readouterr()
         assert "optimised at" not in shown.out and not shown.err
+
+
+def test_a_reader_that_stops_early_ends_the_command_quietly() -> None:
+    code = "import sys; from engine.cli.main import main; sys.exit(main())"
+    words = ["trace", "zoo:squeezenet?image=64", "-q", "--backend", "numpy", "--format", "json"]
+    command = [sys.executable, "-c", code, *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.read(1)
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode in (0, 1)
