@@ -123,7 +123,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if getattr(arguments, "instructions", ""):
             limit_instructions(arguments.instructions)
         if files := getattr(arguments, "ops", ()):
-            import_module("engine.cli.options.own_operators").run_operator_files(files)
+            import_module("engine.models.own_operators").run_operator_files(files)
         with progress_shown(arguments.quiet):
             code: int = arguments.run(arguments)
         return code

@@ -1,10 +1,13 @@
-"""Arrays as views of bytes, and aligned memory."""
+"""Arrays as views of bytes, from files, and in aligned memory."""
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from engine.text.errors import FeedError
 from ops.tensor.layout import Layout, address_of, dense_strides
 from ops.tensor.spec import FLOATS, Array, TensorSpec
 
@@ -33,6 +36,15 @@ def _drawn(spec: TensorSpec, random: "np.random.Generator") -> Array:
     if spec.dtype in FLOATS:
         return np.asarray(random.standard_normal(spec.shape)).astype(spec.dtype)
     return np.asarray(random.integers(0, 2, spec.shape)).astype(spec.dtype)
+
+
+def read_array(path: Path) -> Array:
+    """Returns the array of a .npy file. Raises FeedError for anything else."""
+    try:
+        with path.open("rb") as file:
+            return np.lib.format.read_array(file, allow_pickle=False)
+    except (ValueError, EOFError, SyntaxError) as error:
+        raise FeedError(f"{os.fspath(path)!r} is no .npy file of numbers: {error}") from error
 
 
 def is_written_once(array: Array) -> bool:

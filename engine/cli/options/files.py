@@ -1,8 +1,7 @@
-"""Arrays that are written to files and read from them."""
+"""Arrays that are written to files."""
 
 import errno
 import io
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,7 +9,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from allocator.io.files import check_folder, write_whole
-from engine.text.errors import FeedError, OptionError
+from engine.text.errors import OptionError
 from ops.tensor.spec import NARROW, Array
 
 
@@ -46,15 +45,6 @@ def _write_folder(path: Path, arrays: Mapping[str, Array]) -> None:
         for name, array in _by_file_name(arrays, ".npy").items():
             np.save(folder / name, array, allow_pickle=False)
         _move(folder, path)
-
-
-def read_array(path: Path) -> Array:
-    """Returns the array of a .npy file. Raises FeedError for anything else."""
-    try:
-        with path.open("rb") as file:
-            return np.lib.format.read_array(file, allow_pickle=False)
-    except (ValueError, EOFError, SyntaxError) as error:
-        raise FeedError(f"{os.fspath(path)!r} is no .npy file of numbers: {error}") from error
 
 
 def _by_file_name(arrays: Mapping[str, Array], suffix: str) -> dict[str, Array]:

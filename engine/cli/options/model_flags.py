@@ -6,7 +6,6 @@ from pathlib import Path
 
 from engine.cli.options.common import AddOptions, defaults, named_path, named_rule, named_shape
 from engine.cli.options.dims import named_lengths
-from engine.cli.options.own_operators import add_ops
 from engine.text.errors import OptionError
 from engine.zoo import NETWORKS
 
@@ -50,6 +49,18 @@ def add_model(parser: ArgumentParser) -> None:
         default=[],
         help="what an operator that nobody implements gives, to plan a model without running it, such as "
         "acme.MyOp=like:0: shape and type of its input 0 (like:0,like:1 for two outputs); repeatable",
+    )
+
+
+def add_ops(parser: ArgumentParser) -> None:
+    """Adds the option for files of operators."""
+    parser.add_argument(
+        "--ops",
+        metavar="FILE.py",
+        type=Path,
+        action="append",
+        default=[],
+        help="a Python file that registers operators of your own (arenaplan.register_operator); it is run; repeatable",
     )
 
 

@@ -1,31 +1,27 @@
 """From the options of a command to a graph, and what it is run on."""
 
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from attrs import frozen
 
-from allocator.progress import Activity
-from engine.cli.options.dims import bound, known_lengths
-from engine.cli.options.files import read_array
 from engine.graph.graph import Graph
 from engine.graph.opaque import check_runs
-from engine.models.zoo import is_zoo, zoo_graph
+from engine.models.lengths import bound, known_lengths
+from engine.models.named import NamedModel, with_lengths
+from engine.models.zoo import is_zoo
 from engine.onnx.file import read_model
 from engine.onnx.library import onnx
-from engine.onnx.load import load_inputs, load_onnx
+from engine.onnx.load import load_onnx
 from engine.onnx.seeded import seed_weights
 from engine.stages.bind import input_shapes
 from engine.stages.template import template
-from engine.system.arrays import random_arrays
+from engine.system.arrays import random_arrays, read_array
 from engine.text.errors import ModelError, OptionError
-from ops.tensor.errors import OpError
 from ops.tensor.spec import Array, TensorSpec
-
-Shapes = Mapping[str, Sequence[int | str]]
-Loaded = TypeVar("Loaded")
 
 
 @frozen(eq=False)
@@ -47,80 +43,47 @@ def load_graph(arguments: Namespace) -> Graph:
 
     Raises ModelError for a dimension without a length.
     """
-    return _with_lengths(_graph, arguments)
-
-
-def _graph(arguments: Namespace) -> Graph:
-    graph = load_open(arguments)
-    lengths = known_lengths(graph, arguments.file, dict(arguments.dim))
-    return bound(graph, arguments.file, lengths, {})
+    return named_model(arguments).load()
 
 
 def load_open(arguments: Namespace) -> Graph:
     """Returns the graph of MODEL with its dimensions as the model and --shape leave them. Raises ModelError."""
-    return _read(arguments, arguments.file, _shapes(arguments), _arrays(arguments.constant))
+    return named_model(arguments).read()
+
+
+def named_model(arguments: Namespace) -> NamedModel:
+    """Returns MODEL with what the options say about it. Arrays of --input, where a command takes them, fix shapes."""
+    said = vars(arguments)
+    shapes = {name: array.shape for name, array in _arrays(said.get("input", [])).items()} | dict(arguments.shape)
+    return NamedModel(
+        model=arguments.file,
+        shapes=tuple(shapes.items()),
+        lengths=tuple(dict(arguments.dim).items()),
+        constants=tuple(dict(arguments.constant).items()),
+        infer=tuple(dict(arguments.infer).items()),
+        names=tuple(name for name, _ in said.get("length_ranges", ())),
+        seed=arguments.seed,
+    )
 
 
 def load_subject(arguments: Namespace) -> Subject:
     """Returns the graph of MODEL with its weights, and an array for each input. Arrays of --input fix shapes, too."""
-    return _with_lengths(_subject, arguments)
+    arrays = _arrays(arguments.input)
+    return with_lengths(partial(_subject, arguments=arguments, arrays=arrays), named_model(arguments))
 
 
-def _subject(arguments: Namespace) -> Subject:
-    arrays, constants = _arrays(arguments.input), _arrays(arguments.constant)
-    shapes, file = _shapes(arguments), arguments.file
-    graph, model = _read(arguments, file, shapes, constants), file
+def _subject(named: NamedModel, *, arguments: Namespace, arrays: Mapping[str, Array]) -> Subject:
+    constants, file = named.arrays, named.model
+    graph, model = named.read(), file
     check_runs(graph)
-    lengths = known_lengths(graph, file, dict(arguments.dim))
+    lengths = known_lengths(graph, file, dict(named.lengths))
     if not is_zoo(file) and arguments.weights == "random":
         if template(graph).is_staged:
             raise OptionError(f"--weights random needs sizes that follow from shapes; data decide some of {file}")
         model = weighted(file, arguments.weights, arguments.seed, input_shapes(graph, lengths), constants)
-        graph = _read(arguments, model, shapes, constants)
+        graph = named.read(model)
     feeds = random_feeds(graph, arguments.seed, arrays, lengths)
     return Subject(bound(graph, file, lengths, arrays), model, feeds, constants)
-
-
-def _with_lengths(load: Callable[[Namespace], Loaded], arguments: Namespace) -> Loaded:
-    """Loads MODEL with the lengths of --dim: bound to its open dimensions, or else as shapes in numbers.
-
-    A graph with open dimensions may refuse lengths that the model takes, as some decisions were made for other lengths.
-    """
-    try:
-        return load(arguments)
-    except (ModelError, OpError):
-        shapes = _shapes_in_numbers(arguments)
-        if not shapes:
-            raise
-        return load(Namespace(**vars(arguments) | {"shape": list(shapes.items()), "dim": []}))
-
-
-def _shapes_in_numbers(arguments: Namespace) -> Shapes:
-    """Returns the shapes of all inputs where --dim has a length for each of their names, else {}."""
-    lengths = dict(arguments.dim)
-    if not lengths or is_zoo(arguments.file):
-        return {}
-    try:
-        graph = load_inputs(arguments.file, shapes=_shapes(arguments), constants=_arrays(arguments.constant))
-    except ModelError:
-        return {}
-    return input_shapes(graph, lengths) if graph.symbols.keys() == lengths.keys() else {}
-
-
-def _shapes(arguments: Namespace) -> Shapes:
-    """Returns the shapes of --shape, and those of arrays for inputs where a command takes them."""
-    shapes = {name: array.shape for name, array in _arrays(vars(arguments).get("input", [])).items()}
-    return shapes | dict(arguments.shape)
-
-
-def _read(arguments: Namespace, model: Any, shapes: Shapes, constants: Mapping[str, Array]) -> Graph:
-    with Activity("reading", arguments.file.name):
-        if is_zoo(arguments.file):
-            if arguments.infer:
-                raise ModelError(f"all operators of {arguments.file} are there; leave out --infer")
-            names = [name for name, _ in (*arguments.dim, *vars(arguments).get("length_ranges", ()))]
-            return zoo_graph(arguments.file, shapes, constants, arguments.seed, names=names)
-        return load_onnx(model, shapes=shapes, constants=constants, infer=dict(arguments.infer))
 
 
 def light_model(name: str) -> Path:

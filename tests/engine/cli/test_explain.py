@@ -34,7 +34,7 @@ def in_file(monkeypatch: pytest.MonkeyPatch, graph: Graph) -> str:
         assert not constants and not shapes and not infer
         return graph
 
-    monkeypatch.setattr("engine.cli.options.models.load_onnx", load)
+    monkeypatch.setattr("engine.models.named.load_onnx", load)
     monkeypatch.setattr("engine.cli.plan.plan_in_file", lambda *_: None)
     return "model.onnx"
 

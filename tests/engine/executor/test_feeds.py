@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import engine
 import ops
 from engine import Graph
-from engine.cli.options.files import read_array, write_arrays
-from engine.system.arrays import is_written_once
+from engine.cli.options.files import write_arrays
+from engine.system.arrays import is_written_once, read_array
 from engine.text.errors import FeedError, GraphError
 from ops.tensor.errors import DtypeError
 from ops.tensor.spec import BFLOAT16, NARROW, Array

@@ -32,7 +32,7 @@ def model(monkeypatch: pytest.MonkeyPatch, build: Build) -> str:
         assert not constants and not infer
         return build(shapes)
 
-    monkeypatch.setattr("engine.cli.options.models.load_onnx", load)
+    monkeypatch.setattr("engine.models.named.load_onnx", load)
     monkeypatch.setattr("engine.cli.options.embedded.load_plan", lambda _, required: None)  # noqa: ARG005 - by keyword
     return "model.onnx"
 

@@ -1,6 +1,5 @@
 """Files of operators of the user's own: Python that registers them before a model is read."""
 
-from argparse import ArgumentParser
 from collections.abc import Sequence
 from pathlib import Path
 from runpy import run_path
@@ -12,18 +11,6 @@ from engine.text.errors import EngineError
 
 class OperatorFileError(EngineError):
     """A file of operators that fails when it is run, or registers none; the message has the file and the line."""
-
-
-def add_ops(parser: ArgumentParser) -> None:
-    """Adds the option for files of operators."""
-    parser.add_argument(
-        "--ops",
-        metavar="FILE.py",
-        type=Path,
-        action="append",
-        default=[],
-        help="a Python file that registers operators of your own (arenaplan.register_operator); it is run; repeatable",
-    )
 
 
 def run_operator_files(paths: Sequence[Path]) -> None:
