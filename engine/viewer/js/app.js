@@ -18,13 +18,15 @@ export class App {
   constructor(plans) {
     this.plans = plans;
     /** @type {Axis} */
-    this.axis = plans.every((plan) => plan.facts.timed) ? "seconds" : "ticks";
+    this.axis = this.usualAxis;
     this.home = this.whole();
     /** @type {Window} */
     this.view = { ...this.home };
     /** @type {Mode} */
     this.mode = "schema";
     this.isolated = -1;
+    /** What is searched for. */
+    this.query = "";
     /** @type {Uint8Array[]} by plan: 1 for each chunk that the search found; empty without a search */
     this.found = [];
     /** @type {Spot[]} in time */
@@ -50,6 +52,16 @@ export class App {
     /** @type {Map<string, any>} what holds until colours, search, theme or axis change */
     this.made = new Map();
     this.colouring = colouring(plans, this.mode, this.isDark);
+  }
+
+  /** @returns {boolean} whether there are seconds */
+  get isTimed() {
+    return this.plans.every((plan) => plan.facts.timed);
+  }
+
+  /** @returns {Axis} with which the page opens */
+  get usualAxis() {
+    return this.isTimed ? "seconds" : "ticks";
   }
 
   /** @returns {Window} in which everything is seen */

@@ -6,6 +6,7 @@ import { announce, byId } from "./dom.js";
 import { fillHeader } from "./header.js";
 import { bindKeys } from "./keys.js";
 import { bindLegend } from "./legend.js";
+import { bindLink } from "./link.js";
 import { readPayload } from "./payload.js";
 import { Plan } from "./plan.js";
 import { bindPointer } from "./pointer.js";
@@ -32,6 +33,7 @@ async function open() {
   bindKeys(app);
   bindSave(app);
   bindButtons(app);
+  bindLink(app);
   app.setTheme(isDark());
   byId("theme").addEventListener("click", () => app.setTheme(isDark()));
   bindPrint(app, screen);
@@ -50,8 +52,10 @@ function bindButtons(app) {
     announce(app.boxing ? "Drag a box to zoom to it" : "Drag to move");
   });
   const axis = /** @type {HTMLSelectElement} */ (byId("axis"));
-  byId("axis-choice").hidden = !app.plans.every((plan) => plan.facts.timed);
-  axis.value = app.axis;
+  byId("axis-choice").hidden = !app.isTimed;
+  app.listeners.push((change) => {
+    if (change === "axis") axis.value = app.axis;
+  });
   axis.addEventListener("change", () => app.setAxis(/** @type {Axis} */ (axis.value)));
 }
 

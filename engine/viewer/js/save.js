@@ -105,7 +105,7 @@ function paintLegend(pen, app, colours, width) {
 }
 
 /** @param {Blob} blob @param {string} suffix @param {App} app */
-function offer(blob, suffix, app) {
+export function offer(blob, suffix, app) {
   const link = document.createElement("a");
   const name = shown(app.plans[0].facts.model || "plan", 60).replace(/[^\p{L}\p{N}._-]+/gu, "_");
   link.href = URL.createObjectURL(blob);

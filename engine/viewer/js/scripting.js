@@ -1,6 +1,7 @@
 /** What scripts and tests may use: `window.arenaplan`. */
 
 import { byId } from "./dom.js";
+import { link } from "./link.js";
 import { plotPanes } from "./plot.js";
 import { png, svg } from "./save.js";
 import { toX, toY } from "./scale.js";
@@ -20,6 +21,7 @@ export function scripting(app, screen) {
       isolated: app.isolated,
       matches: app.matches.length,
       match: app.match,
+      link: link(app),
       theme: document.documentElement.dataset.theme,
       selected: told(app, app.selected),
       hovered: told(app, app.hovered),

@@ -1,6 +1,7 @@
-/** Tensors whose name or operator a regular expression matches. */
+/** Tensors that a search finds; query.js has its language. */
 
 import { announce, byId } from "./dom.js";
+import { conditions } from "./query.js";
 import { counted, shown, whole } from "./text.js";
 
 /** @typedef {import("./app.js").App} App */
@@ -20,14 +21,15 @@ export function bindSearch(app) {
 
 /** @param {App} app */
 export function clearSearch(app) {
-  /** @type {HTMLInputElement} */ (byId("search")).value = "";
   search(app, "");
   byId("plot").focus();
 }
 
 /** @param {App} app @param {string} text */
 export function search(app, text) {
-  const input = byId("search");
+  const input = /** @type {HTMLInputElement} */ (byId("search"));
+  if (input.value !== text) input.value = text;
+  app.query = text;
   input.setAttribute("aria-invalid", "false");
   try {
     find(app, text);
@@ -35,15 +37,9 @@ export function search(app, text) {
   } catch (error) {
     find(app, "");
     input.setAttribute("aria-invalid", "true");
-    byId("search-count").textContent = reason(error);
+    byId("search-count").textContent = error instanceof Error ? error.message : String(error);
   }
   app.tell("search");
-}
-
-/** @param {unknown} error @returns {string} what browsers say, without the expression in it */
-function reason(error) {
-  const text = error instanceof Error ? error.message : String(error);
-  return `no regular expression: ${text.slice(text.lastIndexOf(": ") + 1).trim().toLowerCase()}`;
 }
 
 /** @param {App} app @param {string} text */
@@ -51,12 +47,11 @@ function find(app, text) {
   app.match = -1;
   app.matches = [];
   app.found = [];
-  if (!text) return;
-  const expression = new RegExp(text, /[A-Z]/.test(text.replace(/\\./g, "")) ? "u" : "iu");
+  if (!text.trim()) return;
+  const all = conditions(text);
   app.found = app.plans.map((plan) => {
-    const fits = plan.strings.map((string) => expression.test(string));
-    const { name, operator } = plan.columns;
-    return Uint8Array.from({ length: plan.count }, (_, i) => Number(fits[name[i]] || fits[operator[i]]));
+    const tests = all.map((condition) => condition(plan));
+    return Uint8Array.from({ length: plan.count }, (_, i) => Number(tests.every((holds) => holds(i))));
   });
   app.matches = app.found.flatMap((of, pane) => [...places(of)].map((chunk) => ({ pane, chunk })));
   const begin = (/** @type {Spot} */ spot) => app.plans[spot.pane].columns.begin[spot.chunk];

@@ -1,7 +1,9 @@
 /** Who is alive at the peak, or in a tick that was clicked: a table that sorts, and whose rows select. */
 
 import { byId, make } from "./dom.js";
+import { csv } from "./csv.js";
 import { button } from "./details.js";
+import { offer } from "./save.js";
 import { bytes, counted, percent, shown, whole } from "./text.js";
 
 /** @typedef {import("./app.js").App} App */
@@ -34,6 +36,10 @@ export function bindTable(app) {
     if (change === "selection") mark(app);
   });
   byId("at-peak").addEventListener("click", () => app.showTick(app.tablePane, -1));
+  byId("save-csv").addEventListener("click", () => {
+    const text = csv(app.plans[app.tablePane], sorted(app));
+    offer(new Blob([text], { type: "text/csv;charset=utf-8" }), "csv", app);
+  });
   const choice = byId("table-pane");
   choice.hidden = app.plans.length < 2;
   app.plans.forEach((plan, pane) => choice.append(button("AB"[pane], () => app.showTick(pane, app.tick))));
@@ -47,13 +53,18 @@ function sortBy(app, column) {
   fill(app);
 }
 
+/** @param {App} app @returns {number[]} the chunks of the table, as it is sorted */
+function sorted(app) {
+  const plan = app.plans[app.tablePane];
+  const { key } = COLUMNS[sorting.column];
+  return app.tableChunks().sort((a, b) => (sorting.up ? 1 : -1) * compared(key(plan, a), key(plan, b)) || a - b);
+}
+
 /** @param {App} app */
 function fill(app) {
   const plan = app.plans[app.tablePane];
   const tick = app.tableTick();
-  const alive = app.tableChunks();
-  const { key } = COLUMNS[sorting.column];
-  alive.sort((a, b) => (sorting.up ? 1 : -1) * compared(key(plan, a), key(plan, b)) || a - b);
+  const alive = sorted(app);
   const table = byId("peak-table");
   const sum = alive.reduce((all, i) => all + plan.columns.size[i], 0);
   /** @type {HTMLElement} */ (table.querySelector("caption")).textContent = caption(app, plan, tick, alive.length, sum);

@@ -135,26 +135,6 @@ def test_each_rectangle_stands_where_its_bytes_are(shown: Open, plan: ExecutionP
         assert rect["height"] == pytest.approx(high * of.size[i], abs=0.1)
 
 
-def test_the_search_finds_what_the_expression_matches(shown: Open, plan: ExecutionPlan, of: Rectangles) -> None:
-    with shown(plan.trace()) as page:
-        for expression in ("relu", "^conv_1", "space$", "conv_[13]$", "nowhere"):
-            page.fill("#search", expression)
-            fits = [
-                i for i in range(len(of)) if re.search(expression, of.name[i]) or re.search(expression, of.operator[i])
-            ]
-            assert state(page)["matches"] == len(fits)
-            assert page.inner_text("#search-count").startswith(str(len(fits)))
-        page.fill("#search", "relu")
-        page.press("#search", "Enter")
-        assert "relu" in state(page)["selected"]["name"]
-        page.fill("#search", "(")
-        assert page.get_attribute("#search", "aria-invalid") == "true"
-        assert "no regular expression" in page.inner_text("#search-count")
-        page.press("#search", "Escape")
-        assert page.input_value("#search") == ""
-        assert page.inner_text("#search-count") == ""
-
-
 def test_the_viewer_zooms_by_wheel_keys_and_box(shown: Open, plan: ExecutionPlan) -> None:
     with shown(plan.trace()) as page:
         home = state(page)["home"]
