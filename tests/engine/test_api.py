@@ -140,7 +140,9 @@ def test_compile_names_wrong_options() -> None:
 def test_an_option_that_does_not_exist_is_told_with_the_one_that_was_meant() -> None:
     for build in (engine.compile, engine.make_plan):
         for kind in (TypeError, OptionError):
-            with pytest.raises(kind, match=f"engine.{build.__name__.split('_')[0]}.* no option 'bugdet'; did you mean"):
+            with pytest.raises(
+                kind, match=f"arenaplan.{build.__name__.split('_')[0]}.* no option 'bugdet'; did you mean"
+            ):
                 build(_net(), bugdet=1)  # type: ignore[call-arg]
     with pytest.raises(OptionError, match=r"no option 'zzz'; there are budget, recompute, embedded, .* nest, order"):
         engine.make_plan(_net(), zzz=1)  # type: ignore[call-arg]

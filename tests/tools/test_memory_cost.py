@@ -76,7 +76,7 @@ def test_a_file_and_a_network_without_a_loss_are_run_forward_alone(tmp_path: Pat
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["lenet"], "there is no network 'zoo:lenet'; there are zoo:alexnet, zoo:vgg16"),
+        (["lenet"], "there is no network 'zoo:lenet'; did you mean zoo:alexnet? there are zoo:alexnet, zoo:vgg16"),
         (["lenet?batch=2"], "there is no network 'zoo:lenet'"),
         (["lenet.onnx"], "lenet.onnx: there is no such file"),
         ([str(Path(__file__).parent)], "is a folder; a model is one file"),

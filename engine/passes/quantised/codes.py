@@ -43,10 +43,10 @@ def as_real(edit: Edit, operator: Operator) -> None:
 def _product(edit: Edit, operator: Operator) -> None:
     x, _, _, w, *_ = operator.inputs
     numbers = [edit.constants.get(v) for v in (*operator.inputs[1:3], *operator.inputs[4:])]
-    known = [n for n in numbers if n is not None]
-    if len(known) < len(numbers) or w not in edit.constants or any(n.ndim > 1 and n.size > 1 for n in known):
+    constants = [n for n in numbers if n is not None]
+    if len(constants) < len(numbers) or w not in edit.constants or any(n.ndim > 1 and n.size > 1 for n in constants):
         return
-    x_scale, x_zero, w_scale, w_zero, y_scale, y_zero, *bias = known
+    x_scale, x_zero, w_scale, w_zero, y_scale, y_zero, *bias = constants
     schema, axis = (CONV, 0) if operator.schema is QLINEAR_CONV else (MATMUL, -1)
     inputs = [
         ops.dequantize_linear(x, *_shared(x_scale, x_zero)),

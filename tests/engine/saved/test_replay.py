@@ -269,14 +269,16 @@ def test_long_and_odd_names_make_short_errors() -> None:
 
 
 def test_replay_refuses_what_is_no_plan() -> None:
-    with pytest.raises(OptionError, match=r"embedded must be what engine\.load_plan returns, not a str"):
+    with pytest.raises(OptionError, match=r"embedded must be what arenaplan\.load_plan returns, not a str"):
         engine.make_plan(chain(), embedded="planned.onnx", optimise=0)  # type: ignore[arg-type]
 
 
 def test_a_graph_without_lengths_follows_nothing() -> None:
     embedded, graph = embed(engine.make_plan(chain(), optimise=0)), Graph("open")
     graph.output(ops.relu(graph.input("x", (graph.dim("n"), 4))), "y")
-    with pytest.raises(OptionError, match=r"an embedded plan is one of known lengths; engine\.bind gives 'open' some"):
+    with pytest.raises(
+        OptionError, match=r"an embedded plan is one of known lengths; arenaplan\.bind gives 'open' some"
+    ):
         engine.compile(graph, embedded=embedded, optimise=0)
 
 
