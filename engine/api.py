@@ -16,7 +16,7 @@ from engine import saved as saving
 from engine import stages as staging
 from engine.execution_plan import ExecutionPlan, execution_plan
 from engine.executor.dynamic import DynamicExecutor
-from engine.executor.feeds import as_arrays, check_array, check_names, out_arrays
+from engine.executor.feeds import as_arrays, check_array, check_names, kept, out_arrays
 from engine.executor.parallel import ParallelExecutor
 from engine.executor.poison import GUARD, PoisonExecutor
 from engine.executor.static import StaticExecutor, new_arena
@@ -138,33 +138,49 @@ class Executable:
         return self.stage_report()
 
     def run(
-        self, feeds: Mapping[str, Any], *, out: Mapping[str, Any] | None = None, copy: bool = True
+        self, feeds: Mapping[str, Any], *, out: Mapping[str, Any] | None = None, copy: bool = True, donate: bool = False
     ) -> dict[str, Array]:
         """Runs once; returns the outputs by name.
 
         Inputs are arrays, or anything with DLPack or `__array__`. `out` gives arrays that outputs are written to, or
         tensors with DLPack, such as PyTorch's: what is returned are numpy arrays with their bytes. `copy=False` returns
-        views of the arena, which the next run overwrites. Raises FeedError, KernelError.
+        views of the arena, which the next run overwrites. `donate=True` gives this run the bytes of the inputs that
+        were compiled with `donated`: what they hold afterwards is undefined. Without it such inputs are copied first.
+        Raises FeedError, KernelError, OptionError.
         """
-        return self._run(feeds, out or {}, copy, self.executor.run)
+        return self._run(feeds, out or {}, copy, donate, self.executor.run)
 
     def _run(
         self,
         feeds: Mapping[str, Any],
         out: Mapping[str, Any],
         copy: bool,
+        donate: bool,
         run: Callable[[Mapping[str, Any], Mapping[str, Array], bool], dict[str, Array]],
     ) -> dict[str, Array]:
         with Door(f"running graph {self.graph.name!r}"):
             check_names("output", out, self.graph.outputs, complete=False)
-            return run(feeds, out_arrays(out), copy)
+            return run(self._given(feeds, donate), out_arrays(out), copy)
+
+    def _given(self, feeds: Mapping[str, Any], donate: bool) -> Mapping[str, Any]:
+        """Returns the inputs, with copies of those that the run would overwrite and may not."""
+        check_flag("donate", donate)
+        donated = self.options.get("donated", ())
+        if donate and not donated:
+            name = self.graph.name
+            raise OptionError(
+                f"donate=True, and no input of {name!r} is donated: arenaplan.compile(..., donated=) does it"
+            )
+        if donate or not donated or not isinstance(self.executor, StaticExecutor):
+            return feeds
+        return kept(feeds, {name: self.graph.inputs[name].spec for name in donated})
 
     def timed(
-        self, feeds: Mapping[str, Any], *, out: Mapping[str, Any] | None = None, copy: bool = True
+        self, feeds: Mapping[str, Any], *, out: Mapping[str, Any] | None = None, copy: bool = True, donate: bool = False
     ) -> tuple[dict[str, Array], tuple[Timing, ...]]:
         """Runs once; returns the outputs, and when each call ran, in seconds from the start, earliest first."""
         watch = Stopwatch()
-        outputs = self._run(feeds, out or {}, copy, partial(self.executor.run_timed, watch=watch))
+        outputs = self._run(feeds, out or {}, copy, donate, partial(self.executor.run_timed, watch=watch))
         return outputs, watch.timings()
 
     @property

@@ -1,6 +1,6 @@
 """Arrays of callers: inputs of many kinds become arrays, and outputs are delivered, with clear errors."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -76,6 +76,14 @@ def read_feeds(feeds: Mapping[str, Any], specs: Mapping[str, TensorSpec]) -> dic
     return arrays
 
 
+def kept(feeds: Mapping[str, Any], specs: Mapping[str, TensorSpec]) -> Mapping[str, Any]:
+    """Returns the inputs, with dense copies of those of `specs`, whose arrays are not to change. Raises FeedError."""
+    if not isinstance(feeds, Mapping):
+        return feeds  # the run says what is wrong with it
+    arrays = as_arrays("input", {name: feeds[name] for name in specs if name in feeds}, specs)
+    return {**feeds, **{name: array.copy(order="C") for name, array in arrays.items()}}
+
+
 def out_arrays(outs: Mapping[str, Any]) -> dict[str, Array]:
     """Returns arrays with the bytes of the caller's: numpy arrays as they are, views of tensors with DLPack.
 
@@ -142,6 +150,16 @@ def check_dense(what: str, array: Array) -> None:
     """Raises FeedError for an array that cannot be bound as it is."""
     if not array.flags.c_contiguous or not array.flags.aligned:
         raise FeedError(f"{what} is bound to the caller's array, so it must be dense and aligned")
+
+
+def check_donated(donated: Collection[str], read: Mapping[str, Array]) -> None:
+    """Raises FeedError where a bound input that is overwritten is read-only, or another one has bytes of it."""
+    for name in donated:
+        if not read[name].flags.writeable:
+            raise FeedError(f"input {name!r} is donated and read-only; give an array that can be written")
+        for other, array in read.items():
+            if other != name and np.may_share_memory(array, read[name]):
+                raise FeedError(f"input {name!r} is donated and shares bytes with input {other!r}; give a copy of one")
 
 
 def check_apart(

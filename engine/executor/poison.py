@@ -67,12 +67,24 @@ class PoisonExecutor(StaticExecutor):
         """Returns the bytes of what the call must not write, outside of the arena: bound arrays, and its constants."""
         read = (v for i, v in enumerate(call.inputs) if i not in unread_inputs(call))
         constants = {v for v in read if self._storage(v) is Storage.CONSTANT}
-        others = (v for v in self._caller if v not in call.outputs)
-        return {v: self.array(v).tobytes() for v in (*constants, *others)}
+        return {v: self.array(v).tobytes() for v in constants} | {
+            v: self._untouched(v, call).tobytes() for v in self._caller if v not in call.outputs
+        }
+
+    def _untouched(self, value: int, call: Call) -> Array:
+        """Returns the bytes of a caller's array that the call must not write: all but those of its outputs there."""
+        content: Array = self.array(value).reshape(-1).view(np.uint8)
+        written = [v for v in call.outputs if self._storage(v) is Storage.CALLER and self._owner_of(v) == value]
+        for output in written:
+            content = content.copy()
+            for low, high in runs_of(self.plan.places[output].layout).T.tolist():
+                content[low:high] = 0
+        return content
 
     def _inspect_outside(self, call: Call, before: Mapping[int, bytes]) -> None:
         for value, content in before.items():
-            if self.array(value).tobytes() != content:
+            after = self._untouched(value, call) if value in self._caller else self.array(value)
+            if after.tobytes() != content:
                 what = "the caller's array bound to" if value in self._caller else "the constant"
                 name = self.plan.lowered.values[value].name
                 raise PoisonError(f"operator {call.name!r} wrote into {what} {name!r}")
@@ -90,7 +102,14 @@ class PoisonExecutor(StaticExecutor):
         return self._caller[self.plan.places[value].owner].reshape(-1).view(np.uint8)
 
     def _meet(self, one: int, other: int) -> bool:
-        return meet(self._runs(one), self._runs(other))
+        """Returns whether two values have bytes in common, in the arena or in one array of the caller."""
+        if self._storage(one) is not Storage.CALLER:
+            return meet(self._runs(one), self._runs(other))
+        alike = self._storage(other) is Storage.CALLER and self._owner_of(one) == self._owner_of(other)
+        return alike and meet(*(runs_of(self.plan.places[value].layout) for value in (one, other)))
+
+    def _owner_of(self, value: int) -> int:
+        return self.plan.places[value].owner
 
     def _pattern(self, value: int) -> int:
         record = self.plan.lowered.values[value]

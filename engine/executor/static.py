@@ -11,6 +11,7 @@ from engine.executor.binding import bind_call, pack_constants, place_array, run_
 from engine.executor.feeds import (
     check_apart,
     check_dense,
+    check_donated,
     deliver,
     initial_values,
     load_parameters,
@@ -98,6 +99,7 @@ class StaticExecutor:
         with self._mutex.lock:
             read, bound = self._bind_inputs(arrays), self._bind_outputs(outs)
             check_apart(bound, read, outs, self.arena)
+            check_donated(self.plan.options.donated, read)
             self._feed(self._out_of_the_arena(arrays))
             execute()
             return {

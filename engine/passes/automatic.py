@@ -28,7 +28,7 @@ from engine.planning.planner import least_bytes, lower_graph, plan_graph
 from ops.schema.backends import ONEDNN
 
 _PLAIN: Mapping[str, Any] = MappingProxyType(
-    {name: getattr(DEFAULTS, name) for name in ("strategy", "seed", "padding", "parallel", "caller_buffers")}
+    {name: getattr(DEFAULTS, name) for name in ("strategy", "seed", "padding", "parallel", "caller_buffers", "donated")}
 )
 """Options of the plain plan: those that change where chunks lie, and not which calls there are."""
 LEAST_SHARE = 50

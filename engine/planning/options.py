@@ -97,7 +97,8 @@ class Options:
     `store` is "float16" or "bfloat16" where tensors of float32 are stored so (`engine.passes.storage`), else "".
     `views`, `overwrite` and `reuse` switch the three ways of saving memory; what is switched off runs through the same
     code. `prepack=False` lets kernels read constants as they are: no packed copies beside them, but slower kernels.
-    `caller_buffers` names the inputs and outputs that live in arrays of the caller.
+    `caller_buffers` names the inputs and outputs that live in arrays of the caller. `donated` names those of these
+    inputs whose bytes the plan may overwrite, where no operator reads them later; nothing may run at once then.
     `parallel` is one of `allocator.policies.POLICIES`: the plan is then safe where operators run at once.
     `nest` lets values be computed inside others, such as the inputs of a concatenation inside its output, wherever the
     arena does not grow by that. Nothing is nested where operators run at once, or there are no views; nor in graphs
@@ -203,6 +204,7 @@ class Options:
         ),
     )
     caller_buffers: tuple[str, ...] = field(default=(), metadata=_about(decides_problem=True, file_key="bound"))
+    donated: tuple[str, ...] = field(default=(), metadata=_about(decides_problem=True))
     parallel: str = field(
         default="",
         metadata=_about(
@@ -264,10 +266,9 @@ class Options:
             check_stored(self.store)
         if self.alignment & (self.alignment - 1):
             raise OptionError(f"alignment {self.alignment} is no power of two")
-        if not isinstance(self.caller_buffers, (tuple, list)) or not all(
-            isinstance(n, str) for n in self.caller_buffers
-        ):
-            raise OptionError(f"caller_buffers must be a tuple of names, such as ('x',), not {self.caller_buffers!r}")
+        for name in ("caller_buffers", "donated"):
+            _check_names(name, getattr(self, name))
+        _check_donated(self)
         check_order(self.order)
         check_backend(self.backend)
         if self.parallel:
@@ -299,6 +300,25 @@ def _check_integer(name: str, value: object, least: int, most: int) -> None:
         raise OptionError(f"{name} {value!r} is no integer from {least} to {most}")
 
 
+def _check_names(option: str, names: object) -> None:
+    if not isinstance(names, (tuple, list)) or not all(isinstance(name, str) for name in names):
+        raise OptionError(f"{option} must be a tuple of names, such as ('x',), not {names!r}")
+
+
+def _check_donated(options: Options) -> None:
+    if not options.donated:
+        return
+    elsewhere = sorted(set(options.donated) - set(options.caller_buffers))
+    if elsewhere:
+        raise OptionError(
+            f"donated has {elsewhere[0]!r}, which is not in caller_buffers; the arena has bytes of its own for it"
+        )
+    if options.parallel:
+        raise OptionError(
+            f"parallel={options.parallel!r} runs operators at once; donated inputs need one after another"
+        )
+
+
 def _check_policy(name: str) -> None:
     try:
         policies.check_policy(name)
@@ -325,6 +345,7 @@ class PlanOptions(TypedDict, total=False):
     reuse: bool
     prepack: bool
     caller_buffers: tuple[str, ...]
+    donated: tuple[str, ...]
     parallel: str
     nest: bool
     order: str

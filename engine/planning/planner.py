@@ -26,6 +26,7 @@ from engine.check import Asked, check_data_flow, check_placement, check_races
 from engine.graph.graph import Graph
 from engine.lower.backends import backends_of
 from engine.lower.calls import Lowered, arena_ids
+from engine.lower.donated import over_donated
 from engine.lower.lowering import lower
 from engine.lower.order import GIVEN, MEMORY, arrange
 from engine.lower.schedule import in_levels
@@ -54,7 +55,7 @@ def plan_graph(graph: Graph, options: Options, budget: int = NO_CAPACITY) -> Pla
 
 def lower_graph(graph: Graph, options: Options) -> Lowered:
     """Lowers a graph as the options ask, with its operators in the given order. Raises OptionError."""
-    _check_caller_buffers(graph, options.caller_buffers)
+    _check_caller_buffers(graph, options)
     lowered = lower(
         graph,
         views=options.views,
@@ -97,11 +98,15 @@ def _plan_nested(plain: Lowered, options: Options, budget: int) -> PlacedPlan:
 
 
 def nestings(plain: Lowered, options: Options) -> tuple[Lowered, ...]:
-    """Returns the calls with values nested, where that may save bytes, and the calls as they are."""
-    if not _is_nesting(options):
-        return (plain,)
-    with Activity("nesting"):
-        return nested_and_plain(plain, options.overwrite, options.reuse, options.alignment)
+    """Returns the calls with values nested, where that may save bytes, and the calls as they are.
+
+    In all of them values are written over the inputs that are donated.
+    """
+    ways: tuple[Lowered, ...] = (plain,)
+    if _is_nesting(options):
+        with Activity("nesting"):
+            ways = nested_and_plain(plain, options.overwrite, options.reuse, options.alignment)
+    return tuple(over_donated(way, _given(options)) for way in ways)
 
 
 def plan_lowered(
@@ -205,7 +210,15 @@ def check_outputs(graph: Graph) -> None:
         raise GraphError(f"graph {graph.name!r} has no outputs; call graph.output(var)")
 
 
-def _check_caller_buffers(graph: Graph, names: Collection[str]) -> None:
-    unknown = sorted(set(names) - set(graph.inputs) - set(graph.outputs))
+def _given(options: Options) -> Collection[str]:
+    """Returns the names of the inputs that values may be written over."""
+    return options.donated if options.overwrite and options.reuse else ()
+
+
+def _check_caller_buffers(graph: Graph, options: Options) -> None:
+    unknown = sorted(set(options.caller_buffers) - set(graph.inputs) - set(graph.outputs))
     if unknown:
         raise OptionError(f"graph {graph.name!r} has no input or output {unknown[0]!r} to bind")
+    no_inputs = sorted(set(options.donated) - set(graph.inputs))
+    if no_inputs:
+        raise OptionError(f"graph {graph.name!r} has no input {no_inputs[0]!r} to donate")

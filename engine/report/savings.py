@@ -2,7 +2,7 @@
 
 from attrs import frozen
 
-from engine.lower.calls import Alias, Call, Join
+from engine.lower.calls import Alias, Call, Join, Storage
 from engine.planning.placed import PlacedPlan
 
 
@@ -56,8 +56,12 @@ def _in_place(plan: PlacedPlan, call: Call, value: int) -> bool:
     """Returns whether a call writes a value inside another one over an input in the same bytes."""
     if not plan.lowered.values[value].is_view:
         return False
-    here = plan.places[value].layout.extent
-    return any(plan.places[v].layout.extent == here for v in call.inputs if plan.lowered.values[v].is_view)
+    here = plan.places[value]
+    if here.storage is Storage.ARENA:
+        inside = (plan.places[v] for v in call.inputs if plan.lowered.values[v].is_view)
+    else:  # in an array of the caller
+        inside = (plan.places[v] for v in call.inputs if plan.places[v].owner == here.owner)
+    return any(place.layout.extent == here.layout.extent for place in inside)
 
 
 def _total(plan: PlacedPlan, values: list[int]) -> Saving:

@@ -50,7 +50,7 @@ def staged(
         or not 1 <= plan_cache_size <= MOST_PLANS
     ):
         raise OptionError(f"plan_cache_size={plan_cache_size!r} is no number of plans from 1 to {MOST_PLANS}")
-    for name in ("parallel", "caller_buffers", "store"):
+    for name in ("parallel", "donated", "caller_buffers", "store"):
         value = getattr(options, name)
         if value:
             raise OptionError(f"{name}={value!r} needs sizes that are known; give lengths to arenaplan.bind first")

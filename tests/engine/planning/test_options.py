@@ -58,12 +58,12 @@ def test_a_flag_sets_its_option_and_no_other(name: str) -> None:
 
 
 def test_only_buffers_of_the_caller_and_threads_have_no_flag() -> None:
-    assert {name for name in FIELDS if not about(name).help} == {"caller_buffers", "threads"}
+    assert {name for name in FIELDS if not about(name).help} == {"caller_buffers", "donated", "threads"}
 
 
 def test_a_saved_plan_keeps_the_options_that_decide_the_problem_under_the_keys_of_its_format() -> None:
     assert {"strategy", "seed", "timeout", "nodes", "backend", "threads"} == FIELDS.keys() - set(SHAPING)
-    keys = "alignment padding optimise store views overwrite reuse pack bound parallel nest order target"
+    keys = "alignment padding optimise store views overwrite reuse pack bound donated parallel nest order target"
     assert list(FILE_KEYS.values()) == keys.split()
 
 
