@@ -47,11 +47,11 @@ def test_random_graphs_give_the_same_bits_in_the_bytes_of_their_inputs(
     feeds = random_feeds(graph)
     wanted = run_unplanned(graph, feeds)
     exe = engine.compile(graph, caller_buffers=donated, donated=donated, optimise=0, debug=debug, nest=nest)
-    given = {name: array.copy() for name, array in feeds.items()}
-    assert_same(exe.run(given), wanted)
-    assert_same(given, feeds)
-    assert_same(exe.run(given, donate=bool(donated)), wanted)
-    assert_same({n: a for n, a in given.items() if n not in donated}, {n: feeds[n] for n in feeds if n not in donated})
+    arrays = {name: array.copy() for name, array in feeds.items()}
+    assert_same(exe.run(arrays), wanted)
+    assert_same(arrays, feeds)
+    assert_same(exe.run(arrays, donate=bool(donated)), wanted)
+    assert_same({n: a for n, a in arrays.items() if n not in donated}, {n: feeds[n] for n in feeds if n not in donated})
 
 
 def test_a_chain_needs_no_arena_at_all() -> None:
