@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # the names for checkers of types and editors; at run time ea
     from engine.report.report import Report
     from engine.saved.embedded import EmbeddedPlan
     from engine.stages.bind import bind
+    from engine.sweeps.sweep import sweep
     from engine.system.instructions import limit_instructions
     from engine.text.errors import BudgetError, EngineError
     from engine.trace.trace import Event, Trace
@@ -65,6 +66,7 @@ __all__ = [
     "register_operator",
     "save_plan",
     "scan",
+    "sweep",
     "train_step",
     "unfold",
     "while_loop",
@@ -96,6 +98,7 @@ _HOMES = {
     "Report": "engine.report.report:Report",
     "EmbeddedPlan": "engine.saved.embedded:EmbeddedPlan",
     "bind": "engine.stages.bind:bind",
+    "sweep": "engine.sweeps.sweep:sweep",
     "limit_instructions": "engine.system.instructions:limit_instructions",
     "BudgetError": "engine.text.errors:BudgetError",
     "EngineError": "engine.text.errors:EngineError",

@@ -22,7 +22,7 @@ from attrs import define, field
 from allocator.machine_code.mutex import Mutex
 from allocator.progress import NOT_KNOWN, Activity, aside, watched_by
 from engine.text.screen import visible_width
-from engine.text.units import format_bytes
+from engine.text.units import format_bytes, format_duration
 
 PATIENCE = 1.0
 """Seconds before a line is drawn."""
@@ -192,7 +192,7 @@ def told(activities: Sequence[Activity], seconds: float) -> str:
     """Returns one line: seconds since the beginning, the outer activities by name, the innermost in full."""
     before = ("", *(a.item for a in activities))
     names = ": ".join(_name(a, a.item if a.item != last else "") for a, last in zip(activities, before, strict=False))
-    return " | ".join((_duration(seconds), names, *_figures(activities[-1])))
+    return " | ".join((format_duration(seconds), names, *_figures(activities[-1])))
 
 
 def _name(activity: Activity, item: str) -> str:
@@ -211,7 +211,7 @@ def _figures(activity: Activity) -> list[str]:
         total = f" of {activity.total:,}" if activity.total else ""
         figures.append(f"{activity.done:,}{total} {activity.unit}")
     if activity.limit < math.inf:
-        figures.append(f"at most {_duration(activity.limit)}")
+        figures.append(f"at most {format_duration(activity.limit)}")
     return figures
 
 
@@ -221,15 +221,6 @@ def _distance(activity: Activity) -> str:
         return ""
     gap = f", gap {activity.best / activity.bound - 1:.1%}" if activity.bound else ""
     return f", bound {format_bytes(activity.bound)}{gap}"
-
-
-def _duration(seconds: float) -> str:
-    whole = int(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
 def printable(text: str) -> str:

@@ -1,5 +1,6 @@
 """A model by its name, with what is said about its dimensions and inputs: what a command line or a task says."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -9,15 +10,17 @@ from attrs import evolve, frozen
 from allocator.progress import Activity
 from engine.graph.graph import Graph
 from engine.models.lengths import bound, known_lengths
-from engine.models.zoo import is_zoo, zoo_graph
+from engine.models.zoo import is_zoo, options_of, zoo_graph
 from engine.onnx.load import load_inputs, load_onnx
 from engine.stages.bind import input_shapes
 from engine.system.arrays import read_array
-from engine.text.errors import ModelError
+from engine.text.errors import ModelError, OptionError
 from ops.tensor.errors import OpError
 from ops.tensor.spec import Array
 
 Loaded = TypeVar("Loaded")
+_DIGITS = 9
+"""The most digits of a length."""
 
 
 @frozen
@@ -64,6 +67,22 @@ class NamedModel:
             )
 
 
+def with_value(named: NamedModel, name: str, value: str) -> NamedModel:
+    """Returns a model in which an option of its network, or else a dimension, has a value in place of another one.
+
+    Raises OptionError for a value that is no length, ModelError for a network that is not in the zoo.
+    """
+    kept = tuple(pair for pair in named.lengths if pair[0] != name)
+    if is_zoo(named.model) and name in options_of(named.model):
+        return evolve(named, model=_asking(named.model, name, value), lengths=kept)
+    return evolve(named, lengths=(*kept, (name, _length(name, value))))
+
+
+def is_length(text: str) -> bool:
+    """Returns whether a text is a length of a dimension."""
+    return text.isascii() and text.isdecimal() and len(text) <= _DIGITS
+
+
 def with_lengths(load: Callable[[NamedModel], Loaded], named: NamedModel) -> Loaded:
     """Loads a model with its lengths: bound to its open dimensions, or else as shapes in numbers.
 
@@ -81,6 +100,19 @@ def with_lengths(load: Callable[[NamedModel], Loaded], named: NamedModel) -> Loa
 def _bound(named: NamedModel) -> Graph:
     graph = named.read()
     return bound(graph, named.model, known_lengths(graph, named.model, dict(named.lengths)), {})
+
+
+def _asking(model: Path, name: str, value: str) -> Path:
+    """Returns the name of a network of the zoo, with an option behind it in place of the same one before."""
+    network, _, query = str(model).partition("?")
+    kept = [part for part in re.split("[&,]", query) if part and part.partition("=")[0] != name]
+    return Path(f"{network}?{'&'.join((*kept, f'{name}={value}'))}")
+
+
+def _length(name: str, value: str) -> int:
+    if not is_length(value):
+        raise OptionError(f"{name}={value[:40]} is no length of a dimension; give an integer from 0 on")
+    return int(value)
 
 
 def _shapes_in_numbers(named: NamedModel) -> Mapping[str, Sequence[int]]:

@@ -42,7 +42,19 @@ def _part(name: str) -> Any:
 
 def to_png(figure: Any, dots_per_inch: int = 110, description: str = "") -> bytes:
     """Returns a figure as the bytes of a PNG file, which holds the description as text, if there is one."""
+    return _saved(figure, "png", dpi=dots_per_inch, metadata={"Description": description} if description else {})
+
+
+PICTURES = (".png", ".svg", ".pdf")
+"""Suffixes of the files that a figure can be written to."""
+
+
+def picture(figure: Any, suffix: str) -> bytes:
+    """Returns a figure as the bytes of a file of one of these suffixes."""
+    return to_png(figure) if suffix == ".png" else _saved(figure, suffix.removeprefix("."))
+
+
+def _saved(figure: Any, form: str, **how: Any) -> bytes:
     content = io.BytesIO()
-    metadata = {"Description": description} if description else {}
-    figure.savefig(content, format="png", dpi=dots_per_inch, metadata=metadata)
+    figure.savefig(content, format=form, **how)
     return content.getvalue()

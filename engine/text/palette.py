@@ -11,6 +11,8 @@ KIND_COLOURS = ("#77AADD", "#EE8866", "#44BB99", "#EEDD88", "#FFAABB", "#99DDFF"
 Paul Tol made these colours for labelled areas ("light", personal.sron.nl/~pault): people who are colour-blind tell them
 apart, and dark text is readable on all of them.
 """
+OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#F0E442")
+"""Colours of lines and bars in charts, by Okabe and Ito: people who are colour-blind tell them apart."""
 OTHER_COLOUR = "#C8CCD2"
 """The colour of all other kinds."""
 

@@ -1,4 +1,4 @@
-"""Tables of texts, as lines, and lines as a text."""
+"""Tables of texts, as lines and for LaTeX, and lines as a text."""
 
 from collections.abc import Container, Iterable, Sequence
 
@@ -15,6 +15,23 @@ def in_columns(rows: Sequence[Sequence[str]], right: Container[int] = ()) -> lis
 def joined(lines: Iterable[str]) -> str:
     """Returns lines as one text, each with its end."""
     return "".join(f"{line}\n" for line in lines)
+
+
+def latex(rows: Sequence[Sequence[str]], right: Container[int] = ()) -> str:
+    """Returns rows, of which the first is the head, as a tabular of LaTeX that needs no package."""
+    form = "".join("r" if i in right else "l" for i in range(len(rows[0])))
+    head, *lines = (f"{' & '.join(map(_escaped, row))} \\\\" for row in rows)
+    return joined([f"\\begin{{tabular}}{{{form}}}", head, "\\hline", *lines, "\\end{tabular}"])
+
+
+_SPECIAL = str.maketrans(
+    {c: f"\\{c}" for c in "&%$#_{}"}
+    | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"}
+)
+
+
+def _escaped(text: str) -> str:
+    return text.translate(_SPECIAL)
 
 
 def _cell(text: str, width: int, right: bool) -> str:

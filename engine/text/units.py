@@ -51,6 +51,16 @@ def format_bytes(size: int) -> str:
     return f"{size} B" if unit == "B" else f"{value:.2f} {unit}"
 
 
+def format_duration(seconds: float) -> str:
+    """Returns a duration in whole seconds, minutes and hours."""
+    whole = int(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
 def _whole(number: str, factor: int) -> int:
     """Returns a decimal number times a factor, rounded down."""
     before, _, behind = number.partition(".")

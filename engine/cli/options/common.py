@@ -163,6 +163,12 @@ def planning_option(name: str, text: str) -> tuple[str, Any]:
     return pair
 
 
+def planning_keyword(name: str, text: str) -> Any:
+    """Returns the value of a planning option as the planner takes it, from a text as its flag takes it."""
+    _, value = planning_option(name, text)
+    return not value if FIELDS[name].default is True else value
+
+
 def _truth(name: str, text: str) -> bool:
     if text.lower() not in ("true", "false"):
         raise OptionError(f"{name} is true or false, not {text[:40]!r}")

@@ -15,6 +15,11 @@ def add_model(parser: ArgumentParser) -> None:
     names = ", ".join(NETWORKS)
     what = f"an ONNX file, or a network of the zoo, such as zoo:resnet50 or 'zoo:resnet50?batch=8&image=64': {names}"
     parser.add_argument("file", metavar="MODEL", type=Path, help=what)
+    add_import(parser)
+
+
+def add_import(parser: ArgumentParser) -> None:
+    """Adds the options that say how a model is imported."""
     parser.add_argument(
         "--shape",
         metavar="NAME=D,D,...",

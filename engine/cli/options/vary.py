@@ -1,18 +1,14 @@
 """What --vary says: a dimension or an option takes one value after the other, or any within a range."""
 
-import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from pathlib import Path
 from typing import Any
 
 from attrs import frozen
 
 from engine.cli.options.common import is_planning_option, planning_option
-from engine.models.zoo import is_zoo, options_of
+from engine.models import named as models
+from engine.models.named import NamedModel, is_length
 from engine.text.errors import OptionError
-
-_DIGITS = 9
-"""The most digits of a length."""
 
 
 @frozen
@@ -89,19 +85,10 @@ def with_value(arguments: Namespace, name: str, value: str) -> Namespace:
     """
     if is_planning_option(name):
         changed: dict[str, Any] = dict([planning_option(name, value)])
-    elif is_zoo(arguments.file) and name in options_of(arguments.file):
-        kept = [pair for pair in arguments.dim if pair[0] != name]
-        changed = {"file": _asking(arguments.file, name, value), "dim": kept}
     else:
-        changed = {"dim": [*(pair for pair in arguments.dim if pair[0] != name), (name, _length(name, value))]}
+        named = models.with_value(NamedModel(arguments.file, lengths=tuple(arguments.dim)), name, value)
+        changed = {"file": named.model, "dim": list(named.lengths)}
     return Namespace(**vars(arguments) | changed)
-
-
-def _asking(model: Path, name: str, value: str) -> Path:
-    """Returns the name of a network of the zoo, with an option behind it in place of the same one before."""
-    network, _, query = str(model).partition("?")
-    kept = [part for part in re.split("[&,]", query) if part and part.partition("=")[0] != name]
-    return Path(f"{network}?{'&'.join((*kept, f'{name}={value}'))}")
 
 
 def _check_values(name: str, values: tuple[str, ...]) -> None:
@@ -114,16 +101,6 @@ def _check_values(name: str, values: tuple[str, ...]) -> None:
 
 def _range(name: str, rest: str, text: str) -> Vary:
     low, _, high = (part.strip() for part in rest.partition(":"))
-    if not _is_length(low) or not _is_length(high) or int(low) > int(high):
+    if not is_length(low) or not is_length(high) or int(low) > int(high):
         raise ArgumentTypeError(f"{text[:60]!r} has no least and greatest length; write for example {name}=1:64")
     return Vary(name, low=int(low), high=int(high))
-
-
-def _length(name: str, value: str) -> int:
-    if not _is_length(value):
-        raise OptionError(f"{name}={value[:40]} is no length of a dimension; give an integer from 0 on")
-    return int(value)
-
-
-def _is_length(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) <= _DIGITS
