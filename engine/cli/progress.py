@@ -242,4 +242,5 @@ def cut(text: str, width: int) -> str:
 
 def warn(text: str) -> None:
     """Writes one line on stderr."""
-    print(f"arenaplan: {' '.join(text.split())}", file=sys.stderr)
+    with aside():
+        print(f"arenaplan: {' '.join(text.split())}", file=sys.stderr)

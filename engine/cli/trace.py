@@ -3,7 +3,10 @@
 import os
 import sys
 from argparse import ArgumentParser, Namespace
+from functools import partial
 from pathlib import Path
+
+from attrs import evolve
 
 from allocator.heaps import HEAPS
 from allocator.io.files import is_special, open_whole
@@ -14,10 +17,13 @@ from engine.cli.options.compile import blas_threads, compile_subject
 from engine.cli.options.embedded import add_plan_from_file, plan_in_file, tell_origin
 from engine.cli.options.model_flags import add_model, refuse_unused
 from engine.cli.options.models import Subject, load_graph, load_subject
+from engine.cli.progress import warn
+from engine.execution_plan import ExecutionPlan
 from engine.exporters import FORMATS, named_like
+from engine.graph.graph import Graph
 from engine.readers import is_saved_trace, read_trace
 from engine.system.threads import AS_THEY_ARE, limit_threads
-from engine.text.errors import OptionError
+from engine.text.errors import BudgetError, OptionError
 from engine.text.screen import FILE, screen_of
 from engine.trace.build import IN_TICKS
 from engine.trace.simulation import simulation_of
@@ -144,11 +150,21 @@ def _planned(arguments: Namespace) -> Trace:
         exe, subject = _compiled(arguments)
         exe.run(subject.feeds)
         return exe.trace(arguments.mode, heap=arguments.heap)
-    recompute, threads = not arguments.no_recompute, arguments.threads
-    embedded = plan_in_file(arguments, graph)
-    plan = make_plan(graph, budget=arguments.budget, recompute=recompute, embedded=embedded, **plan_options(arguments))
+    threads, plan = arguments.threads, _plan_to_draw(graph, arguments)
     tell_origin(plan, arguments)
     return plan.trace(arguments.mode, heap=arguments.heap, threads=IN_TICKS if threads == AS_THEY_ARE else threads)
+
+
+def _plan_to_draw(graph: Graph, arguments: Namespace) -> ExecutionPlan:
+    """Returns the plan; where it misses the budget, a line says so, and the plan is one in which nothing runs again."""
+    embedded = plan_in_file(arguments, graph)
+    planned = partial(make_plan, graph, embedded=embedded, **plan_options(arguments))
+    try:
+        return planned(budget=arguments.budget, recompute=not arguments.no_recompute)
+    except BudgetError as error:
+        warn(f"{arguments.file} misses the budget, and is shown all the same: {str(error).splitlines()[0]}")
+    plan = planned()
+    return evolve(plan, plan=evolve(plan.plan, capacity=arguments.budget))
 
 
 def _real(arguments: Namespace) -> Trace:

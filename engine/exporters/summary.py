@@ -11,6 +11,10 @@ def head(facts: RunInfo) -> Iterator[str]:
     """Yields the network that runs, its memory and its weights, in words."""
     yield f"{escaped(facts.model) or 'a model'}: {_run(facts)}"
     yield f"{_memory(facts)}, {_bound(facts)}" if facts.mode == "static" else _memory(facts)
+    if facts.budget_bytes:
+        excess = facts.footprint_bytes - facts.budget_bytes
+        missed = f", missed by {sized(excess)}" if excess > 0 else ""
+        yield f"budget {sized(facts.budget_bytes)}{missed}"
     if facts.weights_bytes or facts.prepacked_bytes:
         yield (
             f"weights {sized(facts.weights_bytes)}, prepacked {sized(facts.prepacked_bytes)}, "

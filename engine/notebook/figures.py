@@ -126,6 +126,9 @@ def _curves(data: PlotData, width: int) -> Any:
     if data.bound:
         row = {"line_color": bound, "line_dash": "dashed", "legend_label": "lower bound"}
         plot.line([0, data.last], [data.bound] * 2, **row)
+    if data.budget:
+        row = {"line_color": PAINTS["budget"].light, "line_dash": "dashed", "legend_label": "budget"}
+        plot.line([0, data.last], [data.budget] * 2, **row)
     _mark_peak(plot, data)
     edges = {"left": "time", "right": "until", "bottom": 0, "top": data.ceiling * 1.03}
     moments = plot.quad(

@@ -2,7 +2,7 @@
 
 from engine.pictures.captions import draw_caption, draw_legend, draw_title, headline, summary
 from engine.pictures.chunks import draw_chunks
-from engine.pictures.curves import draw_curves, draw_peak_label
+from engine.pictures.curves import draw_budget, draw_curves, draw_peak_label
 from engine.pictures.frame import (
     AXIS_HEIGHT,
     CARD_MARGIN,
@@ -16,7 +16,7 @@ from engine.pictures.frame import (
     time_axis,
 )
 from engine.pictures.options import PictureOptions
-from engine.pictures.plot_data import PlotData, plot_data_of
+from engine.pictures.plot_data import HEADROOM, PlotData, plot_data_of
 from engine.pictures.shapes import Drawing, Rect, Shape
 from engine.trace.rectangles import Rectangles
 
@@ -48,10 +48,10 @@ def _plots(data: PlotData, options: PictureOptions) -> tuple[list[Shape], float,
         area = panel(options, top, options.height, data.last, data.ceiling)
         shapes += [backdrop(area), *([] if options.compact else byte_axis(area, 6))]
         chunks, merged = draw_chunks(data, area)
-        shapes += [*chunks, *stage_lines(area, data.stage_starts)]
+        shapes += [*chunks, *draw_budget(data, area), *stage_lines(area, data.stage_starts)]
         bottom = area.bottom
     if height:
-        area = panel(options, below, height, data.last, data.ceiling * 1.12)
+        area = panel(options, below, height, data.last, data.ceiling * (1 + HEADROOM))
         shapes += [backdrop(area), *([] if options.compact else byte_axis(area, 3 if data.has_addresses else 6))]
         shapes += [*draw_curves(data, area), *stage_lines(area, data.stage_starts)]
         if not options.compact:

@@ -46,6 +46,8 @@ def details(data: PlotData) -> list[str]:
         parts.append(f"a plan needs {format_bytes(facts.arena_bytes)}")
     if data.bound:
         parts.append(f"lower bound {format_bytes(data.bound)}{_excess(data)}")
+    if facts.budget_bytes:
+        parts.append(f"budget {format_bytes(facts.budget_bytes)}{_missed(data)}")
     return parts
 
 
@@ -100,6 +102,8 @@ def _entries(data: PlotData, options: PictureOptions) -> Iterator[tuple[str, Mar
         yield "held", partial(_stroke, paint="footprint")
     if options.curves and data.bound:
         yield "lower bound", partial(_stroke, paint="bound", dash=5.0)
+    if data.budget:
+        yield "budget", partial(_stroke, paint="budget", dash=9.0)
 
 
 def _swatch(x: float, y: float, paint: str) -> Shape:
@@ -130,6 +134,12 @@ def _excess(data: PlotData) -> str:
     if facts.arena_bytes == facts.lower_bound:
         return ", reached"
     return f" (the arena is {facts.arena_bytes / facts.lower_bound - 1:.1%} larger)"
+
+
+def _missed(data: PlotData) -> str:
+    facts = data.facts
+    excess = (facts.arena_bytes if facts.mode == "static" else facts.footprint_bytes) - facts.budget_bytes
+    return f", missed by {format_bytes(excess)}" if excess > 0 else ""
 
 
 def _count(number: int, noun: str) -> str:

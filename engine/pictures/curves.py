@@ -1,4 +1,4 @@
-"""Curves over time: live bytes, the size of the memory, the lower bound and the peak.
+"""Curves over time: live bytes, the size of the memory, the lower bound, the budget and the peak.
 
 A curve has one value a column. A column is a tick, or a pixel where ticks are narrower than that.
 """
@@ -54,7 +54,7 @@ def stairs(edges: Array, values: Array) -> list[tuple[float, float]]:
 
 
 def draw_curves(data: PlotData, area: Panel) -> Iterator[Shape]:
-    """Yields live bytes as an area, the footprint as a line, the lower bound as a dashed line, the peak as a dot."""
+    """Yields live bytes as an area, the footprint as a line, bound and budget as dashed lines, the peak as a dot."""
     edges = column_edges(data.last, int(area.width), data.timed)
     live = stairs(edges, column_maximum(edges, data.times, data.live))
     yield Polygon(area.points([(0.0, 0.0), *live, (data.last, 0.0)]), "live")
@@ -62,8 +62,15 @@ def draw_curves(data: PlotData, area: Panel) -> Iterator[Shape]:
     yield Polyline(area.points(stairs(edges, column_maximum(edges, data.times, data.footprint))), "footprint", 1.2)
     if data.bound:
         yield Polyline(area.points([(0, data.bound), (data.last, data.bound)]), "bound", 1.2, 5)
+    yield from draw_budget(data, area)
     yield draw_peak_line(data, area)
     yield Circle(area.across.at(_peak_time(data)), area.up.at(data.facts.peak_bytes), 3.5, "peak")
+
+
+def draw_budget(data: PlotData, area: Panel) -> Iterator[Shape]:
+    """Yields the budget as a dashed line, where there is one and the plot is high enough for it."""
+    if 0 < data.budget <= area.up.last:
+        yield Polyline(area.points([(0, data.budget), (data.last, data.budget)]), "budget", 1.6, 9)
 
 
 def _peak_time(data: PlotData) -> float:

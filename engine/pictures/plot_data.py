@@ -14,6 +14,8 @@ from ops.tensor.spec import Array
 _NO_KIND = "other"
 NAMELESS = "(no name)"
 _MOST_STAGES = 100
+HEADROOM = 0.12
+"""Share of all bytes that is left free above the curves."""
 
 
 @frozen(eq=False)
@@ -48,6 +50,12 @@ class PlotData:
     def bound(self) -> int:
         """The lower bound in bytes; 0 where no plan ran."""
         return self.facts.lower_bound if self.facts.mode == "static" else 0
+
+    @property
+    def budget(self) -> int:
+        """The budget in bytes; 0 where there is none, or it is too far above all bytes to be drawn."""
+        budget = self.facts.budget_bytes
+        return budget if budget <= self.ceiling * (1 + HEADROOM) else 0
 
     @property
     def operators(self) -> Iterator[tuple[int, str]]:

@@ -45,6 +45,7 @@ PAINTS: Mapping[str, Paint] = MappingProxyType(
         "live_line": Paint("#1F6FB5", "#6FB1EA"),
         "footprint": Paint("#8A5A00", "#E0A84A"),
         "bound": Paint("#A1246B", "#EE84BD"),
+        "budget": Paint("#1B7A45", "#63CF93"),
         "peak": Paint("#C22F2B", "#FF7A6E"),
     }
 )

@@ -5,6 +5,7 @@ from functools import partial
 
 from attrs import evolve
 
+from allocator.problem import NO_CAPACITY
 from engine import trace as tracing
 from engine.planning.placed import PlacedPlan
 from engine.report.parallelism import estimated_timings
@@ -77,6 +78,7 @@ def run_info(plan: PlacedPlan, mode: str) -> RunInfo:
         arena_bytes=plan.arena_bytes,
         lower_bound=plan.plan.lower_bound,
         bound_reason=plan.plan.bound.reason,
+        budget_bytes=plan.plan.capacity if plan.plan.capacity < NO_CAPACITY else 0,
         possible_peak_bytes=possible,
         weights_bytes=memory.weights_bytes,
         prepacked_bytes=memory.prepacked_bytes,

@@ -54,7 +54,7 @@ class Event:
     thread: int
 
 
-VERSION = 5
+VERSION = 6
 """The version of the file format of traces, which `docs/trace.schema.json` describes."""
 UNTIMED, ESTIMATED, MEASURED = "", "estimated", "measured"
 CLOCKS = (UNTIMED, ESTIMATED, MEASURED)
@@ -68,9 +68,9 @@ class RunInfo:
     is named; `arena_bytes` is then what a plan would need). `peak_bytes` is the maximum of the live bytes, and
     `footprint_bytes` the maximum size of the memory. Where operators may run at once, which `policy` made safe, another
     run may have more live bytes: `possible_peak_bytes` at most. `lower_bound`, `bound_reason` (what proves it),
-    `strategy`, `status` and `alignment` are the plan's. `weights_bytes` are those of the model, `prepacked_bytes`
-    copies that kernels make of weights, and `resident_weights_bytes` what stays in memory of both and of their sources;
-    none lies in the arena.
+    `strategy`, `status` and `alignment` are the plan's. `budget_bytes` is the budget that it was made for, 0 for none;
+    the arena may be larger. `weights_bytes` are those of the model, `prepacked_bytes` copies that kernels make of
+    weights, and `resident_weights_bytes` what stays in memory of both and of their sources; none lies in the arena.
     `optimise` is the level of passes that was asked for, such as "auto"; "" where it is not known. `left_out` has the
     names of the groups of passes that did not run as the arena would be larger, with commas between them.
     `clock` describes `Event.seconds`: there are none (""), "estimated" from costs, or "measured".
@@ -88,6 +88,7 @@ class RunInfo:
     arena_bytes: int = 0
     lower_bound: int = 0
     bound_reason: str = ""
+    budget_bytes: int = 0
     footprint_bytes: int = 0
     peak_bytes: int = 0
     peak_tick: int = 0

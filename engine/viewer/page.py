@@ -44,7 +44,14 @@ def modules() -> dict[str, str]:
 
 def _shared_colours() -> str:
     """Returns the rules of the colours that the page shares with pictures, for light and for dark pages."""
-    names = {"gap": "gap", "live": "live_line", "footprint": "footprint", "bound": "bound", "peak": "peak"}
+    names = {
+        "gap": "gap",
+        "live": "live_line",
+        "footprint": "footprint",
+        "bound": "bound",
+        "budget": "budget",
+        "peak": "peak",
+    }
     light = " ".join(f"--{name}: {PAINTS[paint].light.lower()};" for name, paint in names.items())
     dark = " ".join(f"--{name}: {PAINTS[paint].dark.lower()};" for name, paint in names.items())
     return f':root {{ {light} }}\n:root[data-theme="dark"] {{ {dark} }}'

@@ -95,6 +95,10 @@ function paintLines(pen, app, pane, scale, inks) {
     const y = toY(pane, scale, plan.bound);
     pen.path([pane.left, y, right, y], { stroke: inks.bound, width: 1.5, dash: [5, 4] });
   }
+  if (plan.budget > 0 && plan.budget <= scale.b1) {
+    const y = toY(pane, scale, plan.budget);
+    pen.path([pane.left, y, right, y], { stroke: inks.budget, width: 1.5, dash: [9, 4] });
+  }
   paintPeak(pen, app, pane, scale, inks);
 }
 
@@ -126,6 +130,7 @@ function paintKey(pen, app, pane, inks) {
   const lines = [["alive", inks.live, []]];
   if (app.plans.some(({ facts }) => facts.mode === "static" || facts.heap)) lines.push(["held", inks.footprint, []]);
   if (app.plans.some((plan) => plan.bound > 0)) lines.push(["lower bound", inks.bound, [5, 4]]);
+  if (app.plans.some((plan) => plan.budget > 0)) lines.push(["budget", inks.budget, [9, 4]]);
   let x = pane.left;
   const y = pane.top - 11;
   for (const [name, stroke, dash] of lines) {

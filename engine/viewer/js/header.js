@@ -39,7 +39,8 @@ function figures(plan) {
   if (facts.mode === "static") made.unshift(figure("arena", bytes(plan.need), over(plan)));
   else if (facts.heap) made.unshift(figure(`held by ${shown(facts.heap, 24)}`, bytes(plan.need), over(plan)));
   if (plan.bound > 0) made.push(figure("lower bound", bytes(plan.bound), facts.status));
-  else if (facts.mode !== "static" && facts.arena_bytes > 0) made.push(figure("a plan needs", bytes(facts.arena_bytes), ""));
+  if (plan.budget > 0) made.push(figure("budget", bytes(plan.budget), plan.need > plan.budget ? `missed by ${bytes(plan.need - plan.budget)}` : "met"));
+  if (!(plan.bound > 0) && facts.mode !== "static" && facts.arena_bytes > 0) made.push(figure("a plan needs", bytes(facts.arena_bytes), ""));
   if (facts.timed) made.push(figure("time", duration(plan.ends("seconds")), facts.clock));
   if (facts.resident_weights_bytes > 0) {
     made.push(figure("weights", bytes(facts.weights_bytes), `${bytes(facts.prepacked_bytes)} prepacked`));

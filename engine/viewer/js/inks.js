@@ -2,7 +2,7 @@
 
 /** @typedef {{[name: string]: string}} Inks */
 
-const NAMES = ["paper", "panel", "text", "muted", "line", "gap", "live", "footprint", "bound", "peak", "accent"];
+const NAMES = ["paper", "panel", "text", "muted", "line", "gap", "live", "footprint", "bound", "budget", "peak", "accent"];
 
 /** @returns {Inks} */
 export function inks() {

@@ -6,7 +6,7 @@ const TYPES = { i4: Int32Array, f8: Float64Array };
  * @typedef {object} Facts what is known of a plan as a whole; sizes in bytes
  * @property {string} model @property {string} mode @property {string} heap @property {string} policy
  * @property {string} strategy @property {string} status @property {number} alignment @property {number} arena_bytes
- * @property {number} lower_bound @property {number} footprint_bytes @property {number} peak_bytes @property {number} peak_tick
+ * @property {number} lower_bound @property {number} budget_bytes @property {number} footprint_bytes @property {number} peak_bytes @property {number} peak_tick
  * @property {string} peak_operator @property {number} weights_bytes @property {number} prepacked_bytes
  * @property {number} resident_weights_bytes @property {number} ticks @property {number} threads
  * @property {number} stages @property {boolean} timed @property {string} clock

@@ -102,6 +102,11 @@ export class Plan {
     return this.facts.mode === "static" ? this.facts.lower_bound : 0;
   }
 
+  /** @returns {number} the bytes that the plan was to keep within; 0 where nobody said */
+  get budget() {
+    return this.facts.budget_bytes;
+  }
+
   /** @param {Axis} axis @returns {number} the bytes that must fit into the picture */
   top(axis) {
     const { count, chunk, low } = this.pieces(axis);

@@ -144,7 +144,7 @@ function paintLabel(pen, app, pane, { chunk, x, y, w, h, fill }) {
 
 /** The top of the arena, and the tick of the peak. @param {Pen} pen @param {App} app @param {Pane} pane @param {Inks} inks */
 function paintLevels(pen, app, pane, inks) {
-  const { need, bound, count } = app.plans[pane.index];
+  const { need, bound, budget, count } = app.plans[pane.index];
   const right = pane.left + pane.width;
   if (need > 0) {
     const y = crisp(toY(pane, app.view, need));
@@ -153,6 +153,10 @@ function paintLevels(pen, app, pane, inks) {
   if (bound > 0 && bound !== need) {
     const y = crisp(toY(pane, app.view, bound));
     pen.path([pane.left, y, right, y], { stroke: inks.bound, dash: [5, 4] });
+  }
+  if (budget > 0 && budget <= app.view.b1) {
+    const y = crisp(toY(pane, app.view, budget));
+    pen.path([pane.left, y, right, y], { stroke: inks.budget, dash: [9, 4] });
   }
   paintStages(pen, app, pane, inks);
   if (!count) return;

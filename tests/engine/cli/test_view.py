@@ -1,27 +1,14 @@
 """`arenaplan view`: what it can show, and what it says when it cannot."""
 
-import base64
-import gzip
-import json
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from engine.cli.main import main
-from tests.helpers.cli.cli_checks import BUFFERS, PLACED, Capture, error, save
+from tests.helpers.cli.cli_checks import BUFFERS, PLACED, Capture, error, page_headers, save
 
 MODEL = "zoo:squeezenet"
-
-
-def _headers(page: Path) -> list[dict[str, Any]]:
-    """Returns the headers of a page's payloads."""
-    headers = []
-    for text in re.findall(r'<script class="payload" type="text/plain">([^<]*)</script>', page.read_text()):
-        raw = gzip.decompress(base64.b64decode(text))
-        headers.append(json.loads(raw[4 : 4 + int.from_bytes(raw[:4], "little")]))
-    return headers
 
 
 def _shown(arguments: list[str], tmp_path: Path, capsys: Capture) -> list[dict[str, Any]]:
@@ -29,7 +16,7 @@ def _shown(arguments: list[str], tmp_path: Path, capsys: Capture) -> list[dict[s
     assert main(["view", *arguments, "-o", str(page)]) == 0
     captured = capsys.readouterr()
     assert captured.out == captured.err == ""
-    return _headers(page)
+    return page_headers(page)
 
 
 def test_view_shows_a_model(tmp_path: Path, capsys: Capture) -> None:

@@ -118,6 +118,7 @@ def test_a_notebook_card_of_a_trace_has_every_number_in_its_place() -> None:
             6144,
             5120,
             "bytes alive in tick 17",
+            0,
             7168,
             4096,
             17,

@@ -99,7 +99,14 @@ def test_two_plans_are_two_payloads() -> None:
 
 @pytest.mark.parametrize(
     ("variable", "paint"),
-    [("live", "live_line"), ("footprint", "footprint"), ("bound", "bound"), ("peak", "peak"), ("gap", "gap")],
+    [
+        ("live", "live_line"),
+        ("footprint", "footprint"),
+        ("bound", "bound"),
+        ("budget", "budget"),
+        ("peak", "peak"),
+        ("gap", "gap"),
+    ],
 )
 def test_the_page_has_the_colours_of_pictures(variable: str, paint: str) -> None:
     out = io.BytesIO()

@@ -1,6 +1,9 @@
 """Calls of the command line, and the files that they read."""
 
+import base64
+import gzip
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -58,3 +61,12 @@ def error(arguments: Sequence[str], code: int, capsys: Capture) -> str:
     assert len(lines) == 1 and lines[0].startswith("arenaplan: error: ")
     assert shown.out == ""
     return lines[0]
+
+
+def page_headers(page: Path) -> list[dict[str, Any]]:
+    """Returns the headers of the payloads of a page."""
+    headers = []
+    for text in re.findall(r'<script class="payload" type="text/plain">([^<]*)</script>', page.read_text()):
+        raw = gzip.decompress(base64.b64decode(text))
+        headers.append(json.loads(raw[4 : 4 + int.from_bytes(raw[:4], "little")]))
+    return headers
