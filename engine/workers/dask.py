@@ -32,11 +32,13 @@ class Dask:
 
     address: str
     _client: Any
+    _preferred: str = ""
     _executor: Any = field(init=False)
     _counted: tuple[float, int] = field(default=(-_AGE, 1), init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._executor = self._client.get_executor(pure=False)
+        where = {"workers": [self._preferred], "allow_other_workers": True} if self._preferred else {}
+        self._executor = self._client.get_executor(pure=False, **where)
 
     @property
     def workers(self) -> int:
@@ -51,6 +53,11 @@ class Dask:
     def room(self) -> int:
         """Returns twice the workers: each has a task waiting, as messages take their time."""
         return 2 * self.workers
+
+    def seats(self, number: int) -> tuple["Dask", ...]:
+        """Returns so many places that each send their tasks to one worker as long as it lives, and then to others."""
+        addresses = sorted(self._client.nthreads())
+        return tuple(Dask(self.address, self._client, addresses[i % len(addresses)]) for i in range(number))
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> "Future[Any]":
         """Sends a task. Raises WorkerError where the scheduler is lost."""

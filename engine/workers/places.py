@@ -1,8 +1,8 @@
 """Places by their names: what `--on` and `on=` take."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from engine.system.threads import check_threads, cpus
 from engine.text.errors import OptionError
@@ -45,6 +45,33 @@ def opened(on: str | Executor, workers: int = AS_MANY_AS_PROCESSORS) -> Iterator
         place.close(now=True)
         raise
     place.close()
+
+
+@contextmanager
+def opened_seats(on: str | Executor, number: int) -> Iterator[tuple[Place, ...]]:
+    """Opens so many places of one worker each for the block: what a task leaves in its process, the next one finds.
+
+    A worker that died is replaced, by one that has nothing. `on` is that of `opened`, but no Executor, which does not
+    say who runs a task. Raises OptionError, EngineError.
+    """
+    check_place(on, 0)
+    if isinstance(on, Executor):
+        raise OptionError(f"tasks that must meet again in one process cannot go to an Executor; there are {ON}")
+    with ExitStack() as stack:
+        if on.startswith(PREFIX):
+            whole = connect(on.removeprefix(PREFIX))
+            stack.push(_closing(whole))
+            yield whole.seats(number)
+            return
+        seats = tuple(_place(on, 1) for _ in range(number))
+        for seat in seats:
+            stack.push(_closing(seat))
+        yield seats
+
+
+def _closing(place: Place) -> Callable[[object, object, object], None]:
+    """Returns what closes a place when a block ends; at once where the block raises."""
+    return lambda kind, _, __: place.close(now=kind is not None)
 
 
 def _place(on: str | Executor, workers: int) -> Place:

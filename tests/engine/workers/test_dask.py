@@ -14,7 +14,7 @@ from engine.workers import dask
 from engine.workers.dask import connect
 from engine.workers.flow import as_they_come, in_order
 from engine.workers.place import WorkerError
-from engine.workers.places import opened
+from engine.workers.places import opened, opened_seats
 from tests.helpers.workers.cluster import Cluster, cluster
 from tests.helpers.workers.ends import free_port
 from tests.helpers.workers.tasks import count_calls, die_on_seven, die_once, fail_on_odd, square, wait_for
@@ -82,3 +82,14 @@ def test_a_scheduler_that_dies_is_told(tmp_path: Path) -> None:
         os.kill(started.scheduler.pid, signal.SIGKILL)
         with pytest.raises(WorkerError, match=f"the Dask scheduler at {started.address} is gone"):
             list(flow)
+
+
+@pytest.mark.slow
+def test_seats_are_workers_of_their_own_as_long_as_they_live(tmp_path: Path) -> None:
+    with cluster(tmp_path, 2) as started:
+        started.wait_for_workers()
+        with opened_seats(started.on, 2) as seats:
+            pids = [[seat.submit(count_calls, tmp_path / "marks").result() for _ in range(3)] for seat in seats]
+            assert sorted(map(set, pids), key=min) == sorted(({w.pid} for w in started.workers), key=min)
+            os.kill(pids[0][0], signal.SIGKILL)
+            assert seats[0].submit(count_calls, tmp_path / "marks").result() == pids[1][0]

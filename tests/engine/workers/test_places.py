@@ -8,7 +8,7 @@ import pytest
 from engine.text.errors import OptionError
 from engine.workers.flow import as_they_come, in_order
 from engine.workers.place import WorkerError
-from engine.workers.places import opened
+from engine.workers.places import opened, opened_seats
 from tests.helpers.workers.tasks import fail_on_odd, square
 
 
@@ -70,3 +70,17 @@ def test_an_executor_that_breaks_is_told(at_once: bool) -> None:
     says = "the Broken that was given is broken: all gone"
     with pytest.raises(WorkerError, match=says), opened(Broken(at_once), 1) as place:
         list(as_they_come(place, square, range(3)))
+
+
+def test_an_executor_has_no_seats() -> None:
+    with (
+        ThreadPoolExecutor(1) as executor,
+        pytest.raises(OptionError, match="cannot go to an Executor"),
+        opened_seats(executor, 2),
+    ):
+        pass
+
+
+def test_seats_of_this_process_are_as_many_as_asked_for() -> None:
+    with opened_seats("here", 3) as seats:
+        assert [seat.submit(square, n).result() for n, seat in enumerate(seats)] == [0, 1, 4]

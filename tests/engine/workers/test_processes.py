@@ -10,7 +10,7 @@ import pytest
 
 from engine.workers.flow import as_they_come, in_order
 from engine.workers.place import WorkerError
-from engine.workers.places import opened
+from engine.workers.places import opened, opened_seats
 from tests.helpers.workers.ends import PATIENCE, ends, environment
 from tests.helpers.workers.tasks import count_calls, die_on_seven, die_once, square, wait_for
 
@@ -55,7 +55,7 @@ _KILLED = """
 import os, signal, sys
 from pathlib import Path
 from engine.workers.flow import in_order
-from engine.workers.places import opened
+from engine.workers.places import opened, opened_seats
 from tests.helpers.workers.tasks import count_calls, wait_for
 
 if __name__ == "__main__":
@@ -80,3 +80,10 @@ def test_workers_end_with_a_maker_that_is_killed(tmp_path: Path) -> None:
     )
     assert done.returncode == -signal.SIGKILL
     assert ends(int(done.stdout))
+
+
+def test_a_seat_sends_its_tasks_to_one_process(tmp_path: Path) -> None:
+    with opened_seats("processes", 2) as seats:
+        pids = [[seat.submit(count_calls, tmp_path / "marks").result() for _ in range(2)] for seat in seats]
+    assert all(first == second for first, second in pids)
+    assert pids[0] != pids[1]

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 
 from attrs import define, field
@@ -45,6 +46,11 @@ class Cluster:
             if self.scheduler.poll() is not None or time.monotonic() > end:
                 raise RuntimeError((self.folder / "dask_scheduler.log").read_text())
             time.sleep(0.05)
+
+    def wait_for_workers(self) -> None:
+        """Waits until the scheduler knows all workers that were started."""
+        with import_module("distributed").Client(f"tcp://{self.address}", set_as_default=False) as client:
+            client.wait_for_workers(len(self.workers), timeout=PATIENCE)
 
     def add_worker(self) -> None:
         """Starts a worker of one thread."""
