@@ -8,9 +8,7 @@ from engine.graph.graph import Graph
 from engine.graph.operator import Operator
 from engine.graph.var import Var
 from engine.lower.calls import Alias, Instruction, Lowered, Role
-
-AGAIN = "again"
-"""The end of the name of an operator that runs again."""
+from engine.lower.roles import AGAIN
 
 
 def write_again(lowered: Lowered, sequence: Sequence[int]) -> Graph:

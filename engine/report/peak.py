@@ -10,6 +10,7 @@ from allocator.errors import TooManyError
 from allocator.policies.exact import conflicts
 from allocator.problem import Column, Problem, column
 from engine.lower.calls import Value
+from engine.lower.roles import roles_of
 from engine.lower.schedule import BARRIER, Schedule, nodes_between_ends
 from engine.planning.placed import PlacedPlan
 
@@ -41,8 +42,11 @@ def peak_of(plan: PlacedPlan) -> tuple[int, tuple[PeakTensor, ...]]:
     """Returns the tick of the peak and the tensors that are alive in it, the largest first."""
     tick, chunks = peak_chunks(plan)
     total = max(int(plan.problem.size[chunks].sum()), 1)
-    owners, makers = plan.owners(plan.chunks), plan.lowered.makers
-    return tick, tuple(_peak_tensor(plan, owners[c], c, makers.get(owners[c].id, 0), total) for c in chunks.tolist())
+    owners, makers, roles = plan.owners(plan.chunks), plan.lowered.makers, roles_of(plan.lowered)
+    return tick, tuple(
+        _peak_tensor(plan, v, role=roles[v.id], chunk=c, maker=makers.get(v.id, 0), total=total)
+        for c, v in ((c, owners[c]) for c in chunks.tolist())
+    )
 
 
 def peak_chunks(plan: PlacedPlan) -> tuple[int, Column]:
@@ -88,7 +92,7 @@ def _node_of(schedule: Schedule, ticks: int) -> Column:
     return nodes
 
 
-def _peak_tensor(plan: PlacedPlan, value: Value, chunk: int, maker: int, total: int) -> PeakTensor:
+def _peak_tensor(plan: PlacedPlan, value: Value, *, role: str, chunk: int, maker: int, total: int) -> PeakTensor:
     problem, size = plan.problem, int(plan.problem.size[chunk])
     return PeakTensor(
         name=value.name,
@@ -96,7 +100,7 @@ def _peak_tensor(plan: PlacedPlan, value: Value, chunk: int, maker: int, total: 
         kind=plan.lowered.tick_kind(maker),
         shape=value.spec.shape,
         dtype=value.spec.dtype.name,
-        role=value.role.value,
+        role=role,
         bytes=size,
         share=size / total,
         begin=int(problem.begin[chunk]),

@@ -1,7 +1,7 @@
 """The trace of a run in stages: one stream of events, in which a tensor that lives across stages appears once."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from itertools import accumulate, zip_longest
 from operator import or_
 from typing import Any
@@ -15,6 +15,7 @@ from engine.stages.stage import Stage
 from engine.system.timing import Timing
 from engine.trace.buffers import Buffers, buffers_of
 from engine.trace.build import IN_TICKS, build_trace, check, check_timings, run_info
+from engine.trace.details import Details, FindDetails, joined
 from engine.trace.event_table import CODE, EventTable, Rows, TensorLabel, rows_of
 from engine.trace.planned import planned_events
 from engine.trace.timed import timed_events
@@ -95,6 +96,7 @@ class _StageTrace:
     handed: Mapping[str, int] = field(factory=dict)
     decided: tuple[str, ...] = ()
     arena_bytes: int = 0
+    find_details: list[tuple[FindDetails, int, Column]] = field(factory=list)
 
     def add_stage(self, stage: Stage, after: Sequence[str], table: EventTable, begin: float) -> None:
         """Adds a stage, which began after `begin` seconds; `after` names the tensors that stay alive after it."""
@@ -107,6 +109,7 @@ class _StageTrace:
             rows[name] = np.append(numbers, NOTHING)[rows[name]]
         rows["tick"] += self.tick
         rows["seconds"] = np.maximum(rows["seconds"], begin)  # nothing happens before its stage begins
+        self.find_details.append((table.find_details, self.tick, numbers))
         self._add([*self._stage_events(stage, begin), rows], stage.number, table)
         self.handed = {name: int(numbers[chunk]) for name, chunk in left.items()}
         self.tick, self.decided = self.tick + _ticks(stage), tuple(stage.reads.values())
@@ -117,7 +120,8 @@ class _StageTrace:
         sized = np.isin(rows["kind"], [CODE[ALLOC], CODE[OVERWRITE], CODE[FREE]])
         rows["bytes"][sized] = np.array(self.sizes, np.int64)[rows["chunk"][sized]]
         tables = tuple(self.operators), tuple(self.labels)
-        return EventTable(rows, *tables, self.places, self.paddings, floats=self.mode == "dynamic")
+        floats, find = self.mode == "dynamic", partial(_details, tuple(self.find_details))
+        return EventTable(rows, *tables, self.places, self.paddings, floats=floats, find_details=find)
 
     def _numbers(self, buffers: Buffers, handed: Mapping[int, int]) -> Column:
         """Returns the number of each chunk of a stage; `handed` has those that exist already."""
@@ -152,6 +156,10 @@ class _StageTrace:
         self.parts.append(rows)
         self.operators += operators
         self.labels += labels
+
+
+def _details(stages: Sequence[tuple[FindDetails, int, Column]]) -> Details:
+    return joined([find().moved(tick, numbers) for find, tick, numbers in stages])
 
 
 _THE_STAGE = -1

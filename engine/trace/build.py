@@ -98,4 +98,4 @@ def build_trace(table: EventTable, facts: RunInfo) -> Trace:
     if peak:
         name, _ = table.operators[table.rows["operator"][at]]
         info = evolve(info, peak_bytes=peak, peak_tick=int(table.rows["tick"][at]), peak_operator=name)
-    return Trace(info, partial(table.events, at))
+    return Trace(info, partial(table.events, at), table.find_details)

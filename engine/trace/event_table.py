@@ -9,6 +9,7 @@ from attrs import field, frozen
 
 from allocator.problem import Column, column
 from engine.lower.calls import Value
+from engine.trace.details import FindDetails, no_details
 from engine.trace.trace import (
     ALLOC,
     ARRIVALS,
@@ -61,9 +62,9 @@ def ranks(order: Sequence[str]) -> Column:
     return column([order.index(kind) if kind in order else 0 for kind in KINDS])
 
 
-def label_of(value: Value, maker: tuple[str, str] | tuple[()] = ()) -> TensorLabel:
+def label_of(value: Value, role: str, maker: tuple[str, str] | tuple[()] = ()) -> TensorLabel:
     """Returns the label of a value."""
-    return TensorLabel(value.name, "x".join(map(str, value.spec.shape)), value.spec.dtype.name, value.role.value, maker)
+    return TensorLabel(value.name, "x".join(map(str, value.spec.shape)), value.spec.dtype.name, role, maker)
 
 
 def rows_of(count: int, **columns: npt.ArrayLike) -> Rows:
@@ -88,6 +89,7 @@ class EventTable:
     place: Column = field(converter=column)
     padding: Column = field(converter=column)
     floats: bool = False
+    find_details: FindDetails = no_details
 
     def live(self) -> Column:
         """Returns the bytes that are alive after each row."""

@@ -1,12 +1,19 @@
 """The events of a run as it was planned: one operator after the other, in ticks."""
 
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from allocator.problem import Column
 from engine.lower.calls import Call, Instruction, Join, Lowered, Value
+from engine.lower.roles import roles_of
 from engine.planning.placed import PlacedPlan
+from engine.planning.weights import identity, is_copy
 from engine.trace.buffers import Buffers, buffers_of
+from engine.trace.details import Details, Weight
 from engine.trace.event_table import CODE, EventTable, Rows, TensorLabel, label_of, ranks, rows_of
 from engine.trace.trace import ALLOC, BEGIN, END, FREE, GROW, OVERWRITE, VIEW
 
@@ -33,8 +40,10 @@ def table_of(buffers: Buffers, rows: Rows) -> EventTable:
         if isinstance(instruction, Join)
         for v in instruction.outputs
     }
-    labels = (TensorLabel(), *(label_of(value, joined.get(value.id, ())) for value in (*owners, *views_of(buffers))))
-    return EventTable(rows, operators, labels, buffers.offset, buffers.padding, floats=buffers.mode == "dynamic")
+    named, roles = (*owners, *views_of(buffers)), roles_of(lowered)
+    labels = (TensorLabel(), *(label_of(v, roles[v.id], joined.get(v.id, ())) for v in named))
+    floats, find = buffers.mode == "dynamic", partial(details_of, buffers)
+    return EventTable(rows, operators, labels, buffers.offset, buffers.padding, floats=floats, find_details=find)
 
 
 def unordered_rows(buffers: Buffers) -> Rows:
@@ -95,3 +104,58 @@ def _of_views(buffers: Buffers) -> Rows:
 def written(instruction: Instruction) -> tuple[int, ...]:
     """Returns the values that an instruction writes, workspaces included."""
     return instruction.outputs + (instruction.workspace if isinstance(instruction, Call) else ())
+
+
+_LONGEST = 240
+"""Characters of the attributes of one operator."""
+
+
+def details_of(buffers: Buffers) -> Details:
+    """Returns who reads which chunk, the attributes of operators, and the weights."""
+    lowered = buffers.plan.lowered
+    reads = sorted(set(_reads(buffers)))
+    attributes = {call.tick: _text_of(call.operators[0].attrs) for call in lowered.calls if call.operators}
+    return Details([tick for tick, _ in reads], [chunk for _, chunk in reads], attributes, _weights(lowered))
+
+
+def _reads(buffers: Buffers) -> Iterator[tuple[int, int]]:
+    ids, chunk_of, lowered = buffers.plan.ids, buffers.chunks.chunk_of.tolist(), buffers.plan.lowered
+    for call in lowered.calls:
+        yield from ((call.tick, chunk_of[ids[v]]) for v in call.inputs if v in ids)
+    fetch = len(lowered.instructions) + 1
+    yield from ((fetch, chunk_of[ids[v]]) for v in lowered.outputs.values() if v in ids)
+
+
+def _text_of(attrs: Mapping[str, Any]) -> str:
+    """Returns attributes as one line; those that hold nothing are left out."""
+    shown = ((name, value) for name, value in attrs.items() if not _holds_nothing(value))
+    text = ", ".join(f"{name}={_value(value)}" for name, value in shown)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _holds_nothing(value: Any) -> bool:
+    return value is None or (isinstance(value, (tuple, str)) and not value)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_value, value[:_LONGEST]))}]"
+    is_plain = isinstance(value, (bool, int, float, str, np.generic, np.dtype))
+    return str(value)[:_LONGEST] if is_plain else type(value).__name__
+
+
+def _weights(lowered: Lowered) -> tuple[Weight, ...]:
+    """Returns the constants of the graph, each array once; dense copies of them are read in their place."""
+    entries, ticks = lowered.constants.entries, dict[str, set[int]]()
+    for call in lowered.calls:
+        for source in {lowered.values[lowered.values[v].owner].source for v in call.inputs}:
+            ticks.setdefault(source, set()).add(call.tick)
+    readers, values = dict[Any, set[int]](), dict[Any, Value]()
+    for v, entry in entries.items():
+        if not is_copy(lowered, v):
+            values.setdefault(identity(entry), lowered.values[v])
+            readers.setdefault(identity(entry), set()).update(ticks.get(lowered.values[v].source, ()))
+    return tuple(
+        Weight(v.name, "x".join(map(str, v.spec.shape)), v.spec.dtype.name, v.spec.nbytes, tuple(sorted(readers[key])))
+        for key, v in values.items()
+    )

@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from allocator.problem import Column, column
+from engine.trace.details import Details, Weight
 from engine.trace.trace import NOTHING, NOWHERE, Event, RunInfo, Trace
 
 Seconds = npt.NDArray[np.float64]
@@ -44,6 +45,7 @@ class OperatorRun:
     end: float
     thread: int
     stage: int
+    attributes: str = ""
 
 
 @frozen(eq=False)
@@ -56,7 +58,8 @@ class Rectangles:
 
     `at_peak` has the rows that are alive at the peak, in order; together they have its bytes. Where operators ran at
     once, no tick has them all. `tick`, `time`, `live` and `footprint` are the curves: a point after each change, in
-    order.
+    order. In the tick `read_tick[i]`, the row `read_row[i]` is read; these, `attributes` of operators and `weights` are
+    empty for a trace without details.
     """
 
     facts: RunInfo
@@ -84,6 +87,9 @@ class Rectangles:
     live: Column = field(converter=column)
     footprint: Column = field(converter=column)
     at_peak: Column = field(converter=column)
+    read_tick: Column = field(converter=column, default=())
+    read_row: Column = field(converter=column, default=())
+    weights: tuple[Weight, ...] = ()
 
     def __len__(self) -> int:
         return len(self.size)
@@ -101,7 +107,7 @@ def rectangles_of(trace: Trace) -> Rectangles:
     builder = _RectangleBuilder()
     for event in trace:
         builder.enter(event)
-    return builder.closed(trace.facts)
+    return builder.closed(trace.facts, trace.details())
 
 
 @define(eq=False)
@@ -159,8 +165,14 @@ class _RectangleBuilder:
             self.curve.append(point)
         self.last = max(self.last[0], event.tick + 1), max(self.last[1], event.seconds)
 
-    def closed(self, facts: RunInfo) -> Rectangles:
+    def closed(self, facts: RunInfo, details: Details) -> Rectangles:
         """Returns the rectangles. What was not freed stays to the end."""
+        row = {event.chunk: i for i, event in enumerate(self.born)}
+        reads = [
+            (t, row[c])
+            for t, c in zip(details.read_tick.tolist(), details.read_chunk.tolist(), strict=True)
+            if c in row
+        ]
         born, ends = self.born, [self.died.get(i, self.last) for i in range(len(self.born))]
         return Rectangles(
             facts=facts,
@@ -181,11 +193,14 @@ class _RectangleBuilder:
             dtype=tuple(e.dtype for e in born),
             role=tuple(e.role for e in born),
             views=tuple(self.views),
-            operators=tuple(self.operators),
+            operators=tuple(evolve(o, attributes=details.attributes.get(o.tick, "")) for o in self.operators),
             stages=tuple(self.stages),
             tick=[p[0] for p in self.curve],
             time=[p[1] for p in self.curve],
             live=[p[2] for p in self.curve],
             footprint=[p[3] for p in self.curve],
             at_peak=self.at_peak,
+            read_tick=[tick for tick, _ in reads],
+            read_row=[i for _, i in reads],
+            weights=details.weights,
         )

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator
 
 from attrs import field, frozen
 
+from engine.trace.details import Details, FindDetails, no_details
+
 NOWHERE = -1
 """Offset of a chunk without a known address: reference counting without a heap model."""
 NOTHING = -1
@@ -110,10 +112,18 @@ class RunInfo:
 
 @frozen(eq=False)
 class Trace:
-    """The events of a run, in order. Each iteration makes them anew, one by one, so that any number fits in memory."""
+    """The events of a run, in order. Each iteration makes them anew, one by one, so that any number fits in memory.
+
+    A trace that was read from a file has no details.
+    """
 
     facts: RunInfo
     _events: Callable[[], Iterator[Event]] = field(repr=False)
+    _find_details: FindDetails = field(repr=False, default=no_details)
 
     def __iter__(self) -> Iterator[Event]:
         return self._events()
+
+    def details(self) -> Details:
+        """Returns what the plan knows beyond the events."""
+        return self._find_details()

@@ -58,6 +58,7 @@ def _columns(rectangles: Rectangles, table: _Strings) -> dict[str, Numbers]:
     columns |= {name: table.column(getattr(rectangles, name)) for name in _TEXTS}
     depth = depth_of([o.name for o in rectangles.operators])
     columns["layer"] = table.column(layer_of(operator, depth) if depth else "" for operator in rectangles.operator)
+    columns |= _columns_of_weights(rectangles, table, depth)
     columns |= {
         "view_chunk": [v.rectangle for v in rectangles.views],
         "view_name": table.column(v.name for v in rectangles.views),
@@ -66,6 +67,7 @@ def _columns(rectangles: Rectangles, table: _Strings) -> dict[str, Numbers]:
         "op_tick": [o.tick for o in rectangles.operators],
         "op_name": table.column(o.name for o in rectangles.operators),
         "op_schema": table.column(o.schema for o in rectangles.operators),
+        "op_attributes": table.column(o.attributes for o in rectangles.operators),
         "op_begin": [o.begin for o in rectangles.operators],
         "op_end": [o.end for o in rectangles.operators],
         "op_thread": [o.thread for o in rectangles.operators],
@@ -76,8 +78,26 @@ def _columns(rectangles: Rectangles, table: _Strings) -> dict[str, Numbers]:
         "curve_live": rectangles.live,
         "curve_footprint": rectangles.footprint,
         "at_peak": rectangles.at_peak,
+        "read_tick": rectangles.read_tick,
+        "read_chunk": rectangles.read_row,
     }
     return {name: _narrow(np.asarray(values)) for name, values in columns.items()}
+
+
+def _columns_of_weights(rectangles: Rectangles, table: _Strings, depth: int) -> dict[str, Any]:
+    """Returns the weights, each in the layer of its first reader, and who reads them, as pairs of tick and weight."""
+    weights, names = rectangles.weights, {o.tick: o.name for o in rectangles.operators}
+    readers = (names.get(min(weight.ticks, default=-1), "") for weight in weights)
+    reads = [(tick, i) for i, weight in enumerate(weights) for tick in weight.ticks]
+    return {
+        "weight_name": table.column(weight.name for weight in weights),
+        "weight_shape": table.column(weight.shape for weight in weights),
+        "weight_dtype": table.column(weight.dtype for weight in weights),
+        "weight_layer": table.column(layer_of(reader, depth) if depth else "" for reader in readers),
+        "weight_bytes": np.array([weight.bytes for weight in weights], np.int64),
+        "weight_read_tick": np.array([tick for tick, _ in reads], np.int64),
+        "weight_read": np.array([i for _, i in reads], np.int64),
+    }
 
 
 def _narrow(values: Numbers) -> Numbers:

@@ -2,21 +2,25 @@
 
 import { colouring } from "./colours.js";
 import { Grid } from "./grid.js";
+import { Plan } from "./plan.js";
 import { kept, zoomed } from "./scale.js";
+import { withWeights } from "./weights.js";
 
-/** @typedef {import("./plan.js").Plan} Plan */
+/** @typedef {import("./payload.js").Payload} Payload */
 /** @typedef {import("./plan.js").Axis} Axis */
 /** @typedef {import("./scale.js").Window} Window */
 /** @typedef {keyof typeof import("./colours.js").MODES} Mode */
 /** @typedef {{pane: number, chunk: number}} Spot a chunk of a plan */
-/** @typedef {"view" | "hover" | "selection" | "colour" | "search" | "theme" | "axis" | "table"} Change */
+/** @typedef {"view" | "hover" | "selection" | "colour" | "search" | "theme" | "axis" | "table" | "plans"} Change */
 
 const MARGIN = 1.03;
 
 export class App {
-  /** @param {Plan[]} plans one, or two side by side */
-  constructor(plans) {
-    this.plans = plans;
+  /** @param {Payload[]} payloads one, or two side by side */
+  constructor(payloads) {
+    this.payloads = payloads;
+    this.plans = payloads.map((payload) => new Plan(payload));
+    this.showsWeights = false;
     /** @type {Axis} */
     this.axis = this.usualAxis;
     this.home = this.whole();
@@ -47,11 +51,31 @@ export class App {
     this.listeners = [];
     /** @type {Map<string, Grid>} */
     this.grids = new Map();
-    this.namesakes = plans.map((plan) => new Map(Array.from({ length: plan.count }, (_, i) => [plan.text("name", i), i])));
+    this.namesakes = this.named();
     this.isDark = false;
     /** @type {Map<string, any>} what holds until colours, search, theme or axis change */
     this.made = new Map();
-    this.colouring = colouring(plans, this.mode, this.isDark);
+    this.colouring = colouring(this.plans, this.mode, this.isDark);
+  }
+
+  /** @returns {Map<string, number>[]} by plan, the chunk of each name */
+  named() {
+    return this.plans.map((plan) => new Map(Array.from({ length: plan.count }, (_, i) => [plan.text("name", i), i])));
+  }
+
+  /** @param {boolean} on whether weights are seen below the arena */
+  setWeights(on) {
+    this.showsWeights = on;
+    this.plans = this.payloads.map((payload) => new Plan(on ? withWeights(payload) : payload));
+    this.grids.clear();
+    this.namesakes = this.named();
+    this.hovered = null;
+    this.isolated = -1;
+    if (this.selected && this.selected.chunk >= this.plans[this.selected.pane].count) this.selected = null;
+    this.home = this.whole();
+    this.view = { ...this.home };
+    this.recolour();
+    this.tell("plans");
   }
 
   /** @returns {boolean} whether there are seconds */
@@ -68,12 +92,13 @@ export class App {
   whole() {
     const ends = Math.max(...this.plans.map((plan) => plan.ends(this.axis)));
     const top = Math.max(...this.plans.map((plan) => plan.top(this.axis)));
-    return { t0: 0, t1: ends || 1, b0: 0, b1: (top || 1) * MARGIN };
+    const band = Math.max(...this.plans.map((plan) => plan.band));
+    return { t0: 0, t1: ends || 1, b0: -band * MARGIN, b1: (top || 1) * MARGIN };
   }
 
   /** @param {Change} change */
   tell(change) {
-    if (["colour", "search", "theme", "axis"].includes(change)) this.made.clear();
+    if (["colour", "search", "theme", "axis", "plans"].includes(change)) this.made.clear();
     for (const listener of this.listeners) listener(change);
   }
 
@@ -175,9 +200,9 @@ export class App {
   /** @param {number} pane @returns {Grid} */
   grid(pane) {
     const key = `${pane} ${this.axis}`;
-    const { t1, b1 } = this.home;
+    const { t1, b0, b1 } = this.home;
     const plan = this.plans[pane];
-    const grid = this.grids.get(key) || new Grid(plan.pieces(this.axis), plan.columns.size, t1, b1);
+    const grid = this.grids.get(key) || new Grid(plan.pieces(this.axis), plan.columns.size, t1, b1, b0);
     this.grids.set(key, grid);
     return grid;
   }
@@ -196,7 +221,7 @@ export class App {
     const { t0, t1, b0, b1 } = this.extent(spot);
     const view = this.view;
     const spanT = Math.min(Math.max(Math.min(view.t1 - view.t0, (t1 - t0) * 60), (t1 - t0) * 1.5), this.home.t1);
-    const spanB = Math.min(Math.max(Math.min(view.b1 - view.b0, (b1 - b0) * 60), (b1 - b0) * 1.5), this.home.b1);
+    const spanB = Math.min(Math.max(Math.min(view.b1 - view.b0, (b1 - b0) * 60), (b1 - b0) * 1.5), this.home.b1 - this.home.b0);
     const isSeen = t0 >= view.t0 && t1 <= view.t1 && b0 >= view.b0 && b1 <= view.b1;
     const isLarge = spanT === view.t1 - view.t0 && spanB === view.b1 - view.b0;
     if (isSeen && isLarge) return;

@@ -1,5 +1,7 @@
-/** Bytes that are alive and that are held over time, with the lower bound and the peak. */
+/** Bytes that are alive, by colour, and that are reserved over time, with the lower bound and the peak. */
 
+import { areas } from "./bands.js";
+import { mixed } from "./colours.js";
 import { hairline, peakTime } from "./marks.js";
 import { binaryMarks, panes, toX, toY } from "./scale.js";
 import { bytes, markedBytes, shown } from "./text.js";
@@ -11,12 +13,45 @@ import { bytes, markedBytes, shown } from "./text.js";
 /** @typedef {import("./plan.js").Curve} Curve */
 /** @typedef {import("./inks.js").Inks} Inks */
 
-const TOP = 22;
-const BOTTOM = 6;
+const [ROW, EDGE, BOTTOM] = [18, 4, 6];
+const HEIGHT = 132;
+/** Of an entry of the key: its line, the space around it, and what a letter may be wide at most. */
+const KEY = { line: 18, before: 6, after: 18, letter: 6.6 };
+/** Room for the words of a peak, such as "peak 149.63 MiB". */
+const PEAK = 110;
+const DIM = 0.16;
+
+/** @typedef {{name: string, ink: string, dash: number[], x: number, row: number}} KeyEntry */
+
+/** @param {App} app @param {number} width @returns {{entries: KeyEntry[], rows: number, peaks: number}} what lines mean, in as many rows as that takes; `peaks` is the row of the peaks */
+function key(app, width) {
+  /** @type {[string, string, number[]][]} */
+  const lines = [["alive", "live", []]];
+  if (app.plans.some(({ facts }) => facts.mode === "static" || facts.heap)) lines.push(["reserved", "footprint", []]);
+  if (app.plans.some((plan) => plan.bound > 0)) lines.push(["lower bound", "bound", [5, 4]]);
+  if (app.plans.some((plan) => plan.budget > 0)) lines.push(["budget", "budget", [9, 4]]);
+  const [pane] = panes(app.plans.length, width, 0, 0);
+  let [x, row] = [pane.left, 0];
+  const entries = lines.map(([name, ink, dash]) => {
+    const wide = KEY.line + KEY.before + name.length * KEY.letter + KEY.after;
+    if (x + wide > width && x > pane.left) [x, row] = [pane.left, row + 1];
+    const entry = { name, ink, dash, x, row };
+    x += wide;
+    return entry;
+  });
+  const peaks = x + PEAK > pane.left + pane.width ? row + 1 : row;
+  return { entries, rows: peaks + 1, peaks };
+}
+
+/** @param {App} app @param {number} width @returns {number} CSS pixels */
+export function curvesHeight(app, width) {
+  return HEIGHT + (key(app, width).rows - 1) * ROW;
+}
 
 /** @param {App} app @param {number} width @param {number} height @returns {Pane[]} */
 export function curvePanes(app, width, height) {
-  return panes(app.plans.length, width, TOP, Math.max(10, height - TOP - BOTTOM));
+  const top = EDGE + key(app, width).rows * ROW;
+  return panes(app.plans.length, width, top, Math.max(10, height - top - BOTTOM));
 }
 
 /** @param {ArrayLike<number>} column sorted @param {number} value @returns {number} the last place whose value is not above, or -1 */
@@ -68,9 +103,11 @@ export function paintCurves(pen, app, inks, width, height) {
   for (const at of binaryMarks(0, scale.b1, all[0].height / 28)) {
     pen.text(all[0].left - 8, toY(all[0], scale, at), markedBytes(at), { fill: inks.muted, align: "right" });
   }
-  const keyEnds = paintKey(pen, app, all[0], inks);
+  const { entries, peaks } = key(app, width);
+  const ends = entries.map((entry) => paintKey(pen, entry, inks));
+  const keyEnds = Math.max(...ends.map((x, k) => (entries[k].row === peaks ? x : 0)));
   for (const pane of all) {
-    namePeak(pen, app, pane, pane.index ? pane.left : keyEnds, inks);
+    namePeak(pen, app, pane, { from: Math.max(pane.left, keyEnds), y: rowAt(peaks) }, inks);
     pen.rect(pane.left, pane.top, pane.width, pane.height, { fill: inks.paper });
     pen.within(pane.left, pane.top, pane.width, pane.height, () => paintLines(pen, app, pane, scale, inks));
     pen.rect(pane.left - 0.5, pane.top - 0.5, pane.width + 1, pane.height + 1, { stroke: inks.line });
@@ -87,8 +124,10 @@ function paintLines(pen, app, pane, scale, inks) {
     pen.path([pane.left, y, right, y], { stroke: inks.line });
   }
   const live = stepLine(curve, "live", pane, app.view, scale);
-  const floor = pane.top + pane.height + 1;
-  if (live.length) pen.path([live[0], floor, ...live, live[live.length - 2], floor], { fill: inks.live, alpha: 0.18 });
+  areas(app, pane, scale).forEach((area, k) => {
+    const fill = app.colouring.entries[k].fill;
+    pen.path(area, { fill: app.isolated < 0 || app.isolated === k ? fill : mixed(fill, inks.gap, DIM) });
+  });
   pen.path(stepLine(curve, "footprint", pane, app.view, scale), { stroke: inks.footprint, width: 1.5 });
   pen.path(live, { stroke: inks.live, width: 1.5 });
   if (plan.bound > 0) {
@@ -110,8 +149,8 @@ function paintPeak(pen, app, pane, scale, inks) {
   pen.dot(x, y, 4, { fill: inks.peak, stroke: inks.paper, width: 1.5 });
 }
 
-/** What the peak is, above the curves, at the right. @param {Pen} pen @param {App} app @param {Pane} pane @param {number} from an x that is free @param {Inks} inks */
-function namePeak(pen, app, pane, from, inks) {
+/** What the peak is, above the curves, at the right. @param {Pen} pen @param {App} app @param {Pane} pane @param {{from: number, y: number}} place where it is free @param {Inks} inks */
+function namePeak(pen, app, pane, { from, y }, inks) {
   const { facts, count } = app.plans[pane.index];
   if (!count) return;
   const right = pane.left + pane.width;
@@ -121,24 +160,20 @@ function namePeak(pen, app, pane, from, inks) {
   const long = facts.peak_operator ? `${short} at ${shown(facts.peak_operator, 40)}` : short;
   const room = right - from;
   const words = [long, short, size].find((text) => pen.measure(text, letters) < room);
-  if (words) pen.text(right, pane.top - 11, words, letters);
+  if (words) pen.text(right, y, words, letters);
 }
 
-/** What the lines mean. @param {Pen} pen @param {App} app @param {Pane} pane @param {Inks} inks @returns {number} the x behind it */
-function paintKey(pen, app, pane, inks) {
-  /** @type {[string, string, number[]][]} */
-  const lines = [["alive", inks.live, []]];
-  if (app.plans.some(({ facts }) => facts.mode === "static" || facts.heap)) lines.push(["held", inks.footprint, []]);
-  if (app.plans.some((plan) => plan.bound > 0)) lines.push(["lower bound", inks.bound, [5, 4]]);
-  if (app.plans.some((plan) => plan.budget > 0)) lines.push(["budget", inks.budget, [9, 4]]);
-  let x = pane.left;
-  const y = pane.top - 11;
-  for (const [name, stroke, dash] of lines) {
-    pen.path([x, y, x + 18, y], { stroke, width: 2, dash });
-    pen.text(x + 24, y, name, { fill: inks.muted });
-    x += 24 + pen.measure(name, { fill: inks.muted }) + 18;
-  }
-  return x;
+/** @param {number} row of the key @returns {number} the y of its middle */
+function rowAt(row) {
+  return EDGE + (row + 0.4) * ROW;
+}
+
+/** @param {Pen} pen @param {KeyEntry} entry @param {Inks} inks @returns {number} the x behind it */
+function paintKey(pen, { name, ink, dash, x, row }, inks) {
+  const y = rowAt(row);
+  pen.path([x, y, x + KEY.line, y], { stroke: inks[ink], width: 2, dash });
+  pen.text(x + KEY.line + KEY.before, y, name, { fill: inks.muted });
+  return x + KEY.line + KEY.before + pen.measure(name, { fill: inks.muted }) + KEY.after;
 }
 
 /** @param {Pen} pen @param {App} app @param {Inks} inks @param {number} width @param {number} height */

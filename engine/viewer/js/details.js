@@ -2,25 +2,29 @@
 
 import { byId, make } from "./dom.js";
 import { bytes, counted, duration, exact, percent, shown, whole } from "./text.js";
+import { actor, attributes, named, whyAtPeak } from "./uses.js";
 
 /** @typedef {import("./app.js").App} App */
 /** @typedef {import("./app.js").Spot} Spot */
 /** @typedef {import("./plan.js").Plan} Plan */
 
 const LONG = 12000;
-const MOST_VIEWS = 8;
+/** Views and readers that are listed. */
+const MOST = 8;
 
 /** @param {App} app */
 export function bindDetails(app) {
   app.listeners.push((change) => {
-    if (change === "selection" || change === "axis") showDetails(app);
+    if (["selection", "axis", "plans"].includes(change)) showDetails(app);
   });
+  byId("close-tensor").addEventListener("click", () => app.select(null));
   showDetails(app);
 }
 
 /** @param {App} app */
 function showDetails(app) {
   const place = byId("details");
+  document.body.classList.toggle("chosen", Boolean(app.selected));
   if (!app.selected) {
     place.replaceChildren(make("p", { class: "hint" }, "Click a rectangle, or a row of the table, to see all that is known of a tensor."));
     return;
@@ -29,10 +33,17 @@ function showDetails(app) {
   const plan = app.plans[pane];
   const size = plan.columns.size[chunk];
   const head = make("h3", {}, shown(plan.text("name", chunk), LONG));
-  const sub = make("p", { class: "lead" }, app.plans.length > 1 ? `in ${"AB"[pane]}: ` : "", make("b", {}, bytes(size)), ` · ${percent(size, plan.need) || "nothing"} of the ${plan.facts.mode === "static" ? "arena" : plan.facts.heap ? "heap" : "peak"}`);
+  const sub = make("p", { class: "lead" }, app.plans.length > 1 ? `in ${"AB"[pane]}: ` : "", make("b", {}, bytes(size)), ` · ${share(plan, chunk)}`);
   const list = make("dl");
   for (const [name, value] of rows(app, plan, pane, chunk)) list.append(make("dt", {}, name), make("dd", {}, value));
   place.replaceChildren(head, sub, list);
+}
+
+/** @param {Plan} plan @param {number} chunk @returns {string} of all weights, or of what the run needs */
+function share(plan, chunk) {
+  const size = plan.columns.size[chunk];
+  if (chunk >= plan.tensors) return `${percent(size, plan.facts.weights_bytes) || "nothing"} of the weights`;
+  return `${percent(size, plan.need) || "nothing"} of the ${plan.facts.mode === "static" ? "arena" : plan.facts.heap ? "heap" : "peak"}`;
 }
 
 /** @param {App} app @param {Plan} plan @param {number} pane @param {number} chunk @returns {[string, Node | string][]} */
@@ -40,17 +51,20 @@ function rows(app, plan, pane, chunk) {
   const { size, padding, stage, thread, overwrites } = plan.columns;
   /** @type {[string, Node | string | false][]} */
   const all = [
-    ["operator", plan.text("operator", chunk) && `${shown(plan.text("operator", chunk), 400)}${kind(plan, chunk)}`],
+    ["written by", writer(app, pane, chunk)],
+    ["attributes", attributes(plan, chunk) && shown(attributes(plan, chunk), 300)],
+    ["read by", readers(app, pane, chunk)],
     ["layer", shown(plan.text("layer", chunk) || "", 200)],
     ["shape", plan.text("shape", chunk) && `${shown(plan.text("shape", chunk), 200)} ${shown(plan.text("dtype", chunk), 40)}`],
     ["role", shown(plan.text("role", chunk) || "", 60)],
     ["alive", lifetime(plan, chunk)],
+    ["at the peak", whyAtPeak(plan, chunk)],
     ["in seconds", plan.facts.timed && seconds(plan, chunk)],
     ["bytes", exact(size[chunk])],
     ["address", address(plan, chunk)],
     ["padding", padding[chunk] > 0 && `${exact(padding[chunk])}, at its end`],
-    ["writes over", overwrites[chunk] >= 0 && link(app, pane, overwrites[chunk])],
-    ["bytes go to", plan.follower[chunk] >= 0 && link(app, pane, plan.follower[chunk])],
+    ["overwrites", overwrites[chunk] >= 0 && link(app, pane, overwrites[chunk])],
+    ["overwritten by", plan.follower[chunk] >= 0 && link(app, pane, plan.follower[chunk])],
     ["seen through", views(plan, chunk)],
     ["stage", plan.facts.stages > 1 && stage[chunk] >= 0 && whole(stage[chunk])],
     ["thread", thread[chunk] >= 0 && whole(thread[chunk])],
@@ -59,10 +73,27 @@ function rows(app, plan, pane, chunk) {
   return /** @type {[string, Node | string][]} */ (all.filter(([, value]) => value && value !== "(no name)"));
 }
 
-/** @param {Plan} plan @param {number} chunk @returns {string} */
-function kind(plan, chunk) {
-  const schema = plan.text("schema", chunk);
-  return schema && schema !== plan.text("operator", chunk) ? ` (${shown(schema, 60)})` : "";
+/** @param {App} app @param {number} pane @param {number} chunk @returns {Node | false} */
+function writer(app, pane, chunk) {
+  const plan = app.plans[pane];
+  const operator = plan.text("operator", chunk);
+  if (!operator) return false;
+  const begin = plan.columns.begin[chunk];
+  return tickLink(app, pane, begin, begin ? named(operator, plan.text("schema", chunk)) : "the caller");
+}
+
+/** @param {App} app @param {number} pane @param {number} chunk @returns {Node | false} */
+function readers(app, pane, chunk) {
+  const plan = app.plans[pane];
+  const ticks = plan.readsOf(chunk);
+  const items = ticks.slice(0, MOST).map((tick) => make("li", {}, tickLink(app, pane, tick, `${actor(plan, tick)}, tick ${whole(tick)}`)));
+  if (ticks.length > MOST) items.push(make("li", {}, `and ${whole(ticks.length - MOST)} more`));
+  return items.length > 0 && make("ul", {}, ...items);
+}
+
+/** @param {App} app @param {number} pane @param {number} tick @param {string} text @returns {Node} which lists who is alive in a tick */
+function tickLink(app, pane, tick, text) {
+  return button(text, () => app.showTick(pane, tick));
 }
 
 /** @param {Plan} plan @param {number} chunk @returns {string} */
@@ -88,6 +119,7 @@ function seconds(plan, chunk) {
 /** @param {Plan} plan @param {number} chunk @returns {string} */
 function address(plan, chunk) {
   const { offset, size } = plan.columns;
+  if (chunk >= plan.tensors) return "none: weights lie outside the arena";
   if (offset[chunk] < 0) return "none: this run has no arena";
   return `${whole(offset[chunk])} up to ${whole(offset[chunk] + size[chunk])}`;
 }
@@ -97,8 +129,8 @@ function views(plan, chunk) {
   const places = plan.views.get(chunk);
   if (!places) return false;
   const { view_name: name, view_tick: tick, view_bytes: size } = plan.columns;
-  const items = places.slice(0, MOST_VIEWS).map((k) => make("li", {}, `${shown(plan.strings[name[k]], 100)} (${bytes(size[k])}, tick ${whole(tick[k])})`));
-  if (places.length > MOST_VIEWS) items.push(make("li", {}, `and ${counted(places.length - MOST_VIEWS, "more view")}`));
+  const items = places.slice(0, MOST).map((k) => make("li", {}, `${shown(plan.strings[name[k]], 100)} (${bytes(size[k])}, tick ${whole(tick[k])})`));
+  if (places.length > MOST) items.push(make("li", {}, `and ${counted(places.length - MOST, "more view")}`));
   return make("ul", {}, ...items);
 }
 
@@ -129,7 +161,7 @@ export function brief(app, { pane, chunk }) {
   const plan = app.plans[pane];
   const { size, offset, overwrites } = plan.columns;
   const lines = [shown(plan.text("name", chunk), 90), `${bytes(size[chunk])}  ${shown(plan.text("shape", chunk) || "", 60)} ${shown(plan.text("dtype", chunk) || "", 20)}`.replace(/\(no name\)/g, "")];
-  if (plan.text("operator", chunk)) lines.push(`by ${shown(plan.text("operator", chunk), 60)}${kind(plan, chunk)}`);
+  if (plan.text("operator", chunk)) lines.push(`by ${named(plan.text("operator", chunk), plan.text("schema", chunk))}`);
   lines.push(lifetime(plan, chunk));
   if (offset[chunk] >= 0) lines.push(`at ${whole(offset[chunk])}`);
   if (overwrites[chunk] >= 0) lines.push(`written over ${shown(plan.text("name", overwrites[chunk]), 60)}`);

@@ -5,12 +5,13 @@
 const SIDE = 256;
 
 export class Grid {
-  /** @param {Pieces} pieces @param {ArrayLike<number>} size by chunk @param {number} ends @param {number} top */
-  constructor(pieces, size, ends, top) {
+  /** @param {Pieces} pieces @param {ArrayLike<number>} size by chunk @param {number} ends @param {number} top @param {number} [bottom] */
+  constructor(pieces, size, ends, top, bottom = 0) {
     this.pieces = pieces;
     this.size = size;
+    this.bottom = bottom;
     this.perTime = SIDE / (ends || 1);
-    this.perByte = SIDE / (top || 1);
+    this.perByte = SIDE / (top - bottom || 1);
     this.start = this.counted();
     this.members = this.filled();
   }
@@ -21,7 +22,7 @@ export class Grid {
     const height = this.size[chunk[k]];
     if (!height) return;
     const column = (/** @type {number} */ time) => Math.min(SIDE - 1, Math.max(0, Math.floor(time * this.perTime)));
-    const row = (/** @type {number} */ at) => Math.min(SIDE - 1, Math.max(0, Math.floor(at * this.perByte)));
+    const row = (/** @type {number} */ at) => Math.min(SIDE - 1, Math.max(0, Math.floor((at - this.bottom) * this.perByte)));
     const [left, right, bottom, top] = [column(from[k]), column(to[k]), row(low[k]), row(low[k] + height)];
     for (let y = bottom; y <= top; y++) for (let x = left; x <= right; x++) visit(y * SIDE + x);
   }
@@ -44,9 +45,9 @@ export class Grid {
 
   /** @param {number} time @param {number} address @returns {number} the piece there, or -1 */
   at(time, address) {
-    if (time < 0 || address < 0) return -1;
+    if (time < 0 || address < this.bottom) return -1;
     const x = Math.min(SIDE - 1, Math.floor(time * this.perTime));
-    const y = Math.min(SIDE - 1, Math.floor(address * this.perByte));
+    const y = Math.min(SIDE - 1, Math.floor((address - this.bottom) * this.perByte));
     const cell = y * SIDE + x;
     for (let m = this.start[cell]; m < this.start[cell + 1]; m++) if (this.holds(this.members[m], time, address)) return this.members[m];
     return -1;

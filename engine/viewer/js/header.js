@@ -37,7 +37,7 @@ function figures(plan) {
   const { facts } = plan;
   const made = [figure("alive at the peak", bytes(facts.peak_bytes), `tick ${whole(facts.peak_tick)} ${facts.peak_operator ? shown(facts.peak_operator, 24) : ""}`)];
   if (facts.mode === "static") made.unshift(figure("arena", bytes(plan.need), over(plan)));
-  else if (facts.heap) made.unshift(figure(`held by ${shown(facts.heap, 24)}`, bytes(plan.need), over(plan)));
+  else if (facts.heap) made.unshift(figure(`reserved by ${shown(facts.heap, 24)}`, bytes(plan.need), over(plan)));
   if (plan.bound > 0) made.push(figure("lower bound", bytes(plan.bound), facts.status));
   if (plan.budget > 0) made.push(figure("budget", bytes(plan.budget), plan.need > plan.budget ? `missed by ${bytes(plan.need - plan.budget)}` : "met"));
   if (!(plan.bound > 0) && facts.mode !== "static" && facts.arena_bytes > 0) made.push(figure("a plan needs", bytes(facts.arena_bytes), ""));
@@ -46,7 +46,7 @@ function figures(plan) {
     made.push(figure("weights", bytes(facts.weights_bytes), `${bytes(facts.prepacked_bytes)} prepacked`));
     made.push(figure("resident weights", bytes(facts.resident_weights_bytes), "not in the arena"));
   }
-  made.push(figure("tensors", whole(plan.count), counted(facts.ticks, "tick")));
+  made.push(figure("tensors", whole(plan.tensors), counted(facts.ticks, "tick")));
   return made;
 }
 
@@ -88,7 +88,7 @@ function sentence(plan) {
   const ran = facts.mode !== "static" && facts.arena_bytes > 0 ? ` A plan would need ${bytes(facts.arena_bytes)}.` : "";
   const bound = plan.bound > 0 ? ` The lower bound is ${bytes(plan.bound)}.` : ran;
   const peak = `At most ${bytes(facts.peak_bytes)} are alive, in tick ${whole(facts.peak_tick)}${facts.peak_operator ? `, ${shown(facts.peak_operator, 60)}` : ""}.`;
-  return `${shown(plan.title, 90)}: ${counted(plan.count, "tensor")}${arena}. ${peak}${bound}`;
+  return `${shown(plan.title, 90)}: ${counted(plan.tensors, "tensor")}${arena}. ${peak}${bound}`;
 }
 
 /** @param {Plan[]} plans @returns {string} what the picture is not */

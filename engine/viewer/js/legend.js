@@ -6,13 +6,16 @@ import { bytes, counted, whole } from "./text.js";
 
 /** @typedef {import("./app.js").App} App */
 
+/** Letters of a label up to which two entries stand beside each other. */
+const SHORT = 12;
+
 /** @param {App} app */
 export function bindLegend(app) {
   const choice = /** @type {HTMLSelectElement} */ (byId("colour"));
   for (const [mode, title] of Object.entries(MODES)) if (isWorth(app, mode)) choice.append(make("option", { value: mode }, title));
   choice.addEventListener("change", () => app.setMode(/** @type {keyof typeof MODES} */ (choice.value)));
   app.listeners.push((change) => {
-    if (change === "colour" || change === "theme") fill(app);
+    if (["colour", "theme", "plans"].includes(change)) fill(app);
   });
   fill(app);
 }
@@ -43,6 +46,7 @@ function fill(app) {
     });
     return make("li", {}, press);
   });
+  byId("legend").classList.toggle("long", used.some(({ entry }) => entry.label.length > SHORT));
   byId("legend").replaceChildren(...items);
   /** @type {HTMLSelectElement} */ (byId("colour")).value = app.mode;
 }

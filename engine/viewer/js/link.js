@@ -2,6 +2,7 @@
 
 import { byId } from "./dom.js";
 import { search } from "./search.js";
+import { hasWeights } from "./weights.js";
 
 /** @typedef {import("./app.js").App} App */
 /** @typedef {import("./app.js").Mode} Mode */
@@ -27,6 +28,7 @@ export function link(app) {
   if (query) found.set("search", query);
   if (mode !== "schema") found.set("colour", mode);
   if (isolated >= 0) found.set("only", String(isolated));
+  if (app.showsWeights) found.set("weights", "1");
   if (app.axis !== app.usualAxis) found.set("time", app.axis);
   if (Object.keys(home).some((side) => view[side] !== home[side])) found.set("view", [view.t0, view.t1, view.b0, view.b1].map(short).join(","));
   if (selected) found.set("tensor", `${"AB"[selected.pane]}${selected.chunk}`);
@@ -45,6 +47,7 @@ export function restore(app, hash) {
   const mode = said.get("colour") || "";
   const time = said.get("time") || "";
   const canTell = /** @type {HTMLSelectElement} */ (byId("colour")).querySelector(`option[value="${CSS.escape(mode)}"]`);
+  if (app.showsWeights !== said.has("weights") && app.payloads.some(hasWeights)) app.setWeights(said.has("weights"));
   app.setAxis(time === "ticks" || (time === "seconds" && app.isTimed) ? time : app.usualAxis);
   app.setMode(canTell ? /** @type {Mode} */ (mode) : "schema");
   const only = whole(said.get("only"), app.colouring.entries.length);

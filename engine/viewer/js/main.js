@@ -8,7 +8,6 @@ import { bindKeys } from "./keys.js";
 import { bindLegend } from "./legend.js";
 import { bindLink } from "./link.js";
 import { readPayload } from "./payload.js";
-import { Plan } from "./plan.js";
 import { bindPointer } from "./pointer.js";
 import { bindSave } from "./save.js";
 import { Screen } from "./screen.js";
@@ -16,13 +15,14 @@ import { scripting } from "./scripting.js";
 import { bindSearch } from "./search.js";
 import { bindTable } from "./table.js";
 import { shown } from "./text.js";
+import { hasWeights } from "./weights.js";
 
 /** @typedef {import("./app.js").Axis} Axis */
 
 async function open() {
   bindTheme();
   const sources = [...document.querySelectorAll("script.payload")];
-  const app = new App((await Promise.all(sources.map(readPayload))).map((payload) => new Plan(payload)));
+  const app = new App(await Promise.all(sources.map(readPayload)));
   fillHeader(app);
   const screen = new Screen(app);
   bindSearch(app);
@@ -50,6 +50,11 @@ function bindButtons(app) {
     byId("box").setAttribute("aria-pressed", String(app.boxing));
     byId("plot").classList.toggle("boxing", app.boxing);
     announce(app.boxing ? "Drag a box to zoom to it" : "Drag to move");
+  });
+  byId("weights").hidden = !app.payloads.some(hasWeights);
+  byId("weights").addEventListener("click", () => app.setWeights(!app.showsWeights));
+  app.listeners.push((change) => {
+    if (change === "plans") byId("weights").setAttribute("aria-pressed", String(app.showsWeights));
   });
   const axis = /** @type {HTMLSelectElement} */ (byId("axis"));
   byId("axis-choice").hidden = !app.isTimed;

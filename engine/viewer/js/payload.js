@@ -12,7 +12,7 @@ const TYPES = { i4: Int32Array, f8: Float64Array };
  * @property {number} stages @property {boolean} timed @property {string} clock
  */
 /** @typedef {{[name: string]: Int32Array | Float64Array}} Columns */
-/** @typedef {{title: string, facts: Facts, count: number, columns: Columns, strings: string[]}} Payload */
+/** @typedef {{title: string, facts: Facts, count: number, columns: Columns, strings: string[], tensors: number, band: number}} Payload `count` rows, of which the first `tensors` are no weights; weights lie in `band` bytes below the arena */
 
 /** @param {string} text base64 @returns {Uint8Array<ArrayBuffer>} */
 function decoded(text) {
@@ -39,7 +39,7 @@ function parsed(raw) {
   for (const [name, [type, at, count]] of Object.entries(header.columns)) {
     columns[name] = new TYPES[/** @type {keyof typeof TYPES} */ (type)](raw.buffer, base + at, count);
   }
-  return { ...header, columns };
+  return { ...header, columns, tensors: header.count, band: 0 };
 }
 
 /** @param {Element} element that holds the text @returns {Promise<Payload>} */

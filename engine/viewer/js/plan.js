@@ -18,16 +18,20 @@ export class Plan {
     /** @type {Facts} */
     this.facts = payload.facts;
     this.count = payload.count;
+    this.tensors = payload.tensors;
+    this.band = payload.band;
     this.columns = payload.columns;
     this.strings = payload.strings;
     this.follower = inverse(payload.columns.overwrites);
-    this.hasAddresses = !this.count || payload.columns.offset.some((at) => at !== NOTHING);
+    this.hasAddresses = !this.tensors || payload.columns.offset.some((at, i) => at !== NOTHING && i < this.tensors);
     /** @type {Map<string, any>} */
     this.made = new Map();
     /** Where a chunk is drawn to end: in the tick in which another takes its bytes, both are alive. */
     const { begin, end } = payload.columns;
     this.stop = Float64Array.from(end, (last, i) => (this.follower[i] < 0 ? last : Math.min(last, begin[this.follower[i]])));
     this.views = grouped(payload.columns.view_chunk);
+    this.reads = grouped(payload.columns.read_chunk);
+    this.atPeak = new Set(payload.columns.at_peak);
     this.operatorAt = new Map(Array.from(payload.columns.op_tick, (tick, i) => [tick, i]));
   }
 
@@ -40,6 +44,16 @@ export class Plan {
   /** @param {"name" | "operator" | "schema" | "shape" | "dtype" | "role" | "layer"} what @param {number} chunk */
   text(what, chunk) {
     return this.strings[this.columns[what][chunk]];
+  }
+
+  /** @returns {boolean} whether it is known who reads what; a saved trace does not say */
+  get knowsReads() {
+    return this.reads.size > 0;
+  }
+
+  /** @param {number} chunk @returns {number[]} the ticks in which it is read, in order */
+  readsOf(chunk) {
+    return (this.reads.get(chunk) || []).map((k) => this.columns.read_tick[k]);
   }
 
   /** @param {number} tick @returns {string} the operator that runs then, or "" */
@@ -74,9 +88,25 @@ export class Plan {
   /** @param {Axis} axis @returns {Pieces} */
   placed(axis) {
     const [from, to] = this.times(axis);
-    if (!this.hasAddresses) return stack(from, to, this.columns.size);
+    if (!this.hasAddresses) return this.stacked(from, to);
     const chunk = Int32Array.from({ length: this.count }, (_, i) => i);
     return { count: this.count, chunk, from, to, low: this.columns.offset, way: "address" };
+  }
+
+  /** @param {ArrayLike<number>} from @param {ArrayLike<number>} to @returns {Pieces} tensors upon each other; weights have places */
+  stacked(from, to) {
+    const { size, offset } = this.columns;
+    const tower = stack(Array.from(from).slice(0, this.tensors), to, size);
+    const weights = Array.from({ length: this.count - this.tensors }, (_, k) => this.tensors + k);
+    const joined = (/** @type {ArrayLike<number>} */ of, /** @type {number[]} */ more) => [...Array.from(of), ...more];
+    return {
+      count: tower.count + weights.length,
+      chunk: joined(tower.chunk, weights),
+      from: joined(tower.from, weights.map((i) => from[i])),
+      to: joined(tower.to, weights.map((i) => to[i])),
+      low: joined(tower.low, weights.map((i) => offset[i])),
+      way: tower.way,
+    };
   }
 
   /** @param {Axis} axis @returns {Curve} */
@@ -119,7 +149,7 @@ export class Plan {
   /** @returns {number[]} chunks in the order in which they came */
   arrivals() {
     const { begin } = this.columns;
-    return this.once("arrivals", () => Array.from(begin, (_, i) => i).sort((a, b) => begin[a] - begin[b] || a - b));
+    return this.once("arrivals", () => Array.from({ length: this.tensors }, (_, i) => i).sort((a, b) => begin[a] - begin[b] || a - b));
   }
 
   /** @param {number} time in seconds @returns {number} the tick of the operator that runs, or last began, then; -1 if none is known */
@@ -142,7 +172,7 @@ export class Plan {
     const [from, to] = moment === undefined ? this.times("ticks") : this.times("seconds");
     const at = moment === undefined ? tick : moment;
     const alive = [];
-    for (let i = 0; i < this.count; i++) if (from[i] <= at && at < to[i]) alive.push(i);
+    for (let i = 0; i < this.tensors; i++) if (from[i] <= at && at < to[i]) alive.push(i);
     return this.bySize(alive);
   }
 

@@ -26,7 +26,7 @@ export function plotPanes(app, width, height) {
 /** @param {Pen} pen @param {App} app @param {Inks} inks @param {number} width @param {number} height */
 export function paintPlot(pen, app, inks, width, height) {
   const all = plotPanes(app, width, height);
-  addressAxis(pen, app.view, all[0], inks);
+  addressAxis(pen, app, all[0], inks);
   for (const pane of all) {
     pen.rect(pane.left, pane.top, pane.width, pane.height, { fill: inks.paper });
     pen.within(pane.left, pane.top, pane.width, pane.height, () => paintPane(pen, app, pane, inks));
@@ -38,7 +38,7 @@ export function paintPlot(pen, app, inks, width, height) {
 /** @param {Pen} pen @param {App} app @param {Pane} pane @param {Inks} inks */
 function paintPane(pen, app, pane, inks) {
   shadeGaps(pen, app, pane, app.view, inks);
-  for (const at of binaryMarks(app.view.b0, app.view.b1, pane.height / 64)) {
+  for (const at of byteMarks(app.view, pane)) {
     const y = crisp(toY(pane, app.view, at));
     pen.path([pane.left, y, pane.left + pane.width, y], { stroke: inks.line });
   }
@@ -51,7 +51,7 @@ function paintPane(pen, app, pane, inks) {
 export function shadeGaps(pen, app, pane, view, inks) {
   const line = stepLine(app.plans[pane.index].curve(app.axis), "footprint", pane, view, view);
   if (!line.length) return;
-  const floor = pane.top + pane.height + 1;
+  const floor = Math.min(pane.top + pane.height + 1, toY(pane, view, 0));
   pen.path([line[0], floor, ...line, line[line.length - 2], floor], { fill: inks.gap });
 }
 
@@ -178,11 +178,17 @@ function paintStages(pen, app, pane, inks) {
   }
 }
 
-/** @param {Pen} pen @param {Window} view @param {Pane} pane @param {Inks} inks */
-function addressAxis(pen, view, pane, inks) {
-  for (const at of binaryMarks(view.b0, view.b1, pane.height / 64)) {
-    pen.text(pane.left - 8, toY(pane, view, at), markedBytes(at), { fill: inks.muted, align: "right" });
-  }
+/** @param {Window} view @param {Pane} pane @returns {number[]} addresses in the arena that have marks */
+function byteMarks(view, pane) {
+  return binaryMarks(view.b0, view.b1, pane.height / 64).filter((at) => at >= 0);
+}
+
+/** @param {Pen} pen @param {App} app @param {Pane} pane @param {Inks} inks */
+function addressAxis(pen, { view }, pane, inks) {
+  const letters = /** @type {const} */ ({ fill: inks.muted, align: "right" });
+  const [top, bottom] = [toY(pane, view, 0), pane.top + pane.height].map((y) => Math.max(pane.top, y));
+  if (bottom - top > 30) pen.text(pane.left - 8, (top + bottom) / 2, "weights", letters);
+  for (const at of byteMarks(view, pane)) pen.text(pane.left - 8, toY(pane, view, at), markedBytes(at), letters);
 }
 
 /** @param {Pen} pen @param {App} app @param {Pane} pane @param {Inks} inks */

@@ -16,6 +16,8 @@ const CLICK = 4;
 const NEAR = 3;
 const WHEEL = 0.0016;
 const LINE = 30;
+/** Where what is known of a tensor lies over the page: the picture moves up, so that both are seen. */
+const NARROW = window.matchMedia("(max-width: 760px)");
 
 /** @param {App} app */
 export function bindPointer(app) {
@@ -166,8 +168,10 @@ class Hand {
   /** @param {Point} point */
   click(point) {
     const { pane, time, address } = this.at(point);
-    if (this.surface.hasAddresses) this.app.select(this.spot(pane, time, address));
-    else {
+    if (this.surface.hasAddresses) {
+      this.app.select(this.spot(pane, time, address));
+      if (this.app.selected && NARROW.matches) this.surface.canvas.scrollIntoView();
+    } else {
       const tick = this.surface.tick(this.app, pane, time, point.y);
       if (tick >= 0) this.app.showTick(pane.index, tick);
     }

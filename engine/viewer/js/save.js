@@ -4,6 +4,7 @@ import { paintCurves } from "./curves.js";
 import { byId } from "./dom.js";
 import { inks } from "./inks.js";
 import { lanesHeight, paintLanes } from "./lanes.js";
+import { fitted } from "./marks.js";
 import { CanvasPen, SvgPen, measure } from "./pen.js";
 import { paintPlot } from "./plot.js";
 import { bytes, shown } from "./text.js";
@@ -72,7 +73,9 @@ function paintAll(pen, app) {
 function paintTitle(pen, app, colours, width) {
   const titles = app.plans.map((plan) => `${shown(plan.title, 60)}: ${bytes(plan.need)}`);
   titles.forEach((title, k) => {
-    pen.text(76 + (k * (width - 76)) / titles.length, TITLE / 2 + 4, title, { fill: colours.text, size: 14, bold: true });
+    const letters = { fill: colours.text, size: 14, bold: true };
+    const room = (width - 76) / titles.length;
+    pen.text(76 + k * room, TITLE / 2 + 4, fitted(pen, title, room - 12, letters), letters);
   });
 }
 

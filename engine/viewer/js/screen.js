@@ -1,6 +1,6 @@
 /** The three canvases: a picture that is drawn seldom, and marks upon it that follow the pointer. */
 
-import { paintCurveMarks, paintCurves } from "./curves.js";
+import { curvesHeight, paintCurveMarks, paintCurves } from "./curves.js";
 import { byId } from "./dom.js";
 import { inks } from "./inks.js";
 import { lanePanes, lanesHeight, paintLanes } from "./lanes.js";
@@ -77,7 +77,7 @@ export class Screen {
   /** @param {import("./app.js").Change} change */
   changed(change) {
     if (change === "view") this.later("plot", "lanes", "curves");
-    else if (["colour", "search", "theme", "axis"].includes(change)) this.later(...NAMES);
+    else if (["colour", "search", "theme", "axis", "plans"].includes(change)) this.later(...NAMES);
     else this.later();
   }
 
@@ -94,11 +94,12 @@ export class Screen {
     this.stale.clear();
   }
 
-  /** Operators have as many lanes as threads. */
+  /** Operators have as many lanes as threads, and the key of the curves as many rows as it needs. */
   measure() {
     const height = lanesHeight(this.app);
     this.lanes.canvas.hidden = !height;
     this.lanes.canvas.style.height = `${height}px`;
+    this.curves.canvas.style.height = `${curvesHeight(this.app, this.curves.canvas.clientWidth)}px`;
   }
 
   /** Draws everything at once. @returns {number} how long that took, in milliseconds */

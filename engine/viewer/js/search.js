@@ -15,6 +15,9 @@ export function bindSearch(app) {
     if (event.key === "Enter") step(app, event.shiftKey ? -1 : 1);
     if (event.key === "Escape") clearSearch(app);
   });
+  app.listeners.push((change) => {
+    if (change === "plans") search(app, app.query);
+  });
   byId("search-next").addEventListener("click", () => step(app, 1));
   byId("search-previous").addEventListener("click", () => step(app, -1));
 }

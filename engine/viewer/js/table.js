@@ -32,7 +32,7 @@ export function bindTable(app) {
   });
   table.append(make("caption", { id: "table-totals" }), make("thead", {}, head), make("tbody"));
   app.listeners.push((change) => {
-    if (["table", "colour", "theme"].includes(change)) fill(app);
+    if (["table", "colour", "theme", "plans"].includes(change)) fill(app);
     if (change === "selection") mark(app);
   });
   byId("at-peak").addEventListener("click", () => app.showTick(app.tablePane, -1));

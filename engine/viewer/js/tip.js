@@ -41,5 +41,5 @@ export function curveLines(app) {
   const title = isTick ? `tick ${whole(tick)}` : duration(app.pointed.time);
   const name = isTick ? plan.operator(tick) : "";
   const idle = curve.footprint[at] - curve.live[at];
-  return [`${title}${name ? ` · ${shown(name, 60)}` : ""}`, `alive ${bytes(curve.live[at])}`, `held ${bytes(curve.footprint[at])}`, `idle ${bytes(idle)}`];
+  return [`${title}${name ? ` · ${shown(name, 60)}` : ""}`, `alive ${bytes(curve.live[at])}`, `reserved ${bytes(curve.footprint[at])}`, `idle ${bytes(idle)}`];
 }
