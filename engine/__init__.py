@@ -13,6 +13,7 @@ from ops.lazy import importer
 if TYPE_CHECKING:  # the names for checkers of types and editors; at run time each is imported when it is first used
     from engine.api import Executable, make_plan
     from engine.api import compile_graph as compile
+    from engine.batch_runs.map import map_batches as map
     from engine.control.control import cond, fori_loop, scan, unfold, while_loop
     from engine.execution_plan import ExecutionPlan
     from engine.graph.graph import Graph
@@ -61,6 +62,7 @@ __all__ = [
     "load_plan",
     "load_torch",
     "make_plan",
+    "map",
     "optimise",
     "read_trace",
     "register_operator",
@@ -77,6 +79,7 @@ _HOMES = {
     "Executable": "engine.api:Executable",
     "compile": "engine.api:compile_graph",
     "make_plan": "engine.api:make_plan",
+    "map": "engine.batch_runs.map:map_batches",
     "cond": "engine.control.control:cond",
     "fori_loop": "engine.control.control:fori_loop",
     "scan": "engine.control.control:scan",

@@ -10,14 +10,18 @@ import numpy as np
 from allocator.progress import Activity
 from engine.api import Executable
 from engine.cli.comparison import interleaved
+from engine.cli.many_runs import has_patterns, run_many
 from engine.cli.options.common import add_json, add_parallel, add_planning, add_running, positive, print_json
 from engine.cli.options.compile import blas_threads, compile_subject
 from engine.cli.options.embedded import add_plan_from_file, plan_in_file, tell_origin
 from engine.cli.options.files import check_arrays_path, write_arrays
 from engine.cli.options.model_flags import add_model
 from engine.cli.options.models import Subject, load_subject
+from engine.cli.options.workers import add_workers
 from engine.system.threads import limit_threads
+from engine.text.errors import OptionError
 from engine.text.tables import in_columns, joined
+from engine.workers.places import PROCESSES
 from ops.tensor.spec import Array
 
 HELP = "run a model on given or random inputs"
@@ -42,11 +46,16 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--runs", metavar="N", type=positive, default=1, help="timed runs, after a first one (default 1 with --json)"
     )
     parser.add_argument("-o", "--output", metavar="PATH", type=Path, help="write outputs to a folder or a .npz file")
+    add_workers(parser)
     add_json(parser)
 
 
 def run(arguments: Namespace) -> int:
     """Prints or writes the outputs, and the report of the stages where data decided sizes."""
+    if has_patterns(arguments):
+        return run_many(arguments, _statistics)
+    if arguments.workers or arguments.on != PROCESSES:
+        raise OptionError("--workers and --on share out the runs of a pattern, such as --input 'x=data/*.npy'")
     if arguments.output is not None:
         check_arrays_path(arguments.output)
     subject = load_subject(arguments)

@@ -3,6 +3,7 @@
 import operator
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from itertools import chain
 
@@ -87,11 +88,15 @@ class PackCache:
         """Returns the packed constants of a call."""
         ids = tuple((i, id(a)) for i, a in constants.items())
         if any(a not in self.shared for _, a in ids):
-            return _packed(call, constants)
+            return pack_call(call, constants)
         key = (call.name, call.kernel, ids)
         if key not in self.arrays:
-            self.arrays[key] = _packed(call, constants)
+            self.arrays[key] = pack_call(call, constants)
         return self.arrays[key]
+
+    def hold(self, value: int, entry: Deferred) -> Array:  # noqa: ARG002 (caches in files name it by its value)
+        """Returns the array of a deferred constant that kernels read as it is."""
+        return entry.array()
 
     @property
     def nbytes(self) -> int:
@@ -104,9 +109,22 @@ def shared_pack_cache(constants: Iterable[Entry]) -> PackCache:
     return PackCache(frozenset(id(a) for a in constants))
 
 
+_SHARED: ContextVar[PackCache | None] = ContextVar("packs", default=None)
+
+
+@contextmanager
+def packs_from(cache: PackCache) -> Iterator[None]:
+    """Makes executors of one plan that are made in the block take their packed constants from a cache."""
+    token = _SHARED.set(cache)
+    try:
+        yield
+    finally:
+        _SHARED.reset(token)
+
+
 def pack_constants(lowered: Lowered, packs: PackCache | None = None) -> Packed:
     """Lets every kernel pack its constant inputs, and releases those that nothing else reads."""
-    packs, arrays, entries = packs or PackCache(), {}, lowered.constants.entries
+    packs, arrays, entries = packs or _SHARED.get() or PackCache(), {}, lowered.constants.entries
     release_files(e for e in entries.values() if not isinstance(e, Deferred))
     freed = 0
     for call in lowered.calls:
@@ -117,11 +135,12 @@ def pack_constants(lowered: Lowered, packs: PackCache | None = None) -> Packed:
             trim()
             freed = 0
     inside = (bodies(op.schema, op.attrs) for call in lowered.calls for op in call.operators)
-    held = {v: lowered.constants[v] for v in sorted(read_constants(lowered)) if isinstance(entries[v], Deferred)}
+    deferred = ((v, entries[v]) for v in sorted(read_constants(lowered)))
+    held = {v: packs.hold(v, entry) for v, entry in deferred if isinstance(entry, Deferred)}
     return Packed(arrays, tuple(chain(*inside)), held, frozenset(v for v in held if is_copy(lowered, v)))
 
 
-def _packed(call: Call, entries: Mapping[int, Entry]) -> tuple[Array, ...]:
+def pack_call(call: Call, entries: Mapping[int, Entry]) -> tuple[Array, ...]:
     """Returns the packed constants of a call; releases the pages of their sources, which can be read again."""
     constants = {i: array_of(entry) for i, entry in entries.items()}
     with kernel_state():

@@ -52,6 +52,10 @@ class Deferred:
             self._made = weakref.ref(existing)
         return existing
 
+    def keep(self, array: Array) -> None:
+        """Takes an array with the same bytes for its own as long as that exists, such as one in a mapped file."""
+        self._made = weakref.ref(array)
+
     @cached_property
     def few_bytes(self) -> bytes:
         """A few elements, evenly spread; kept, so that the array is computed once for them."""

@@ -103,7 +103,8 @@ def add_running(parser: ArgumentParser) -> None:
         type=named_path,
         action="append",
         default=[],
-        help="an array for an input; inputs without one are drawn at random; repeatable",
+        help="an array for an input; inputs without one are drawn at random; `run` takes a pattern, 'x=data/*.npy', "
+        "a run for each file; repeatable",
     )
     parser.add_argument(
         "--threads",

@@ -1,0 +1,1 @@
+"""Many inputs through one network: workers that share its weights and follow its plan."""
