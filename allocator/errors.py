@@ -42,16 +42,20 @@ class UnknownHeapError(AllocatorError, LookupError):
 
 
 class OutOfMemoryError(AllocatorError, MemoryError):
-    """A heap that may not grow any further. All numbers are bytes; `largest_free` is its largest free block."""
+    """A heap that may not grow any further, at the event of this number. All other numbers are bytes.
+
+    `largest_free` is its largest free block.
+    """
 
     def __init__(
-        self, heap: str, requested: int, *, in_use: int, reserved: int, largest_free: int, capacity: int
+        self, heap: str, requested: int, *, event: int, in_use: int, reserved: int, largest_free: int, capacity: int
     ) -> None:
         super().__init__(
             f"{heap} has no {requested} bytes: {in_use} of {reserved} reserved bytes are in use, "
             f"the largest free block has {largest_free}, and it may reserve {capacity}"
         )
         self.heap = heap
+        self.event = event
         self.requested = requested
         self.in_use = in_use
         self.reserved = reserved

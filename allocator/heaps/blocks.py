@@ -90,7 +90,7 @@ class _HeapRun:
         used, reserved, largest_free = (int(c[row - 1]) if row else 0 for c in self.timeline)
         requested = int(events.size[events.id[row]])
         return OutOfMemoryError(
-            name, requested, in_use=used, reserved=reserved, largest_free=largest_free, capacity=capacity
+            name, requested, event=row, in_use=used, reserved=reserved, largest_free=largest_free, capacity=capacity
         )
 
     def simulated(self, name: str, events: Events, state: Numbers) -> Simulated:

@@ -50,6 +50,7 @@ class Buddy:
                     raise OutOfMemoryError(
                         self.name,
                         sizes[one],
+                        event=row,
                         in_use=in_use,
                         reserved=reserved[-1] if row else 0,
                         largest_free=largest[-1] if row else 0,

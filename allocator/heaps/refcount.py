@@ -27,6 +27,7 @@ class Refcount:
             raise OutOfMemoryError(
                 self.name,
                 int(events.delta[row]),
+                event=row,
                 in_use=in_use,
                 reserved=in_use,
                 largest_free=0,

@@ -13,7 +13,9 @@ from engine.cli.options.common import (
     plan_options,
     positive,
     print_json,
+    print_text,
     share,
+    stdout_width,
 )
 from engine.cli.options.dims import check_known
 from engine.cli.options.model_flags import add_model
@@ -104,7 +106,7 @@ def run(arguments: Namespace) -> int:
     if arguments.json:
         print_json(comparison.to_json() | (against.to_json() if against else {}))
     else:
-        print((against.text() if against else "") + comparison.text(arguments.top), end="")
+        print_text((against.text() if against else "") + comparison.text(arguments.top, stdout_width()))
     return 0 if comparison.outputs_equal and (against is None or against.outputs_agree) else REFUSED
 
 
@@ -132,7 +134,7 @@ def _compare_passes(arguments: Namespace) -> int:
     if arguments.json:
         print_json(comparison.to_json())
     else:
-        print(comparison.text(), end="")
+        print_text(comparison.text(stdout_width()))
     return 0 if comparison.outputs_equal else REFUSED
 
 
@@ -143,7 +145,7 @@ def _measure(arguments: Namespace, subject: Subject) -> int:
     if arguments.json:
         print_json(measured.to_json())
     else:
-        print(measured.text(), end="")
+        print_text(measured.text(stdout_width()))
     return 0 if measured.outputs_equal else REFUSED
 
 
@@ -160,5 +162,5 @@ def _compare_policies(arguments: Namespace, subject: Subject) -> int:
     if arguments.json:
         print_json(comparison.to_json())
     else:
-        print(comparison.text(), end="")
+        print_text(comparison.text(stdout_width()))
     return 0 if comparison.outputs_equal else REFUSED

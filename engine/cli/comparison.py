@@ -15,6 +15,7 @@ from engine.graph.graph import Graph
 from engine.planning.options import PlanOptions
 from engine.report.report import Report
 from engine.text.errors import JudgeError
+from engine.text.screen import UNBOUNDED
 from ops.tensor.spec import Array
 
 
@@ -68,10 +69,10 @@ class Comparison:
         """Returns the keys of the report, and the measurements."""
         return self.report.to_json() | {"measured_peak_bytes": self.measured_peak_bytes} | self.runs.to_json()
 
-    def text(self, most: int = 10) -> str:
+    def text(self, most: int = 10, width: int = UNBOUNDED) -> str:
         """Returns the measurements, then the report with the `most` largest tensors at the peak."""
         peak = f"dynamic peak, measured: {self.measured_peak_bytes} B, as predicted"
-        return self.runs.text(peak) + self.report.text(most)
+        return self.runs.text(peak) + self.report.text(most, width)
 
 
 def compare_graph(

@@ -8,7 +8,7 @@ from attrs import evolve
 
 from allocator.progress import each
 from engine.cli import plan as planning
-from engine.cli.options.common import plan_options, print_json
+from engine.cli.options.common import plan_options, print_json, print_text
 from engine.cli.options.models import load_graph
 from engine.execution_plan import ExecutionPlan
 from engine.explain.alternatives import NODES, Alternative, Alternatives, FindAlternatives, alternative
@@ -49,7 +49,7 @@ def run(arguments: Namespace) -> int:
     if arguments.json:
         print_json(explanation.to_json() | stage)
     else:
-        print(explanation.text(arguments.top) + more, end="")
+        print_text(explanation.text(arguments.top) + more)
     return 0
 
 

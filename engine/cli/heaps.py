@@ -7,18 +7,18 @@ from attrs import asdict, frozen
 
 from allocator.errors import OutOfMemoryError
 from allocator.heaps import HEAPS, simulate
-from allocator.heaps.events import Events, of_chunks
-from allocator.problem import NO_CAPACITY
+from allocator.heaps.events import Events
+from allocator.problem import NO_CAPACITY, Column
 from allocator.progress import each
 from engine.api import make_plan
-from engine.cli.options.common import add_json, add_planning, add_running, plan_options, print_json, size
+from engine.cli.options.common import add_json, add_planning, add_running, plan_options, print_json, print_text, size
 from engine.cli.options.compile import compile_subject
 from engine.cli.options.model_flags import add_model
 from engine.cli.options.models import load_graph, load_subject
 from engine.graph.graph import Graph
 from engine.text.tables import in_columns, joined
-from engine.trace.buffers import buffers_of
 from engine.trace.to_problem import heap_events
+from engine.trace.trace import ARRIVALS, Trace
 
 HELP = "compare a plan with dynamic allocators, simulated on the same tensors"
 
@@ -44,29 +44,41 @@ def run(arguments: Namespace) -> int:
     """Prints a line for each heap."""
     graph = load_graph(arguments)
     requests = _staged_requests(arguments) if graph.is_symbolic else _planned_requests(graph, arguments)
-    rows = [_row(name, requests.events, arguments.capacity, arguments.timeline) for name in each("heap", tuple(HEAPS))]
+    rows = [_row(name, requests, arguments.capacity, arguments.timeline) for name in each("heap", tuple(HEAPS))]
     if arguments.json:
         head = {"model": requests.model, "arena_bytes": requests.arena_bytes, "lower_bound": requests.lower_bound}
         print_json(head | {"heaps": [_data(row) for row in rows]})
     else:
-        print(_text(requests, rows), end="")
+        print_text(_text(requests, rows))
     return 0
 
 
 @frozen(eq=False)
 class _Requests:
-    """Requests of reference counting to a heap, and the arena (in bytes) that replaces the heap."""
+    """Requests of a dynamic run to a heap, and the arena (in bytes) that replaces the heap."""
 
     model: str
     arena_bytes: int
     lower_bound: int
+    trace: Trace
     events: Events
+    blocks: Column
+
+    def place(self, number: int) -> tuple[int, str, str]:
+        """Returns the tick, the operator and the tensor of the request with this number in `events`."""
+        wanted = (event for event in self.trace if event.kind in ARRIVALS and event.bytes)
+        block = int(self.events.id[number])
+        first = next(event for event, of in zip(wanted, self.blocks.tolist(), strict=True) if of == block)
+        return first.tick, first.operator, first.tensor
+
+
+def _requests(model: str, arena_bytes: int, lower_bound: int, trace: Trace) -> _Requests:
+    return _Requests(model, arena_bytes, lower_bound, trace, *heap_events(trace))
 
 
 def _planned_requests(graph: Graph, arguments: Namespace) -> _Requests:
     plan = make_plan(graph, budget=arguments.budget, recompute=not arguments.no_recompute, **plan_options(arguments))
-    events = of_chunks(buffers_of(plan, "dynamic").chunks)
-    return _Requests(graph.name, plan.arena_bytes, plan.plan.lower_bound, events)
+    return _requests(graph.name, plan.arena_bytes, plan.plan.lower_bound, plan.trace("dynamic"))
 
 
 def _staged_requests(arguments: Namespace) -> _Requests:
@@ -75,16 +87,15 @@ def _staged_requests(arguments: Namespace) -> _Requests:
     executable = compile_subject(subject, arguments, "static")
     executable.run(subject.feeds)
     story = executable.stage_report()
-    events, _ = heap_events(executable.trace("dynamic"))
-    return _Requests(story.model, story.arena_bytes, story.known_bound, events)
+    return _requests(story.model, story.arena_bytes, story.known_bound, executable.trace("dynamic"))
 
 
 @frozen(eq=False)
 class _Row:
     """One heap; peaks in bytes.
 
-    `fragmentation` is the worst one: the share of the free bytes outside the largest free block. `note` says why there
-    are no numbers.
+    `fragmentation` is the worst one: the share of the free bytes outside the largest free block. Where it has no room
+    for a tensor, there are no numbers: `note` says why, and `failed_*` which tensor of which operator.
     """
 
     heap: str
@@ -97,13 +108,17 @@ class _Row:
     segment_frees: int = 0
     timeline: tuple[tuple[str, list[int]], ...] = ()
     note: str = ""
+    failed_tick: int = 0
+    failed_operator: str = ""
+    failed_tensor: str = ""
 
 
-def _row(name: str, events: Events, capacity: int, timeline: bool) -> _Row:
+def _row(name: str, requests: _Requests, capacity: int, timeline: bool) -> _Row:
     try:
-        simulation = simulate(name, events, capacity)
+        simulation = simulate(name, requests.events, capacity)
     except OutOfMemoryError as error:
-        return _Row(name, note=str(error))
+        tick, operator, tensor = requests.place(error.event)
+        return _Row(name, note=str(error), failed_tick=tick, failed_operator=operator, failed_tensor=tensor)
     line = simulation.timeline
     columns = {"tick": line.tick, "live": line.live, "reserved": line.reserved, "largest_free": line.largest_free}
     return _Row(
@@ -121,7 +136,8 @@ def _row(name: str, events: Events, capacity: int, timeline: bool) -> _Row:
 
 def _data(row: _Row) -> dict[str, Any]:
     data = asdict(row) | {"timeline": dict(row.timeline)}
-    return {key: value for key, value in data.items() if value not in ({}, "")}
+    left_out = () if row.note else ("note", "failed_tick", "failed_operator", "failed_tensor")
+    return {key: value for key, value in data.items() if value != {} and key not in left_out}
 
 
 def _text(requests: _Requests, rows: list[_Row]) -> str:
@@ -136,5 +152,9 @@ def _text(requests: _Requests, rows: list[_Row]) -> str:
         numbers = (f"{r.peak_requested} B", f"{r.peak_reserved} B", share, f"{r.fragmentation:.1%}", calls, system)
         table.append((r.heap, *numbers))
     head = f"{requests.model}: one arena, or reference counting on a heap; peaks of one run"
-    notes = [f"out of memory: {r.note}" for r in rows if r.note]
+    notes = [f"out of memory in tick {r.failed_tick}, at {_failed(r)}: {r.note}" for r in rows if r.note]
     return joined((head, *in_columns(table, set(range(1, 7))), *notes))
+
+
+def _failed(row: _Row) -> str:
+    return f"{row.failed_tensor!r} of {row.failed_operator}"

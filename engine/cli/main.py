@@ -58,14 +58,20 @@ _CODES: tuple[tuple[tuple[type[BaseException], ...], int], ...] = (
 
 _WRONG_CHOICE = re.compile(r"invalid choice: '(.*)' \(choose from (.*)\)", re.S)
 _FLAG = re.compile(r"--[a-z][a-z-]*")
+_ALIKE = 0.65
+"""How alike two words are at least of which one is taken for the other, from 0 to 1."""
 _LONG = 100
 """Characters of a word beyond which nothing is like it."""
 
 
 def _meant(word: str, names: Sequence[str]) -> str:
     """Returns the end of a message, with the name that was probably meant by a word; "" where there is none."""
-    close = get_close_matches(word, dict.fromkeys(names), 1) if len(word) <= _LONG else []
-    return "".join(f"; did you mean {name}?" for name in close)
+    plain = {name.removeprefix("--"): name for name in names}
+    typed = word.removeprefix("--")
+    close = [name for name in plain if typed and name.startswith(typed)][:1]
+    if not close and len(typed) <= _LONG:
+        close = get_close_matches(typed, plain, 1, _ALIKE)
+    return "".join(f"; did you mean {plain[name]}?" for name in close)
 
 
 class Parser(ArgumentParser):

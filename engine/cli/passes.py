@@ -12,6 +12,7 @@ from engine.cli.oracle import TOLERANCE, largest_difference
 from engine.graph.graph import Graph
 from engine.passes.pipeline import applied_passes
 from engine.planning.options import PlanOptions
+from engine.text.screen import UNBOUNDED
 from engine.text.tables import in_columns, joined
 from ops.tensor.spec import Array
 
@@ -70,14 +71,14 @@ class PassComparison:
         """Returns plain data with stable keys."""
         return asdict(self) | {"outputs_equal": self.outputs_equal}
 
-    def text(self) -> str:
+    def text(self, width: int = UNBOUNDED) -> str:
         """Returns a table."""
         stored = f", tensors stored as {self.store}" if self.store else ""
         turns = f"least of {self.runs} runs in turn with the network as given"
         head = f"{self.model}: passes of level {self.level}{stored}, {turns}"
         rows = [_HEAD, *map(_cells, self.rows)]
         notes = [] if self.outputs_equal else ["the outputs DIFFER by more than passes may change them"]
-        return joined((head, *in_columns(rows, set(range(1, 7))), *notes))
+        return joined((head, *in_columns(rows, set(range(1, 7)), width), *notes))
 
 
 def compare_passes(

@@ -7,7 +7,16 @@ from typing import Any
 from engine.api import make_plan
 from engine.cli.interrupts import interrupt_ends_search
 from engine.cli.length_ranges import plan_length_ranges
-from engine.cli.options.common import add_json, add_parallel, add_planning, count, plan_options, print_json
+from engine.cli.options.common import (
+    add_json,
+    add_parallel,
+    add_planning,
+    count,
+    plan_options,
+    print_json,
+    print_text,
+    stdout_width,
+)
 from engine.cli.options.dims import named_length_ranges
 from engine.cli.options.embedded import REQUIRED, add_plan_from_file, plan_in_file
 from engine.cli.options.model_flags import add_model
@@ -60,8 +69,9 @@ def run(arguments: Namespace) -> int:
     if arguments.json:
         print_json(printed)
     else:
-        table = kernel_table(plan) if arguments.kernels else ""
-        print(report.text(arguments.top) + (resident.text() if resident else "") + table + more, end="")
+        width = stdout_width()
+        table = kernel_table(plan, width) if arguments.kernels else ""
+        print_text(report.text(arguments.top, width) + (resident.text() if resident else "") + table + more)
     return 0
 
 

@@ -25,6 +25,8 @@ from engine.text.json_text import json_text
 
 HELP = "place the buffers of a file"
 ALL = "all"
+_OF_ZOO, _OF_MODEL = "zoo:", ".onnx"
+"""How names of networks of the zoo begin, and those of ONNX files end: neither is a file of buffers."""
 _ITSELF = Path()
 
 
@@ -107,6 +109,7 @@ def _add_files(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Prints the size of the arena, and the offsets where they are asked for."""
     until = time.monotonic() + arguments.timeout
+    _check_no_model(arguments.file)
     _check_output(arguments)
     instance = formats.read(arguments.file, arguments.source)
     problem = _asked(instance, arguments)
@@ -131,6 +134,12 @@ def run(arguments: Namespace) -> int:
     else:
         print(_text(data), end="")
     return 0
+
+
+def _check_no_model(path: Path) -> None:
+    """Raises OptionError for what `arenaplan plan` reads."""
+    if str(path).startswith(_OF_ZOO) or path.suffix.lower() == _OF_MODEL:
+        raise OptionError(f"{path} is a model, and solve reads files of buffers; arenaplan plan {path} plans it")
 
 
 def _check_output(arguments: Namespace) -> None:

@@ -14,6 +14,7 @@ from engine.graph.bindings import Bindings
 from engine.graph.graph import Graph
 from engine.planning.options import PlanOptions
 from engine.stages.bind import input_shapes
+from engine.text.screen import UNBOUNDED
 from ops.tensor.spec import Array
 
 
@@ -64,7 +65,7 @@ class StagedComparison:
         data = {"model": self.story.model, "dynamic_peak_bytes": self.dynamic_peak_bytes}
         return data | self.runs.to_json() | {"story": self.story.to_json()}
 
-    def text(self, _: int = 0) -> str:
+    def text(self, _: int = 0, __: int = UNBOUNDED) -> str:
         """Returns the measurements, then the report of the stages."""
         arena = f"the arena: {self.story.arena_bytes} B"
         return self.runs.text(f"dynamic peak over all stages: {self.dynamic_peak_bytes} B; {arena}") + str(self.story)

@@ -18,6 +18,7 @@ from engine.planning.options import PlanOptions
 from engine.report.parallelism import parallelism, predicted_seconds
 from engine.system.threads import cpus, limit_threads
 from engine.system.timing import Timing
+from engine.text.screen import UNBOUNDED
 from engine.text.tables import in_columns, joined
 from ops.tensor.spec import Array
 
@@ -68,7 +69,7 @@ class TradeOff:
         """Returns plain data with stable keys."""
         return asdict(self)
 
-    def text(self) -> str:
+    def text(self, width: int = UNBOUNDED) -> str:
         """Returns a table."""
         verdict = "equal to the bit" if self.outputs_equal else "DIFFERENT"
         head = f"{self.model}: {self.threads} threads, medians of {self.runs} runs; outputs {verdict}"
@@ -78,7 +79,7 @@ class TradeOff:
             "predicted, measured: speed-up against the sequence, whose kernels may use all threads in BLAS",
             "time, sequence: medians of this policy and of the sequence, which ran in turn; measured is their ratio",
         )
-        return joined((head, *in_columns(rows, set(range(1, len(_HEAD)))), *notes))
+        return joined((head, *in_columns(rows, set(range(1, len(_HEAD))), width), *notes))
 
 
 def compare_policies(

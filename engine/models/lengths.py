@@ -5,18 +5,24 @@ from pathlib import Path
 
 from engine.graph.graph import Graph
 from engine.models.open_names import open_names
+from engine.models.zoo import is_zoo, names_of
 from engine.stages.bind import bind
 from engine.stages.template import template
 from engine.text.errors import ModelError
 from ops.tensor.spec import Array
+
+_NONE_OPEN = (
+    "all dimensions have numbers, and --shape x=batch,3,224,224 gives the first one of an input x the name batch"
+)
 
 
 def known_lengths(graph: Graph, model: Path, lengths: Mapping[str, int]) -> dict[str, int]:
     """Returns the length of each name in a graph. Raises ModelError for a missing length and for an unknown name."""
     unknown = sorted(lengths.keys() - graph.symbols.keys())
     if unknown:
-        names = ", ".join(graph.symbols) or "none"
-        raise ModelError(f"{model} leaves no dimension {unknown[0]!r} open; names that are open: {names}")
+        there = tuple(graph.symbols) or (names_of(model) if is_zoo(model) else ())
+        there_are = f"names that are open: {', '.join(there)}" if there else _NONE_OPEN
+        raise ModelError(f"{model} leaves no dimension {unknown[0]!r} open; {there_are}")
     missing = [name for name in graph.symbols if name not in lengths]
     if missing:
         names = open_names(graph, missing)

@@ -74,6 +74,11 @@ def can_train(model: Path) -> bool:
     return _TRAINING in _asked(model, {}).network.options
 
 
+def names_of(model: Path) -> tuple[str, ...]:
+    """Returns the names of dimensions that a network of the zoo may leave open. Raises ModelError."""
+    return tuple(name for name, option in options_of(model).items() if str in option.types and name != _OPTIMISER)
+
+
 def options_of(model: Path) -> Mapping[str, Option]:
     """Returns the options of a network of the zoo, by name. Raises ModelError."""
     return _options(_asked(model, {}).network)
@@ -106,7 +111,8 @@ def _asked(model: Path, fixed: Mapping[str, Default]) -> _Asked:
     for part in re.split("[&,]", query) if query else ():
         option, _, value = part.partition("=")
         if option not in options:
-            raise ModelError(f"{PREFIX}{name} has no option {option!r}; it has {_told(network)}")
+            meant = "".join(f"did you mean {n}? " for n in get_close_matches(option[:_COMPARED], options, 1))
+            raise ModelError(f"{PREFIX}{name} has no option {option!r}; {meant}it has {_told(network)}")
         if option in chosen:
             raise ModelError(f"{model} says {option!r} twice")
         chosen[option] = _value(option, options[option], value)

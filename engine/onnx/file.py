@@ -17,6 +17,8 @@ Source = str | Path | bytes | bytearray | memoryview | BinaryIO | ModelProto
 OLDEST_OPSET = 7
 _UNNAMED = "the model"
 _TEXT_FILE = f"{_UNNAMED} cannot be read from a file of text; open it with mode 'rb'"
+_OF_BUFFERS = (".csv", ".txt", ".plc", ".json")
+"""Suffixes of files that hold buffers, which another command reads."""
 _MOST_VERSION = 2**31 - 1
 """The most that onnx takes for the version of an operator set."""
 
@@ -111,7 +113,8 @@ def _parse(what: str, data: bytes, size: int) -> ModelProto:
                 f"{what} nests messages {depth} deep, and protobuf reads at most {MOST_DEPTH}: graphs "
                 "inside operators are nested too deep"
             ) from error
-        raise ModelError(f"{what} is no ONNX file, or was cut short after {size} bytes") from error
+        hint = "; arenaplan solve reads files of buffers" if what.lower().endswith(_OF_BUFFERS) else ""
+        raise ModelError(f"{what} is no ONNX file, or was cut short after {size} bytes{hint}") from error
     return proto
 
 

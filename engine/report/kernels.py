@@ -8,6 +8,7 @@ from engine.lower.calls import Call
 from engine.lower.costs import call_cost
 from engine.lower.kernel_choice import why_not_text
 from engine.planning.placed import PlacedPlan
+from engine.text.screen import UNBOUNDED
 from engine.text.tables import in_columns, joined
 from engine.text.units import counted
 
@@ -69,7 +70,7 @@ def shares_text(shares: Sequence[BackendShare]) -> str:
     return ", ".join(f"{s.backend} ({counted(s.calls, 'call')}, {s.work:.1%} of the work)" for s in shares)
 
 
-def kernel_table(plan: PlacedPlan) -> str:
+def kernel_table(plan: PlacedPlan, width: int = UNBOUNDED) -> str:
     """Returns a line for each call, for people, with the reasons why preferred back-ends do not compute it."""
     rows = [("operator", "kind", "backend", "kernel", "workspace", "computes also", "why")]
     for use, call in zip(kernel_uses(plan), plan.lowered.calls, strict=True):
@@ -77,4 +78,4 @@ def kernel_table(plan: PlacedPlan) -> str:
         more = f" and {len(use.parts) - MOST_NAMED} more" if len(use.parts) > MOST_NAMED else ""
         parts = ", ".join(use.parts[:MOST_NAMED]) + more
         rows.append((use.operator, use.kind, use.backend, use.kernel, str(use.workspace_bytes), parts, why))
-    return joined(in_columns(rows))
+    return joined(in_columns(rows, width=width))

@@ -7,7 +7,8 @@ from attrs import frozen
 from engine.graph.graph import Graph
 from engine.report.peak import PeakTensor
 from engine.text.layer_names import depth_of, layer_of
-from engine.text.tables import in_columns
+from engine.text.screen import UNBOUNDED
+from engine.text.tables import in_columns, less
 from engine.text.units import counted, format_bytes
 
 
@@ -47,7 +48,7 @@ def layers_of(graph: Graph, tensors: Sequence[PeakTensor]) -> tuple[Layer, ...]:
     return tuple(sorted(layers, key=lambda layer: (-layer.peak_bytes, -layer.flops)))
 
 
-def layer_table(layers: Sequence[Layer], most: int) -> list[str]:
+def layer_table(layers: Sequence[Layer], most: int, width: int = UNBOUNDED) -> list[str]:
     """Returns lines for people: the layers with most bytes at the peak; none where there are no layers."""
     if not layers:
         return []
@@ -55,7 +56,7 @@ def layer_table(layers: Sequence[Layer], most: int) -> list[str]:
     for layer in layers[:most]:
         size = format_bytes(layer.peak_bytes)
         rows.append((layer.name or "(no layer)", str(layer.operators), f"{layer.work:.1%}", size, f"{layer.share:.1%}"))
-    lines = ["by layer:", *(f"  {line}" for line in in_columns(rows, {1, 2, 3, 4}))]
+    lines = ["by layer:", *(f"  {line}" for line in in_columns(rows, {1, 2, 3, 4}, less(width, 2)))]
     rest = layers[most:]
     if rest:
         size, work = format_bytes(sum(layer.peak_bytes for layer in rest)), sum(layer.work for layer in rest)

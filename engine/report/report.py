@@ -22,7 +22,8 @@ from engine.report.parallelism import parallelism
 from engine.report.peak import PeakTensor, peak_of
 from engine.report.savings import Savings, nested_bytes, savings
 from engine.text.errors import BudgetError
-from engine.text.tables import in_columns, joined
+from engine.text.screen import UNBOUNDED
+from engine.text.tables import fitted, in_columns, joined, less
 from engine.text.units import agreed, counted, format_bytes
 
 LEAN_NODES = 4
@@ -108,14 +109,14 @@ class Report:
         """Returns plain data with stable keys."""
         return asdict(self, filter=exclude(fields(Recomputed).before, fields(Recomputed).sequence))
 
-    def text(self, most: int = 10) -> str:
-        """Returns the report as text, with the `most` largest tensors at the peak."""
+    def text(self, most: int = 10, width: int = UNBOUNDED) -> str:
+        """Returns the report as text, with the `most` largest tensors at the peak, in lines of at most `width`."""
         rest = len(self.peak_tensors) - most
-        lines = [*_totals(self), *_peak_table(self, most)]
+        lines = [*_totals(self), *_peak_table(self, most, width)]
         if rest > 0:
             left = sum(t.bytes for t in self.peak_tensors[most:])
             lines.append(f"  ... and {rest} smaller ones, {format_bytes(left)}")
-        return joined([*lines, *layer_table(self.layers, most)])
+        return fitted(joined([*lines, *layer_table(self.layers, most, width)]), width)
 
     def __str__(self) -> str:
         return self.text()
@@ -322,7 +323,7 @@ def _order_rows(ordering: Ordering) -> list[tuple[str, int, str]]:
     ]
 
 
-def _peak_table(report: Report, most: int) -> list[str]:
+def _peak_table(report: Report, most: int, width: int = UNBOUNDED) -> list[str]:
     operator = f"{report.peak_operator} {report.peak_kind}".rstrip()
     where = f"tick {report.peak_tick} ({operator})"
     head = f"peak in {where}: {report.peak_bytes} B alive"
@@ -333,4 +334,4 @@ def _peak_table(report: Report, most: int) -> list[str]:
         shape = "x".join(map(str, t.shape)) or "scalar"
         operator = f"{t.operator} {t.kind}".rstrip()
         rows.append((t.name, operator, shape, str(t.bytes), f"{t.share:.1%}", f"[{t.begin}, {t.end})", str(t.offset)))
-    return [head, *(f"  {line}" for line in in_columns(rows))]
+    return [head, *(f"  {line}" for line in in_columns(rows, width=less(width, 2)))]

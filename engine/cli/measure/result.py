@@ -11,6 +11,7 @@ from allocator.bounds import refcount_peak
 from engine.cli.measure.processes import MODES, ModeReadings, in_turn
 from engine.planning.placed import PlacedPlan
 from engine.system.process_memory import PAGE, whole_pages
+from engine.text.screen import UNBOUNDED
 from engine.text.tables import in_columns, joined
 from engine.text.units import format_bytes
 
@@ -82,7 +83,7 @@ class Measured:
         """Returns plain data with stable keys."""
         return asdict(self)
 
-    def text(self) -> str:
+    def text(self, width: int = UNBOUNDED) -> str:
         """Returns a table, and a line for each prediction that is off."""
         verdict = "equal to the bit" if self.outputs_equal else "DIFFERENT"
         processes = "process" if self.pairs == 1 else "processes"
@@ -95,7 +96,7 @@ class Measured:
         reasons = [_off(name, mode) for name, mode in modes.items() if mode.reason]
         dash = [_DASH] if any(_UNKNOWN in row[1:] for row in rows) else []
         floor = f"noise floor {format_bytes(self.noise_bytes)}; pages of {format_bytes(self.page_bytes)}"
-        return joined((head, *in_columns(rows, {1, 2}), floor, *dash, *reasons))
+        return joined((head, *in_columns(rows, {1, 2}, width), floor, *dash, *reasons))
 
 
 def measure_plan(plan: PlacedPlan, arguments: Namespace, runs: int, pairs: int) -> Measured:

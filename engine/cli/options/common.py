@@ -1,6 +1,8 @@
 """Options that several subcommands have, and what they share: JSON output, lists in help texts, unused options."""
 
+import os
 import shutil
+import sys
 import textwrap
 from argparse import ArgumentError, ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -15,6 +17,8 @@ from engine.planning.options import AT_ONCE, CALLS, FIELDS, LIMITS, SEARCH, Plan
 from engine.system.threads import AS_THEY_ARE
 from engine.text.errors import OptionError
 from engine.text.json_text import json_text
+from engine.text.screen import screen_of
+from engine.text.tables import fitted
 from engine.text.units import parse_bytes, parse_seconds
 
 STRATEGY_CHOICES = (BEST, *STRATEGIES)
@@ -187,6 +191,16 @@ def defaults(adders: Collection[AddOptions], file: Path) -> dict[str, Any]:
 def print_json(data: Mapping[str, Any]) -> None:
     """Prints one JSON object on stdout."""
     print(json_text(data), end="")
+
+
+def stdout_width() -> int:
+    """Returns the columns of the terminal that stdout is; UNBOUNDED for a file or a pipe."""
+    return screen_of(sys.stdout, os.environ).width
+
+
+def print_text(text: str) -> None:
+    """Prints a text on stdout; on a terminal, lines that are too long go on below their last column."""
+    print(fitted(text, stdout_width()), end="")
 
 
 def named_shape(text: str) -> tuple[str, tuple[int | str, ...]]:

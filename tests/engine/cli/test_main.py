@@ -309,6 +309,7 @@ def test_heaps_need_no_less_than_what_is_requested_and_say_when_memory_is_out(mo
         assert heap["peak_reserved"] == max(heap["timeline"]["reserved"]) >= peak
         assert heap["allocs"] == heap["frees"]
     small = data(["heaps", model, "--capacity", "1KiB"], capsys)["heaps"]
+    assert {(h["failed_tick"], h["failed_operator"]) for h in small if h["heap"] == "buddy"} == {(0, "feed")}
     assert {h["heap"] for h in small if "note" in h} >= {"pytorch", "buddy"}
     assert main(["heaps", model, "--capacity", "1KiB"]) == 0
-    assert "out of memory: pytorch has no" in capsys.readouterr().out
+    assert "out of memory in tick 0, at 'x' of feed: pytorch has no" in capsys.readouterr().out

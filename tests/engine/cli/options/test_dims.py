@@ -115,7 +115,13 @@ def test_a_name_that_there_is_not_is_told_with_those_that_there_are(pair: str, c
     assert "no dimension 'width' open; names that are open: batch, seq" in error(
         ["plan", pair, "--dim", "width=3"], ERROR, capsys
     )
-    assert "'batch' open; names that are open: none" in error(["plan", *SMALL, "--dim", "batch=2"], ERROR, capsys)
+
+
+def test_names_of_models_without_open_dimensions_are_told(model: str, capsys: Capture) -> None:
+    assert "'batch' open; all dimensions have numbers" in error(["plan", model, "--dim", "batch=2"], ERROR, capsys)
+    assert "open; names that are open: batch" in error(["plan", *SMALL, "--dim", "batch=2"], ERROR, capsys)
+    message = error(["plan", "zoo:minilm", "--dim", "width=3"], ERROR, capsys)
+    assert message.endswith("names that are open: batch, sequence")
 
 
 @pytest.mark.parametrize(
