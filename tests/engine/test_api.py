@@ -256,7 +256,8 @@ def test_without_packing_there_are_no_copies_of_constants_and_the_same_numbers()
     rng = np.random.default_rng(0)
     y = ops.conv2d(x, rng.normal(size=(64, 32, 3, 3)).astype(np.float32))
     scale, bias, mean = (rng.normal(size=64).astype(np.float32) for _ in range(3))
-    graph.output(ops.batch_norm(y, scale, bias, mean, np.ones(64, np.float32)), "y")
+    y = ops.batch_norm(y, scale, bias, mean, np.ones(64, np.float32))
+    graph.output(ops.conv2d(ops.relu(y), rng.normal(size=(64, 64, 3, 3)).astype(np.float32)), "y")
     feeds = {"x": rng.normal(size=(1, 32, 7, 7)).astype(np.float32)}
     packed, plain = engine.compile(graph), engine.compile(graph, prepack=False)
     assert packed.prepacked_bytes > 0 == plain.prepacked_bytes

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from threadpoolctl import threadpool_limits
 
 import engine
 import ops
@@ -21,9 +22,10 @@ from engine.planning.placed import PlacedPlan
 from engine.planning.planner import plan_graph
 from engine.saved.replay import embed
 from engine.text.errors import OptionError
+from engine.text.units import format_bytes
 from ops.tensor.spec import Array
 from tests.helpers.cli.cli_checks import Capture, data
-from tests.helpers.graphs.growing_networks import audio_encoder, quantised_encoder, random_convolutions
+from tests.helpers.graphs.growing_networks import audio_encoder, random_convolutions, side_branches
 from tests.helpers.graphs.staged_graphs import staged_graph
 from tests.helpers.graphs.unplanned_run import assert_same, random_feeds
 from tests.helpers.onnx.small_models import model, node, value
@@ -147,7 +149,7 @@ def test_a_plan_in_a_file_is_one_of_its_level(tmp_path: Path, capsys: Capture) -
     )
 
 
-GROWING: dict[str, Callable[[], Graph]] = {"channels last": audio_encoder, "fusion": quantised_encoder}
+GROWING: dict[str, Callable[[], Graph]] = {"channels last": audio_encoder, "fusion": side_branches}
 
 
 @pytest.mark.parametrize("group", GROWING)
@@ -167,12 +169,12 @@ def test_a_group_of_passes_that_makes_the_arena_larger_is_left_out(group: str) -
 def test_what_costs_little_stays_for_speed_and_the_report_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = audio_encoder()
     plain, whole = (engine.make_plan(graph, optimise=level) for level in (0, 3))
-    monkeypatch.setattr(automatic, "LEAST_SHARE", 5)
+    monkeypatch.setattr(automatic, "LEAST_SHARE", 2)
     plan = engine.make_plan(graph)
     assert plan.arena_bytes == whole.arena_bytes
     (done,) = plan.optimisation
     assert done.left_out == () and done.cost == whole.arena_bytes - plain.arena_bytes > 0
-    assert "the arena is 158.50 KiB larger for speed" in str(plan.report())
+    assert f"the arena is {format_bytes(done.cost)} larger for speed" in str(plan.report())
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -201,11 +203,13 @@ def test_nothing_else_is_planned_where_the_arena_does_not_grow(monkeypatch: pyte
     [{"debug": "poison"}, {"parallel": "exact"}, {"padding": 4096}, {"strategy": "naive"}, {"budget": "1 GiB"}],
 )
 def test_every_way_to_run_leaves_out_the_same_passes_and_gives_the_same_bits(options: dict[str, Any]) -> None:
+    """On some processors BLAS computes convolutions; on another number of threads, its last bits are others."""
     graph = audio_encoder()
     feeds, plain = random_feeds(graph), engine.compile(graph)
     other = engine.compile(graph, **options)
     assert other.plan.optimisation[0].left_out == plain.plan.optimisation[0].left_out == ("channels last",)
-    assert_same(other.run(feeds), plain.run(feeds))
+    with threadpool_limits(1):
+        assert_same(other.run(feeds), plain.run(feeds))
 
 
 def test_the_limit_of_a_watched_run_does_not_choose_passes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,7 +252,7 @@ def test_passes_run_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_stored_networks_leave_out_what_makes_their_arena_larger() -> None:
-    graph = quantised_encoder()
+    graph = side_branches()
     plain, plan, whole = (engine.make_plan(graph, store="float16", optimise=level) for level in (0, AUTO, 3))
     assert plan.arena_bytes <= plain.arena_bytes < whole.arena_bytes
     assert plan.optimisation[0].left_out == ("fusion",)

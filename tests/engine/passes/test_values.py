@@ -230,6 +230,25 @@ def test_codes_may_move_by_a_few_steps_and_numbers_of_16_bits_by_a_few_of_theirs
         check_values([applied(graph, shifted(0.5))], lambda each: compute(each, feeds))
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+def test_codes_that_are_all_small_may_move_by_one_step(dtype: Any) -> None:
+    graph = Graph("codes")
+    graph.output(ops.quantize_linear(ops.neg(graph.input("x", (3,))), np.float32(1), dtype(2)), "y")
+    feeds = {"x": np.array([1.0, 0.0, -1.0], np.float32)}
+
+    def shifted(by: float) -> Rule:
+        def rule(edit: Edit, operator: Operator) -> None:
+            if operator.schema is NEG:
+                edit.replace(operator.outputs[0], (operator.inputs[0] - by) * -1.0)
+
+        return rule
+
+    check_values([applied(graph, shifted(1.0))], lambda each: compute(each, feeds))
+    for by, tolerance in ((2.0, 1e-4), (1.0, 0.0)):
+        with pytest.raises(PassError, match="moves 'y' by"):
+            check_values([applied(graph, shifted(by), tolerance)], lambda each: compute(each, feeds))
+
+
 def test_a_graph_that_fails_behind_a_pass_is_told() -> None:
     graph = Graph("rows")
     x = graph.input("x", (4, 3))

@@ -9,6 +9,7 @@ import engine
 from engine.executor.parallel import ParallelExecutor
 from engine.executor.static import new_arena
 from engine.report.parallelism import parallelism
+from ops.convolution.packed import has_avx512
 from tests.engine.planning.test_policies import at_once, is_refused
 from tests.helpers.graphs.unplanned_run import assert_same, random_feeds
 from tests.helpers.onnx.light_models import QUICK, light_graph, slow
@@ -35,7 +36,9 @@ def test_a_network_is_safe_by_each_policy_and_exact_is_smallest(name: str) -> No
     assert plans["levels"].arena_bytes <= plans["exact"].arena_bytes
     has_branches = parallelism(plans["exact"]).by_count > 1
     assert has_branches == (name != "densenet121")
-    assert is_refused(at_once(sequence)) == has_branches
+    # Without AVX-512 its convolutions have larger workspaces, and by chance none lies where it may not.
+    lucky = name == "squeezenet" and not has_avx512()
+    assert is_refused(at_once(sequence)) == (has_branches and not lucky)
 
 
 @pytest.mark.slow

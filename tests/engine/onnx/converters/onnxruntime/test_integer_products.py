@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import engine
 from engine.text.errors import ModelError, UnsupportedError
 from ops.tensor.spec import Array
-from tests.helpers.onnx.contributed import check, contributed
+from tests.helpers.onnx.contributed import check, contributed, factors
 
 FEW = settings(max_examples=5, deadline=None)
 TYPES = st.sampled_from((np.uint8, np.int8))
@@ -41,7 +41,7 @@ def test_products_to_real_numbers(types: tuple[Any, Any], by_column: bool, biase
     scale, zero = of_columns(right, by_column, 5)
     arrays = [
         integers(left, 2, 3, 6),
-        integers(right, 6, 5),
+        factors(right, 6, 5),
         np.asarray(0.02, np.float32),
         scale,
         np.asarray(7, left),
@@ -56,7 +56,7 @@ def test_products_to_real_numbers(types: tuple[Any, Any], by_column: bool, biase
 @given(TYPES, st.booleans(), st.booleans(), st.booleans())
 def test_products_of_what_is_quantised_in_the_run(dtype: Any, by_column: bool, biased: bool, has_zero: bool) -> None:
     scale, zero = of_columns(dtype, by_column, 5)
-    arrays = [normal(2, 3, 6), integers(dtype, 6, 5), scale, zero if has_zero else None, normal(5) if biased else None]
+    arrays = [normal(2, 3, 6), factors(dtype, 6, 5), scale, zero if has_zero else None, normal(5) if biased else None]
     dims = {0: ("b", "s", 6)}
     check(*contributed("DynamicQuantizeMatMul", arrays, constants=(1, 2, 3, 4), dims=dims), atol=1e-4)
 
@@ -68,7 +68,7 @@ def test_quantised_attention(dtype: Any, by_column: bool, masked: bool, unidirec
     scale, zero = of_columns(dtype, by_column, 3 * hidden)
     arrays = [
         integers(np.uint8, 2, 3, 6),
-        integers(dtype, 6, 3 * hidden),
+        factors(dtype, 6, 3 * hidden),
         normal(3 * hidden),
         np.asarray(0.01, np.float32),
         scale * np.float32(0.1),
@@ -96,8 +96,8 @@ def test_dynamic_lstm_is_near(direction: str, by_column: bool) -> None:
     shape = (turns, 4 * hidden) if by_column else (turns,)
     arrays = [
         normal(5, 2, 3),
-        integers(np.int8, turns, 3, 4 * hidden),
-        integers(np.int8, turns, hidden, 4 * hidden),
+        factors(np.int8, turns, 3, 4 * hidden),
+        factors(np.int8, turns, hidden, 4 * hidden),
         normal(turns, 8 * hidden) * np.float32(0.1),
         None,
         None,

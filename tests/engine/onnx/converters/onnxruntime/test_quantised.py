@@ -11,7 +11,7 @@ import engine
 from engine.text.errors import ModelError, UnsupportedError
 from ops.tensor.spec import Array
 from tests.helpers.graphs.pass_checks import schema_names
-from tests.helpers.onnx.contributed import check, check_steps, contributed
+from tests.helpers.onnx.contributed import check, check_steps, contributed, factors
 
 FEW = settings(max_examples=5, deadline=None)
 TYPES = st.sampled_from((np.uint8, np.int8))
@@ -106,7 +106,7 @@ def test_a_convolution_with_channels_last() -> None:
     arrays = [
         integers(np.uint8, 1, 5, 5, 4),
         *parameters(np.uint8, 0.02),
-        integers(np.int8, 6, 4, 3, 3),
+        factors(np.int8, 6, 4, 3, 3),
         *parameters(np.int8, 0.01, 0),
         *parameters(np.uint8, 0.2, 120),
         np.arange(6, dtype=np.int32) * 100,
@@ -122,7 +122,7 @@ def test_gemm(dtype: Any, trans_a: int, trans_b: int, by_column: bool, of_y: flo
     arrays = [
         integers(dtype, *((k, m) if trans_a else (m, k))),
         *parameters(dtype, 0.03),
-        integers(np.int8, *((n, k) if trans_b else (k, n))),
+        factors(np.int8, *((n, k) if trans_b else (k, n))),
         scale,
         np.zeros(scale.shape, np.int8),
         np.arange(n, dtype=np.int32) * 50,
