@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # the names for checkers of types and editors; at run time ea
     from engine.api import Executable, make_plan
     from engine.api import compile_graph as compile
     from engine.batch_runs.map import map_batches as map
+    from engine.budgets.search import budget_ladder
     from engine.control.control import cond, fori_loop, scan, unfold, while_loop
     from engine.execution_plan import ExecutionPlan
     from engine.graph.graph import Graph
@@ -52,6 +53,7 @@ __all__ = [
     "Trace",
     "Var",
     "bind",
+    "budget_ladder",
     "cast_storage",
     "compile",
     "cond",
@@ -80,6 +82,7 @@ _HOMES = {
     "compile": "engine.api:compile_graph",
     "make_plan": "engine.api:make_plan",
     "map": "engine.batch_runs.map:map_batches",
+    "budget_ladder": "engine.budgets.search:budget_ladder",
     "cond": "engine.control.control:cond",
     "fori_loop": "engine.control.control:fori_loop",
     "scan": "engine.control.control:scan",

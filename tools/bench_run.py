@@ -24,9 +24,10 @@ from allocator.progress import each
 from engine.api import Executable, compile_graph
 from engine.cli.comparison import seconds
 from engine.cli.options.common import add_instructions
-from engine.cli.oracle import largest_difference, onnxruntime_runner
+from engine.cli.oracle import onnxruntime_runner
 from engine.cli.progress import add_quiet, progress_shown
 from engine.planning.options import LEVELS, PlanOptions
+from engine.system.arrays import largest_difference
 from engine.system.instructions import limit_instructions
 from engine.system.threads import limit_threads
 from ops.tensor.spec import Array

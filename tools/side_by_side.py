@@ -6,8 +6,8 @@ from typing import Any
 
 from engine.api import Executable, compile_graph
 from engine.cli.comparison import interleaved
-from engine.cli.oracle import largest_difference
 from engine.graph.graph import Graph
+from engine.system.arrays import largest_difference
 from ops.tensor.spec import Array
 
 

@@ -1,4 +1,4 @@
-"""`arenaplan explain`: why an arena is as large as it is."""
+"""`arenaplan explain`: why an arena is as large as it is, and with a budget, what leads to it."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ from attrs import evolve
 
 from allocator.progress import each
 from engine.cli import plan as planning
+from engine.cli.ladder import has_ladder, print_ladder
 from engine.cli.options.common import plan_options, print_json, print_text
 from engine.cli.options.models import load_graph
 from engine.execution_plan import ExecutionPlan
@@ -21,7 +22,7 @@ from engine.planning.placed import PlacedPlan
 from engine.text.errors import EngineError
 from ops.tensor.errors import OpError
 
-HELP = "say why the arena of a model is as large as it is, and what would make it smaller"
+HELP = "say why the arena of a model is as large as it is, what would make it smaller, and how it meets a --budget"
 
 
 class AnyExplanation(Protocol):
@@ -44,6 +45,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Prints sentences or JSON; explains the first stage alone where data decide the sizes of the rest."""
+    if has_ladder(arguments) and not (graph := load_graph(arguments)).is_symbolic:
+        return print_ladder(graph, arguments)
     plan, stage, more = planning.planned(arguments)
     explanation = _explanation(plan, arguments)
     if arguments.json:

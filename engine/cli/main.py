@@ -125,6 +125,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments, unread = parser.parse_known_args(words)
         if unread:
             arguments.parser.refuse(unread)
+        arguments.words = tuple(words)
         del arguments.parser  # what is left can be copied and written down
         if getattr(arguments, "instructions", ""):
             limit_instructions(arguments.instructions)

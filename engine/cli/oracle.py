@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
 from attrs import frozen
 
+from engine.system.arrays import largest_difference
 from engine.system.threads import AS_THEY_ARE
 from engine.text.errors import EngineError
 from ops.tensor.spec import Array, spec_of
@@ -84,22 +84,6 @@ def onnxruntime_runner(model: Any, feeds: Mapping[str, Array], threads: int = AS
             return dict(zip(names, session.run(names, wanted), strict=True))
 
     return run
-
-
-def largest_difference(ours: Mapping[str, Array], theirs: Mapping[str, Array]) -> float:
-    """Returns the largest absolute difference of all outputs over their largest value; infinite where NaNs differ."""
-    return max((_difference(ours[name], theirs[name]) for name in ours), default=0.0)
-
-
-def _difference(ours: Array, theirs: Array) -> float:
-    a, b = ours.astype(np.float64), theirs.astype(np.float64)
-    same = (a == b) | (np.isnan(a) & np.isnan(b))
-    if same.all():
-        return 0.0
-    with np.errstate(invalid="ignore"):
-        apart = np.abs(a - b)[~same]
-    scale = float(np.abs(b[np.isfinite(b)]).max(initial=0.0)) or 1.0
-    return float(np.nan_to_num(apart, nan=np.inf).max()) / scale
 
 
 class _Foreign:

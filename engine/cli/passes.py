@@ -8,10 +8,11 @@ from attrs import asdict, frozen
 from allocator.progress import Activity
 from engine.api import Executable, compile_graph
 from engine.cli.comparison import interleaved
-from engine.cli.oracle import TOLERANCE, largest_difference
+from engine.cli.oracle import TOLERANCE
 from engine.graph.graph import Graph
 from engine.passes.pipeline import applied_passes
 from engine.planning.options import PlanOptions
+from engine.system.arrays import largest_difference
 from engine.text.screen import UNBOUNDED
 from engine.text.tables import in_columns, joined
 from ops.tensor.spec import Array

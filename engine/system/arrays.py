@@ -62,3 +62,19 @@ def aligned_empty(nbytes: int, alignment: int) -> Array:
     raw = np.empty(nbytes + alignment, np.uint8)
     start = -address_of(raw) % alignment
     return raw[start : start + nbytes]
+
+
+def largest_difference(ours: Mapping[str, Array], theirs: Mapping[str, Array]) -> float:
+    """Returns the largest absolute difference of all outputs over their largest value; infinite where NaNs differ."""
+    return max((_difference(ours[name], theirs[name]) for name in ours), default=0.0)
+
+
+def _difference(ours: Array, theirs: Array) -> float:
+    a, b = ours.astype(np.float64), theirs.astype(np.float64)
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    if same.all():
+        return 0.0
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(a - b)[~same]
+    scale = float(np.abs(b[np.isfinite(b)]).max(initial=0.0)) or 1.0
+    return float(np.nan_to_num(apart, nan=np.inf).max()) / scale

@@ -82,8 +82,8 @@ def test_explain_tries_half_of_a_length(capsys: Capture) -> None:
     assert "batch=3 in place of 6" in said([*SMALL, "--dim", "batch=6"], capsys)
 
 
-def test_a_budget_that_is_not_met_is_the_error_of_plan(capsys: Capture) -> None:
-    assert main([*SMALL, "--budget", "1 KiB", "--no-recompute"]) == NO_FIT
+def test_a_budget_that_is_not_met_is_the_error_of_plan_where_a_part_is_explained(capsys: Capture) -> None:
+    assert main([*SMALL, "--operator", "conv_0", "--budget", "1 KiB", "--no-recompute"]) == NO_FIT
     assert "bytes too much" in capsys.readouterr().err
 
 

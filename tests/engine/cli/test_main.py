@@ -197,7 +197,15 @@ def test_solve_places_buffers_and_writes_them(buffers: str, tmp_path: Path, caps
 
 @pytest.mark.parametrize(
     "words",
-    [["plan"], ["run"], ["compare"], ["compare", "--measure"], ["compare", "--parallel"], ["heaps"], ["trace"]],
+    [
+        ["plan"],
+        ["run"],
+        ["compare"],
+        ["compare", "--measure"],
+        ["compare", "--parallel"],
+        ["heaps"],
+        ["trace", "--real"],
+    ],
     ids=" ".join,
 )
 def test_no_command_recomputes_where_recomputing_is_switched_off(

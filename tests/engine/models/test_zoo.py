@@ -88,7 +88,10 @@ def test_an_array_tells_the_shape_and_the_seed_decides_the_weights(tmp_path: Pat
         (["zoo:vgg16", "--shape", "x=1,3,32,64"], "square images"),
         (["zoo:vgg16", "--shape", "x=1,1,32,32"], "square images"),
         (["zoo:mobilenet_v2", "--shape", "x=-1,3,32,32"], "-1"),
-        (["zoo:vgg16?bach=8"], "no option 'bach'; did you mean batch? it has batch=1, image=224, seed=0, training=false, optimiser=none"),
+        (
+            ["zoo:vgg16?bach=8"],
+            "no option 'bach'; did you mean batch? it has batch=1, image=224, seed=0, training=false, optimiser=none",
+        ),
         (["zoo:vgg16?batch"], "batch is an integer of at least 0, or a name, not ''"),
         (["zoo:vgg16?image=-1"], "image is an integer of at least 32, not '-1'"),
         (["zoo:vgg16?image=x"], "image is an integer of at least 32, not 'x'"),

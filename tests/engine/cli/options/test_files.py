@@ -8,8 +8,8 @@ import pytest
 
 from allocator.io.files import write_whole
 from engine.cli.options.files import write_arrays
-from engine.cli.oracle import compare_with_oracle, largest_difference
-from engine.system.arrays import read_array
+from engine.cli.oracle import compare_with_oracle
+from engine.system.arrays import largest_difference, read_array
 from engine.text.errors import FeedError
 
 

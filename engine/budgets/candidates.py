@@ -1,0 +1,106 @@
+"""Combinations of steps, planned: a lower bound and an estimate of time first, addresses only where they can matter."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import define, evolve, field, frozen
+
+from engine.budgets.steps import Steps, changes_of
+from engine.graph.graph import Graph
+from engine.lower.calls import Lowered
+from engine.lower.costs import call_cost
+from engine.passes.automatic import Optimised, optimised, plan_optimised
+from engine.planning.options import AUTO, Options
+from engine.planning.placed import PlacedPlan
+from engine.planning.planner import least_bytes, lower_graph, nestings
+from engine.remat.planning import plan_recomputed
+from ops.schema.backends import NUMBA, NUMPY, ONEDNN
+
+NODES = 20_000
+"""Steps of a search for addresses. A count instead of a time: results are equal everywhere."""
+_SLOWNESS: Mapping[str, float] = {NUMBA: 1.0, ONEDNN: 1.0, NUMPY: 20.0}
+_UNPACKED = 8.0
+_ROUNDING = 3.0
+"""Estimates of time beside compiled kernels with packed weights (MobileNet v2: 4.5 ms; numpy 109, unpacked 33 to 53,
+stored in 16 bits 14). They decide what is timed first, and what is not timed at all."""
+
+
+@frozen(eq=False)
+class Candidate:
+    """A combination of steps. `bound`: no arena is smaller as long as no operator runs again. `cost` estimates time."""
+
+    steps: Steps
+    options: Options
+    bound: int
+    cost: float
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """What decides most about time: the options but for the level of passes."""
+        return tuple(str(getattr(self.options, name)) for name in ("backend", "prepack", "store"))
+
+
+@define(eq=False)
+class Candidates:
+    """All that is planned of a graph on the way to a budget, each once."""
+
+    graph: Graph
+    asked: Options
+    _graphs: dict[tuple[Any, ...], Optimised] = field(factory=dict)
+    _candidates: dict[Steps, Candidate] = field(factory=dict)
+    _plans: dict[Steps, PlacedPlan] = field(factory=dict)
+
+    def options(self, steps: Steps) -> Options:
+        """Returns the options after the steps."""
+        return evolve(self.asked, **changes_of(steps))
+
+    def candidate(self, steps: Steps) -> Candidate:
+        """Returns the combination with its bound."""
+        if steps not in self._candidates:
+            self._candidates[steps] = self._estimated(steps)
+        return self._candidates[steps]
+
+    def _estimated(self, steps: Steps) -> Candidate:
+        """Returns the combination with its bound; nothing is placed, unless the level of passes is open."""
+        options = self.options(steps)
+        if options.optimise == AUTO or options.parallel:
+            plan = self.plan(steps)
+            return Candidate(steps, options, plan.plan.lower_bound, _cost(plan.lowered, options))
+        lowered = lower_graph(self._optimised(options).graph, options)
+        bound = min(least_bytes(way, options) for way in nestings(lowered, options))
+        return Candidate(steps, options, bound, _cost(lowered, options))
+
+    def plan(self, steps: Steps) -> PlacedPlan:
+        """Returns a plan in which no operator runs again."""
+        if steps not in self._plans:
+            options = self._quick(steps)
+            self._plans[steps] = plan_optimised(self._optimised(options), options)
+        return self._plans[steps]
+
+    def recomputed(self, steps: Steps, budget: int) -> PlacedPlan:
+        """Returns a plan within the budget, or the smallest, in which operators may run again."""
+        plain = self.plan(steps)
+        return plan_recomputed(plain.graph, self._quick(steps), budget, plain)
+
+    def _quick(self, steps: Steps) -> Options:
+        options = self.options(steps)
+        return evolve(options, nodes=min(options.nodes, NODES))
+
+    def _optimised(self, options: Options) -> Optimised:
+        key = options.level, options.store
+        if key not in self._graphs:
+            self._graphs[key] = optimised(self.graph, options)
+        return self._graphs[key]
+
+
+def _cost(lowered: Lowered, options: Options) -> float:
+    """Returns the estimated work of all calls, in operations and bytes of a compiled kernel."""
+    unpacked = 1.0 if options.prepack else _UNPACKED
+    rounding = _ROUNDING if options.store else 1.0
+    return sum(
+        call_cost(call)
+        * _SLOWNESS.get(call.kernel.backend, 1.0)
+        * (unpacked if call.kernel.backend == NUMBA else 1.0)
+        * rounding
+        for call in lowered.calls
+    )

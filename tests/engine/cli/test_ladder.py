@@ -1,0 +1,80 @@
+"""`arenaplan explain --budget`: the cheapest way to a budget and the command line that takes it."""
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from engine.cli.ladder import _resized
+from engine.cli.main import NO_FIT, main
+from engine.models.named import NamedModel
+from tests.helpers.cli.cli_checks import Capture, data, error
+from tests.helpers.onnx.convolutions import convolutions
+
+
+def _asked(file: str, capsys: Capture, *more: str) -> int:
+    size: int = data(["plan", file, *more], capsys)["arena_bytes"]
+    return size
+
+
+def test_the_command_that_is_printed_fits(tmp_path: Path, capsys: Capture) -> None:
+    file = convolutions(tmp_path)
+    asked = _asked(file, capsys, "--dim", "batch=2")
+    budget = asked * 9 // 10
+    told = data(["explain", file, "--dim", "batch=2", "--top", "3", "--budget", str(budget)], capsys)
+    assert told["fits"] and told["best"]["arena_bytes"] <= budget == told["budget_bytes"]
+    assert told["ladder"][0]["steps"] == [] and told["ladder"][0]["arena_bytes"] == asked
+    assert told["ladder"][-1]["arena_bytes"] == told["best"]["arena_bytes"]
+    words = shlex.split(told["command"])
+    assert words[:3] == ["arenaplan", "plan", file] and "--top" not in words
+    assert data(words[1:], capsys)["arena_bytes"] == told["best"]["arena_bytes"]
+    assert all({"steps", "saves", "bits", "seconds", "difference"} <= way.keys() for way in told["alone"])
+    (smaller,) = told["smaller"]
+    assert smaller["how"] == "--dim batch=1" and smaller["arena_bytes"] == _asked(file, capsys, "--dim", "batch=1")
+
+
+def test_where_nothing_fits_the_command_ends_with_3_and_says_what_holds_it(tmp_path: Path, capsys: Capture) -> None:
+    file = convolutions(tmp_path, size=8)
+    asked = ["explain", file, "--dim", "batch=1", "--budget", "1 KiB", "--no-recompute"]
+    assert main(asked) == NO_FIT
+    shown = capsys.readouterr()
+    assert shown.err == "" and "no combination of steps was found that fits in 1.00 KiB" in shown.out
+    assert "what holds it: alive at the peak" in shown.out and "each step alone:" in shown.out
+    assert main([*asked, "--json"]) == NO_FIT
+    told = json.loads(capsys.readouterr().out)
+    assert not told["fits"] and told["excess_bytes"] == told["best"]["arena_bytes"] - 1024 and told["held_by"]
+    assert told["command"].endswith(f"--budget {told['best']['arena_bytes']}")
+    assert main(shlex.split(told["command"])[1:]) == 0
+
+
+def test_a_budget_that_is_met_is_said_in_a_line(tmp_path: Path, capsys: Capture) -> None:
+    file = convolutions(tmp_path, batch=1)
+    asked = _asked(file, capsys)
+    assert main(["explain", file, "--budget=64 MiB", "-q"]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith("g fits in 64.00 MiB as asked: its arena has " + str(asked))
+    assert second == f"  arenaplan plan {file} --budget 67108864"
+
+
+def test_what_was_switched_off_is_left_out_of_the_command(tmp_path: Path, capsys: Capture) -> None:
+    file = convolutions(tmp_path, size=16, batch=1)
+    budget = _asked(file, capsys)
+    told = data(["explain", file, "--no-reuse", "--budget", str(budget)], capsys)
+    assert told["fits"] and "without --no-reuse" in told["ladder"][-1]["steps"] + told["best"]["steps"]
+    assert "--no-reuse" not in told["command"]
+    assert data(shlex.split(told["command"])[1:], capsys)["arena_bytes"] <= budget
+
+
+def test_networks_of_the_zoo_are_tried_at_half_their_sizes() -> None:
+    tried = [(r.name, r.length, r.how) for r in _resized(NamedModel(model=Path("zoo:squeezenet?image=100&batch=2")))]
+    assert tried[0] == ("batch", 1, "zoo:squeezenet?image=100&batch=1")
+    assert tried[1:3] == [
+        ("image", 50, "zoo:squeezenet?batch=2&image=50"),
+        ("image", 25, "zoo:squeezenet?batch=2&image=25"),
+    ]
+
+
+@pytest.mark.parametrize("budget", ["lots", "-1"])
+def test_a_budget_that_is_no_size_is_refused(budget: str, capsys: Capture) -> None:
+    assert "--budget" in error(["explain", "zoo:squeezenet", f"--budget={budget}"], 2, capsys)
