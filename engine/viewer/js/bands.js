@@ -12,16 +12,20 @@ function changes(app, pane) {
   const plan = app.plans[pane];
   const [from, to] = plan.times(app.axis);
   const { size } = plan.columns;
-  const order = [];
-  for (let i = 0; i < plan.tensors; i++) if (from[i] < to[i] && size[i]) order.push(2 * i, 2 * i + 1);
-  const time = (/** @type {number} */ k) => (k & 1 ? from : to)[k >> 1];
-  order.sort((a, b) => time(a) - time(b) || (a & 1) - (b & 1));
-  const entries = app.colouring.classes[pane];
-  return {
-    time: Float64Array.from(order, time),
-    entry: Uint8Array.from(order, (k) => entries[k >> 1]),
-    bytes: Float64Array.from(order, (k) => (k & 1 ? size[k >> 1] : -size[k >> 1])),
-  };
+  const come = [];
+  for (let i = 0; i < plan.tensors; i++) if (from[i] < to[i] && size[i]) come.push(i);
+  const go = come.slice().sort((a, b) => to[a] - to[b]);
+  come.sort((a, b) => from[a] - from[b]);
+  const many = 2 * come.length;
+  const made = { time: new Float64Array(many), entry: new Uint8Array(many), bytes: new Float64Array(many) };
+  for (let k = 0, c = 0, g = 0; k < many; k++) {
+    const isCome = c < come.length && from[come[c]] < to[go[g]];
+    const i = isCome ? come[c++] : go[g++];
+    made.time[k] = isCome ? from[i] : to[i];
+    made.entry[k] = app.colouring.classes[pane][i];
+    made.bytes[k] = isCome ? size[i] : -size[i];
+  }
+  return made;
 }
 
 /**

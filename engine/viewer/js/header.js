@@ -21,7 +21,7 @@ export function fillHeader(app) {
   const isPair = app.plans.length > 1;
   byId("figures").replaceChildren(...(isPair ? pairFigures(app) : figures(first)));
   byId("headings").hidden = !isPair;
-  byId("headings").replaceChildren(...(isPair ? app.plans.map(heading) : []));
+  byId("headings").replaceChildren(...(isPair ? app.plans.map((plan, k) => heading(plan, k, names.length > 1 ? plan.title : kindOf(plan))) : []));
   byId("summary").textContent = app.plans.map(sentence).join(" ");
   byId("note").textContent = notes(app.plans);
   byId("note").hidden = !byId("note").textContent;
@@ -75,9 +75,9 @@ function kindOf({ title, facts }) {
   return shown([facts.strategy, facts.policy].filter(Boolean).join(", ") || facts.mode, 32);
 }
 
-/** @param {Plan} plan @param {number} k @returns {HTMLElement} */
-function heading(plan, k) {
-  return make("div", {}, make("b", {}, "AB"[k]), make("span", { title: shown(plan.title, 400) }, shown(plan.title, 90)), make("span", { class: "size" }, bytes(plan.need)));
+/** @param {Plan} plan @param {number} k @param {string} name @returns {HTMLElement} */
+function heading(plan, k, name) {
+  return make("div", {}, make("b", {}, "AB"[k]), make("span", { title: shown(plan.title, 400) }, shown(name, 90)), make("span", { class: "size" }, bytes(plan.need)));
 }
 
 /** @param {Plan} plan @returns {string} for people who hear the page */

@@ -11,7 +11,7 @@ const LATER = 200;
 
 /** @param {App} app */
 export function bindLink(app) {
-  restore(app, location.hash);
+  if (location.hash.length > 1) restore(app, location.hash);
   let waiting = 0;
   app.listeners.push((change) => {
     if (change === "hover" || change === "theme") return;

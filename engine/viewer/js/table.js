@@ -12,8 +12,8 @@ import { bytes, counted, percent, shown, whole } from "./text.js";
 const MOST = 300;
 /** Letters of lifetimes from which on they need more room. */
 const WIDE = 9;
-/** Letters at the end of a name that are seen even where it is cut: often they alone tell it from others. */
-const TAIL = 5;
+/** Letters of a name that are seen: of a longer one both ends, as often a number in one of them alone tells it from others. */
+const LONG = 48;
 /** @type {{name: string, key: (plan: Plan, i: number) => string | number, numeric: boolean}[]} */
 const COLUMNS = [
   { name: "tensor", key: (plan, i) => plan.text("name", i), numeric: false },
@@ -89,12 +89,11 @@ function swatch(app, chunk) {
   return made;
 }
 
-/** A name that is cut in the middle, not at the end. @param {string} name @param {() => void} choose @returns {HTMLElement} */
+/** @param {string} name @param {() => void} choose @returns {HTMLElement} whose lines end between parts of the name */
 function named(name, choose) {
   const made = button("", choose);
-  const letters = [...name];
   made.setAttribute("aria-label", name);
-  made.append(make("span", { class: "head" }, letters.slice(0, -TAIL).join("")), make("span", {}, letters.slice(-TAIL).join("")));
+  for (const part of shown(name, LONG).split(/(?<=[/_.:])/u)) made.append(part, make("wbr"));
   return made;
 }
 
@@ -128,7 +127,7 @@ function row(app, plan, chunk, sum) {
   const made = make(
     "tr",
     { "data-chunk": String(chunk) },
-    make("td", { title: name }, make("span", { class: "cut" }, swatch(app, chunk), named(name, choose))),
+    make("td", { title: name }, make("span", { class: "named" }, swatch(app, chunk), named(name, choose))),
     make("td", { class: "number", title: `${whole(size[chunk])} bytes, ${percent(size[chunk], sum)}` }, bytes(size[chunk])),
     make("td", { class: "number", title: ticks(plan, chunk) }, ticks(plan, chunk)),
   );

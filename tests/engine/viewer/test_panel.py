@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 import engine
-from engine import zoo
+from engine import Trace, zoo
 from engine.execution_plan import ExecutionPlan
 from engine.readers import read_trace
 from engine.text.units import format_bytes
@@ -288,15 +289,68 @@ def test_no_label_lies_over_another(
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+_CUT = """() => {
+  const bad = [], boxes = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const parent = node.parentElement;
+    const isHeard = parent.closest(".unseen, .word, script, noscript, select, dialog");
+    if (!node.data.trim() || !parent.checkVisibility() || isHeard) continue;
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    for (const box of range.getClientRects()) boxes.push([node.data.trim(), box]);
+    const isBox = getComputedStyle(parent).display !== "inline";
+    if (isBox && parent.scrollWidth > parent.clientWidth + 1) bad.push(`${node.data} is cut`);
+  }
+  boxes.forEach(([a, p], i) => {
+    if (p.left < 0 || p.right > innerWidth) bad.push(`${a} is outside`);
+    for (const [b, q] of boxes.slice(i + 1)) {
+      const across = Math.min(p.right, q.right) - Math.max(p.left, q.left);
+      const down = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
+      if (across > 1 && down > 4) bad.push(`${a} over ${b}`);
+    }
+  });
+  return bad;
+}"""
+
+
 @pytest.mark.parametrize("width", [1280, 800, 390])
-def test_no_word_of_the_legend_is_cut(shown: Open, step: ExecutionPlan, width: int) -> None:
-    with shown(step.trace(), viewport={"width": width, "height": 844}) as page:
-        for mode in ("schema", "role"):
-            page.select_option("#colour", mode)
-            cut = page.locator("#legend .name").evaluate_all(
-                "all => all.filter(n => n.scrollWidth > n.clientWidth).length"
-            )
-            assert cut == 0
+@pytest.mark.parametrize("which", ["one", "two", "training", "missed"])
+def test_no_word_of_the_page_is_cut_or_lies_over_another(
+    shown: Open, plan: ExecutionPlan, step: ExecutionPlan, which: str, width: int
+) -> None:
+    trace = plan.trace()
+    facts = evolve(trace.facts, budget_bytes=plan.arena_bytes // 2)
+    made = {
+        "one": [trace],
+        "two": [trace, plan.trace("dynamic", heap="pytorch")],
+        "training": [step.trace()],
+        "missed": [Trace(facts, lambda: iter(trace))],
+    }[which]
+    with shown(*made, viewport={"width": width, "height": 844}) as page:
+        assert page.evaluate(_CUT) == []
+        page.select_option("#colour", "role")
+        page.evaluate("arenaplan.select(3)")
+        assert page.evaluate(_CUT) == []
+
+
+def test_a_budget_that_is_missed_is_a_line_in_both_pictures(shown: Open, plan: ExecutionPlan) -> None:
+    trace, budget = plan.trace(), plan.arena_bytes // 2
+    missed = Trace(evolve(trace.facts, budget_bytes=budget), lambda: iter(trace))
+    with shown(missed, color_scheme="light") as page:
+        home, plot, curves = state(page)["home"], *(page.locator(n).bounding_box() for n in ("#plot", "#curves"))
+        colour = page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--budget')")
+        svg = ET.fromstring(page.evaluate("arenaplan.svg()"))
+        figures = " ".join(page.inner_text("#figures").split())
+        page.evaluate("b => arenaplan.find('size<' + b)", budget)
+    lines = [p for p in svg.iter(f"{SVG}path") if p.get("stroke") == colour.strip() and p.get("d", "").count("L") == 1]
+    heights = sorted({float(line.get("d", "").split()[-1]) for line in lines})
+    wanted = [8 + (plot["height"] - 32) * (1 - budget / home["b1"])]
+    wanted += [22 + (curves["height"] - 28) * (1 - budget / (home["b1"] * 1.02))]
+    for y in wanted:
+        assert any(height == pytest.approx(y, abs=1) for height in heights), (y, heights)
+    assert "budget" in "".join(svg.itertext())
+    assert f"budget {format_bytes(budget)} missed by {format_bytes(plan.arena_bytes - budget)}" in figures
 
 
 def test_after_a_tap_the_picture_and_the_tensor_are_in_sight(
