@@ -8,7 +8,6 @@ reports for folding alone (Rotem et al. 2018) stand beside ours.
 
 import json
 import platform
-import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -27,6 +26,7 @@ from engine.system.threads import limit_threads
 from engine.text.tables import in_columns
 from engine.zoo import NETWORKS
 from ops.norm.batch_norm import BATCH_NORM
+from tools.entry import run_script
 from tools.side_by_side import side_by_side
 
 GLOW: Mapping[str, str] = {"resnet18": "-9 %", "resnet152": "-11 %", "mobilenet_v2": "-14 %"}
@@ -101,4 +101,4 @@ def _line(row: Mapping[str, Any], key: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

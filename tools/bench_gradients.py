@@ -5,6 +5,7 @@ python -m tools.bench_gradients [-o FILE]
 
 import argparse
 import json
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -12,7 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
+
+try:
+    import torch
+except ImportError:
+    sys.exit("bench_gradients compares with PyTorch, which is not installed: pip install -e '.[test-torch]'")
 
 from allocator.progress import each
 from engine.cli.progress import add_quiet, progress_shown
@@ -21,6 +26,7 @@ from engine.system.threads import limit_threads
 from ops.registry import find
 from ops.schema.schema import Binding, Thunk
 from ops.tensor.spec import Array, new_arrays, spec_of
+from tools.entry import run_script
 
 Case = tuple[str, list[Array], dict[str, Any], Callable[..., Any]]
 _ATEN = torch.ops.aten
@@ -124,4 +130,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

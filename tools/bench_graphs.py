@@ -28,6 +28,7 @@ from engine.lower.steps import to_program
 from engine.planning.placed import place_values
 from engine.text.tables import in_columns
 from engine.zoo.encoder import EncoderSize, encoder
+from tools.entry import run_script
 
 NETWORKS = ("resnet50", "densenet121", "inception_v1", "encoder")
 RUNS = 30
@@ -118,4 +119,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

@@ -7,7 +7,6 @@ processor time, the least of several turns, since the machine may be busy with o
 """
 
 import json
-import sys
 import time
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections import Counter
@@ -30,6 +29,7 @@ from ops.schema.schema import Binding, Kernel, OpSchema, Signature, Thunk
 from ops.schema.workspace import STEP, carve
 from ops.tensor.spec import Array, TensorSpec, new_arrays
 from tools.benchmark_tables import markdown
+from tools.entry import run_script
 from tools.run_networks import NETWORKS, loaded, network_file
 
 OPERATORS = (
@@ -165,4 +165,4 @@ def _arguments(argv: Sequence[str] | None) -> Namespace:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

@@ -8,7 +8,6 @@ processor of the mean and the slowest instance.
 """
 
 import json
-import sys
 import time
 from argparse import SUPPRESS, ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Iterator, Sequence
@@ -24,6 +23,7 @@ from allocator.solvers import BEST, solve
 from engine.cli.options.common import STRATEGY_CHOICES, count, duration, positive
 from engine.cli.progress import add_quiet, progress_shown
 from engine.text.tables import in_columns
+from tools.entry import run_script
 from tools.solver_instances import KINDS, draw
 
 LEAST, MOST = 20, 2_000
@@ -101,4 +101,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

@@ -7,13 +7,18 @@ python -m tools.bench_layers [-o FILE]
 
 import argparse
 import json
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
+
+try:
+    import torch
+except ImportError:
+    sys.exit("bench_layers compares with PyTorch, which is not installed: pip install -e '.[test-torch]'")
 
 from allocator.io.files import write_whole
 from allocator.progress import each
@@ -24,6 +29,7 @@ from ops.registry import find
 from ops.schema.schema import Thunk
 from ops.tensor.spec import Array, spec_of
 from tools.bench_gradients import bind
+from tools.entry import run_script
 
 Call = tuple[str, list[Array], dict[str, Any]]
 Case = tuple[str, list[Call], Callable[[], Any]]
@@ -149,4 +155,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

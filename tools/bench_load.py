@@ -30,6 +30,7 @@ from engine.planning.options import AUTO, LEVELS
 from engine.system.process_memory import give_back, peak_bytes, reset_peak, resident_bytes
 from ops.schema.backends import BACKENDS
 from tools.benchmark_tables import loading_table, markdown
+from tools.entry import run_script
 from tools.run_networks import NETWORKS, network_file
 
 ONNXRUNTIME = "onnxruntime"
@@ -164,4 +165,4 @@ def _arguments(argv: Sequence[str] | None) -> Namespace:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

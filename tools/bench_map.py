@@ -8,7 +8,6 @@ them out (man 5 proc, smaps_rollup).
 
 import json
 import os
-import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,6 +27,7 @@ from engine.text.tables import in_columns, joined
 from engine.text.units import format_bytes
 from engine.workers.flow import as_they_come
 from engine.workers.places import PROCESSES, opened
+from tools.entry import run_script
 
 _FIELDS = ("Rss", "Pss", "Pss_Anon", "Pss_File", "Pss_Shmem")
 _RUNS = 6
@@ -108,4 +108,4 @@ def _arguments(argv: Sequence[str] | None) -> Namespace:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

@@ -27,6 +27,7 @@ from engine.planning.planner import plan_graph
 from engine.report.report import report
 from engine.text.tables import in_columns
 from engine.zoo import NETWORKS
+from tools.entry import run_script
 
 CASES = (
     *("densenet121:1", "inception_v3:1", "inception_bn:1", "squeezenet:1", "unet:1", "random_wired:1"),
@@ -65,6 +66,15 @@ class Row:
     def saved(self) -> float:
         """The share of the arena that nesting saves."""
         return 1 - self.nested_bytes / self.plain_bytes
+
+
+def _case(text: str) -> str:
+    """Reads a network with its batch. Raises ArgumentTypeError."""
+    name, _, rest = text.partition(":")
+    batch, _, train = rest.partition(":")
+    if name not in NETWORKS or not batch.isdecimal() or train not in ("", "train"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no network with a batch, such as {CASES[0]} or {CASES[-1]}")
+    return text
 
 
 def built(name: str, batch: int, train: bool) -> Graph:
@@ -176,7 +186,7 @@ def show(rows: Iterable[Row]) -> str:
 def main() -> None:
     """Prints the table; writes it as JSON where asked."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("networks", nargs="*", default=CASES)
+    parser.add_argument("networks", nargs="*", type=_case, default=CASES, help="NAME:BATCH or NAME:BATCH:train")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("-o", "--output", type=Path, help="JSON file to write")
     add_quiet(parser)
@@ -192,4 +202,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

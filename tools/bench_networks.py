@@ -7,7 +7,8 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from argparse import ArgumentParser
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from allocator.solvers import solve
 from engine import load_onnx, make_plan
 from engine.cli.options.models import light_model
 from engine.cli.progress import say
+from tools.entry import run_script
 
 NETWORKS = (
     *("bvlc_alexnet", "densenet121", "inception_v1", "inception_v2", "resnet50", "shufflenet", "squeezenet", "vgg19"),
@@ -58,5 +60,13 @@ def _seconds(work: Any) -> float:
     return time.perf_counter() - begin
 
 
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measures one network of the onnx package, and prints JSON."""
+    parser = ArgumentParser("bench_networks", description=main.__doc__)
+    parser.add_argument("network", metavar="NAME", help=", ".join(NETWORKS))
+    print(json.dumps(measure_network(Path(parser.parse_args(argv).network).name)))
+    return 0
+
+
 if __name__ == "__main__":
-    print(json.dumps(measure_network(Path(sys.argv[1]).name)))
+    run_script(main)

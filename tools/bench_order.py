@@ -9,7 +9,6 @@ those of one processor for finding the order, the kernels loaded.
 """
 
 import json
-import sys
 import time
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Sequence
@@ -28,6 +27,7 @@ from engine.lower.order import GIVEN, MEMORY, arrange
 from engine.models.zoo import PREFIX, zoo_graph
 from engine.text.tables import in_columns
 from tools.benchmark_tables import markdown, order_table
+from tools.entry import run_script
 
 TRAIN, LATE, LIGHT = "train:", "late:", "light:"
 LEARNING_RATE = 0.01
@@ -107,4 +107,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

@@ -2,7 +2,6 @@
 
 import json
 import statistics
-import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from engine.cli.comparison import interleaved
 from engine.cli.progress import add_quiet, progress_shown
 from engine.executor.static import StaticExecutor
 from engine.graph.graph import Graph
+from tools.entry import run_script
 
 CHAIN, ELEMENTS = 10_000, 16
 
@@ -78,4 +78,4 @@ def _times(times: tuple[float, ...]) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

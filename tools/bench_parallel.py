@@ -5,7 +5,6 @@ python -m tools.bench_parallel [--only costs planning running] [-o rows.json]
 
 import json
 import statistics
-import sys
 import time
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Mapping, Sequence
@@ -33,6 +32,7 @@ from engine.report.parallelism import parallelism
 from engine.system.threads import cpus, limit_threads
 from engine.zoo import encoder
 from tools.benchmark_tables import TABLES, Row, markdown
+from tools.entry import run_script
 
 NETWORKS = ("squeezenet", "shufflenet", "inception_v1", "inception_v2", "densenet121", "resnet50")
 COLOURS = ("colour:1", "colour:4")
@@ -182,4 +182,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

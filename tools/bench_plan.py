@@ -24,6 +24,7 @@ from allocator.solvers import STRATEGIES
 from allocator.solvers.base import SolverOptions, arena_bytes
 from allocator.steps import OverwriteForward, Program, Step
 from engine.cli.progress import add_quiet, progress_shown, say
+from tools.entry import run_script
 
 T = TypeVar("T")
 ALIVE = 100
@@ -131,4 +132,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

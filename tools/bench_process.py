@@ -26,6 +26,7 @@ from engine.cli.progress import add_quiet, progress_shown
 from engine.onnx.library import ModelProto
 from engine.onnx.seeded import seed_weights
 from tools.benchmark_tables import markdown, process_table
+from tools.entry import run_script
 from tools.networks.transformers import decoder_step
 from tools.networks.writer import Writer
 from tools.run_networks import NETWORKS, loaded, network_file
@@ -99,4 +100,4 @@ def _arguments(argv: Sequence[str] | None) -> Namespace:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

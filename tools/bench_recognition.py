@@ -8,7 +8,6 @@ All graphs of a formula run in turn, in this process, on one thread.
 import json
 import math
 import platform
-import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -25,6 +24,7 @@ from engine.graph.var import Var
 from engine.passes.pipeline import CLEANUP, FUSION, RECOGNITION, until_unchanged
 from engine.system.threads import limit_threads
 from engine.text.tables import in_columns
+from tools.entry import run_script
 from tools.side_by_side import side_by_side
 
 _SLOPE = math.sqrt(2 / math.pi)
@@ -128,4 +128,4 @@ def _line(row: Mapping[str, Any]) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

@@ -27,6 +27,7 @@ from engine.execution_plan import ExecutionPlan
 from engine.text.errors import BudgetError
 from engine.text.tables import in_columns
 from engine.zoo import NETWORKS
+from tools.entry import run_script
 
 MIB = 2**20
 DEFAULT = ("resnet50", "inception_bn", "mobilenet_v2", "minilm")
@@ -157,4 +158,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

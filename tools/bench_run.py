@@ -12,7 +12,6 @@ Outputs are compared before anything is timed. Nothing is bound to processors.
 import gc
 import json
 import statistics
-import sys
 import time
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,6 +31,7 @@ from engine.system.instructions import limit_instructions
 from engine.system.threads import limit_threads
 from ops.tensor.spec import Array
 from tools.benchmark_tables import markdown, runs_table
+from tools.entry import run_script
 from tools.onnxruntime_arena import onnxruntime_activations
 from tools.run_networks import NETWORKS, loaded, network_file
 
@@ -149,4 +149,4 @@ def _arguments(argv: Sequence[str] | None) -> Namespace:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

@@ -37,6 +37,7 @@ from allocator.solvers import BEST, STRATEGIES, solve
 from allocator.solvers.base import NO_NODES, SolverOptions, arena_bytes
 from engine.cli.options.common import STRATEGY_CHOICES, count, duration, positive
 from engine.cli.progress import add_quiet, progress_shown, say
+from tools.entry import run_script
 from tools.solver_instances import GENERATORS, RANDOM, draw
 
 T = TypeVar("T")
@@ -214,4 +215,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

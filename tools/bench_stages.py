@@ -32,6 +32,7 @@ from engine.stages.stage import Stage, first_stage
 from engine.text.tables import in_columns
 from engine.zoo.encoder import EncoderSize, encoder
 from ops.tensor.spec import Array
+from tools.entry import run_script
 from tools.length_rows import DecodingRow, LengthRow, decoding_rows, length_rows
 from tools.staged_networks import CLASSES, WORDS, Decoder, tail
 
@@ -221,4 +222,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

@@ -11,7 +11,6 @@ has here. It leaves out that parts may be uneven, and that threads share caches 
 
 import json
 import statistics
-import sys
 import time
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Iterable, Sequence
@@ -36,6 +35,7 @@ from engine.system.threads import cpus
 from ops.native.call import Native
 from ops.tensor.spec import Array
 from tools.benchmark_tables import Row, markdown, threads_table
+from tools.entry import run_script
 from tools.run_networks import NETWORKS, loaded, network_file
 
 REPEATS, TURNS = 10, 10
@@ -167,4 +167,4 @@ def _arguments(argv: Sequence[str] | None) -> Namespace:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

@@ -20,6 +20,7 @@ from allocator.io.files import write_whole
 from allocator.progress import each
 from engine.cli.progress import add_quiet, progress_shown
 from tools.benchmark_tables import markdown, replaced
+from tools.entry import run_script
 
 PAGE = Path("docs/torch.md")
 WAYS = ("eager", "compile", "arenaplan")
@@ -73,4 +74,4 @@ def torch_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

@@ -30,6 +30,7 @@ from engine.text.tables import in_columns
 from engine.trace.build import build_trace
 from engine.trace.event_table import CODE, EventTable, TensorLabel, rows_of
 from engine.trace.trace import ALLOC, BEGIN, END, FREE, GROW, RunInfo
+from tools.entry import run_script
 
 NONE, READ = "none", "read "
 FORMATS_TIMED = (NONE, "table", "csv", "json", "massif", "perfetto", "pytorch", "chrome", f"{READ}csv", f"{READ}json")
@@ -156,4 +157,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

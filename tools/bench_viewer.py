@@ -25,6 +25,7 @@ from engine.cli.progress import add_quiet, progress_shown
 from engine.exporters import html
 from engine.text.tables import in_columns
 from tools.chromium import chromium, what_is_missing
+from tools.entry import run_script
 from tools.synthetic_trace import synthetic_trace
 
 TENSORS = (10_000, 50_000, 100_000)
@@ -131,4 +132,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

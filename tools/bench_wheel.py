@@ -26,6 +26,7 @@ from engine.cli.progress import add_quiet, progress_shown
 from tools.bench_process import measured
 from tools.benchmark_tables import first_use_table, markdown
 from tools.build_wheel import make_code, pack
+from tools.entry import run_script
 from tools.run_networks import NETWORKS, loaded, network_file
 
 CARRIED, MADE = "carried", "made at first use"
@@ -88,4 +89,4 @@ def _arguments(argv: Sequence[str] | None) -> Namespace:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

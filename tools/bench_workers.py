@@ -8,7 +8,6 @@ of task length and message time is compared with the measurement, and drawn to m
 """
 
 import json
-import sys
 import time
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,6 +29,7 @@ from engine.workers.flow import as_they_come
 from engine.workers.place import Place
 from engine.workers.places import opened
 from engine.workers.processes import Processes
+from tools.entry import run_script
 
 MODEL = "zoo:squeezenet?image=64"
 SCALES = (1, 2, 4, 8, 16, 64, 256, 1000)
@@ -176,4 +176,4 @@ def _arguments(argv: Sequence[str] | None) -> Namespace:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

@@ -21,6 +21,7 @@ from allocator.machine_code.store import PACKAGED
 from allocator.progress import Activity
 from engine.cli.progress import add_quiet, progress_shown
 from engine.system.threads import cpus
+from tools.entry import run_script
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS, FILES = ("engine", "allocator", "ops"), ("arenaplan.py", "pyproject.toml", "README.md", "LICENSE")
@@ -79,4 +80,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

@@ -13,12 +13,14 @@ import re
 import shlex
 import sys
 import tempfile
+from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from attrs import frozen
 
 from engine.cli.main import main as arenaplan
+from tools.entry import run_script
 
 ROOT = Path(__file__).resolve().parent.parent
 _CHAPTER = re.compile(r"^(?:\d+\.|-) \[.*?\]\((\w+\.md)\)", re.MULTILINE)
@@ -99,7 +101,11 @@ def _course(index: Path) -> list[Path]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Writes the outputs of the pages named, or of all, anew; says which pages have changed."""
-    wanted = {Path(name).resolve() for name in (sys.argv[1:] if argv is None else argv)}
+    parser = ArgumentParser("docs_pages", description=main.__doc__)
+    parser.add_argument("pages", metavar="PAGE", type=Path, nargs="*", help="a page of docs/ (default: all)")
+    wanted = {page.resolve() for page in parser.parse_args(argv).pages}
+    if unknown := wanted - {page for pages in courses() for page in pages}:
+        parser.error(f"{min(unknown)} is no page with outputs")
     for pages in courses():
         if not wanted or wanted & set(pages):
             _write(pages)
@@ -118,4 +124,4 @@ def _write(pages: Sequence[Path]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

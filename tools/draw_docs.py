@@ -9,8 +9,8 @@ page writes NAME.svg, that file. With --check nothing is written; the exit code 
 
 import contextlib
 import re
-import sys
 import tempfile
+from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -29,6 +29,7 @@ from engine.trace.rectangles import rectangles_of
 from engine.trace.simulation import Memory
 from engine.trace.trace import ALLOC, FREE, GROW, NOT_RUN, NOTHING, PEAK, Event, RunInfo, Trace
 from tools.docs_pages import ROOT, courses, run_commands, run_page
+from tools.entry import run_script
 
 DRAWN = ROOT / "docs" / "images" / "drawn"
 FRONT, IN_TEXT = (
@@ -136,7 +137,9 @@ def _events(problem: Problem, plan: Plan, peak: int, names: Sequence[str]) -> It
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Writes what is out of date, or names it."""
-    check = "--check" in (sys.argv[1:] if argv is None else argv)
+    parser = ArgumentParser("draw_docs", description=main.__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; end with 1 where something is out of date")
+    check = parser.parse_args(argv).check
     drawn = dict(pictures())
     stale = [path for path, text in drawn.items() if not path.exists() or path.read_text() != text]
     left = [path for path in DRAWN.glob("*.svg") if path not in drawn]
@@ -153,4 +156,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

@@ -50,6 +50,7 @@ from engine.text.tables import in_columns
 from engine.text.units import counted
 from engine.zoo import NETWORKS
 from ops.tensor.spec import Array
+from tools.entry import run_script
 
 ROOT = Path(__file__).resolve().parents[1]
 LIGHT = "light:"
@@ -330,4 +331,4 @@ def _arguments(argv: Sequence[str] | None) -> Namespace:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

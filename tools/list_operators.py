@@ -31,6 +31,7 @@ from engine.onnx.table import CONVERTERS, ML, ONNXRUNTIME, RARE  # noqa: E402
 from engine.onnx_backend import Backend, as_input, outputs_of  # noqa: E402
 from engine.text.errors import UnsupportedError  # noqa: E402
 from ops.tensor.spec import COMPUTED, NARROW  # noqa: E402
+from tools.entry import run_script  # noqa: E402
 
 PATH = ROOT / "docs" / "operators.md"
 _OLDEST = 7
@@ -286,4 +287,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

@@ -9,7 +9,6 @@ where a function cannot be made.
 
 import argparse
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from allocator.machine_code.errors import MachineCodeError
 from allocator.machine_code.instructions import NAMES, PROCESSORS, make_for, this_kind
 from allocator.machine_code.sources import ROOT
 from allocator.machine_code.store import file_name, write_file
+from tools.entry import run_script
 
 _DECLARES = re.compile(
     r"^from allocator\.(machine_code\.entry import .*\bentry|kernels\.numbers import .*\bkernel)\b", re.MULTILINE
@@ -62,4 +62,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

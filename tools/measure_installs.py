@@ -20,6 +20,7 @@ from allocator.progress import each
 from engine.cli.progress import add_quiet, progress_shown
 from engine.text.units import format_bytes
 from tools.benchmark_tables import markdown, replaced
+from tools.entry import run_script
 
 ROOT = Path(__file__).resolve().parent.parent
 STEPS = (("`make demo`", "demo"), ("`make test`, before its first test", ".venv/.test"))
@@ -63,4 +64,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

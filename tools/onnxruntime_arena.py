@@ -12,10 +12,14 @@ of onnxruntime's documentation, "Memory consumption" and onnxruntime_session_opt
 import re
 import subprocess
 import sys
+from argparse import ArgumentParser
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from attrs import frozen
+
+from tools.entry import run_script
 
 CHECKOUT = Path(__file__).parent.parent
 _EXTENSION = re.compile(r"Extending BFCArena for Cpu\..*\(requested\) num_bytes: (\d+)")
@@ -68,5 +72,13 @@ def _session(onnxruntime: Any, model: Path) -> Any:
     return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
 
 
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs a model in onnxruntime twice; its log on stderr has the extensions of the arena."""
+    parser = ArgumentParser("onnxruntime_arena", description=main.__doc__)
+    parser.add_argument("model", metavar="MODEL", type=Path, help="an ONNX file")
+    _serve(parser.parse_args(argv).model)
+    return 0
+
+
 if __name__ == "__main__":
-    _serve(Path(sys.argv[1]))
+    run_script(main)

@@ -8,7 +8,6 @@ Below that, each fact that the paper tells of its tables is compared with them. 
 """
 
 import json
-import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,6 +25,7 @@ from allocator.solvers import solve
 from engine.cli.progress import add_quiet, progress_shown
 from engine.text.tables import in_columns
 from tools.benchmark_tables import markdown, replaced
+from tools.entry import run_script
 from tools.paper_facts import BOUND, NAIVE, Fact, Totals, facts
 
 OBJECTS: Mapping[str, str] = {
@@ -195,4 +195,4 @@ def _told(checked: Sequence[Fact]) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

@@ -10,11 +10,16 @@ import gc
 import json
 import sys
 import warnings
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import torch
+
+try:
+    import torch
+except ImportError:
+    sys.exit("torch_process compares with PyTorch, which is not installed: pip install -e '.[test-torch]'")
 
 import engine
 from engine.api import Executable
@@ -62,5 +67,13 @@ def _planned(module: Any, x: Any) -> tuple[Callable[[], Any], int]:
     return lambda: next(iter(executable.run(feeds).values())), plan.arena_bytes
 
 
+def _arguments() -> Namespace:
+    parser = ArgumentParser("torch_process", description=main.__doc__)
+    parser.add_argument("way", choices=("eager", "compile", "arenaplan"))
+    parser.add_argument("module", choices=tuple(MODULES))
+    return parser.parse_args()
+
+
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    asked = _arguments()
+    main(asked.way, asked.module)

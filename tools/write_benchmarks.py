@@ -26,6 +26,7 @@ from allocator.solvers.megengine import PUSHDOWN_SORTED
 from engine.cli.progress import add_quiet, progress_shown, say
 from tools.bench_networks import measure_networks
 from tools.benchmark_tables import TABLES, Row, markdown, replaced
+from tools.entry import run_script
 
 PAGE, KEPT = Path("docs/benchmarks.md"), Path("out/benchmarks.json")
 PAGES: Mapping[str, Path] = dict.fromkeys(("lengths", "decoding", "threads"), Path("docs/performance.md"))
@@ -225,4 +226,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

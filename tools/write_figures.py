@@ -11,7 +11,6 @@ planned and not run, except where measured memory or results in 16 bits are show
 import contextlib
 import io
 import json
-import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
@@ -49,6 +48,7 @@ from tools import bench_nest, bench_remat, function_errors
 from tools.benchmark_tables import markdown, replaced
 from tools.compare_plans import MODELS
 from tools.demo import memory_rows
+from tools.entry import run_script
 
 ROOT = Path(__file__).resolve().parent.parent
 SHOWN = "plan zoo:resnet50 --top 4"
@@ -335,6 +335,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("sections", metavar="SECTION", nargs="*", help=", ".join(SECTIONS))
     add_quiet(parser)
     arguments = parser.parse_args(argv)
+    if unknown := [section for section in arguments.sections if section not in SECTIONS]:
+        parser.error(f"there is no section {unknown[0]!r}; there are {', '.join(SECTIONS)}")
     with progress_shown(arguments.quiet):
         for section in each("section", tuple(arguments.sections or SECTIONS)):
             name, make = SECTIONS[section]
@@ -345,4 +347,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script(main)

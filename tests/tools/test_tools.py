@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,28 @@ from engine.text.errors import ModelError
 from engine.text.units import parse_bytes
 from tests.helpers.cli.cli_checks import BUFFERS
 from tests.helpers.onnx.saved_models import save_perceptron
+from tests.helpers.paths import ROOT
 from tools import bench_overhead, bench_run, bench_solvers, demo, trace_alloc
 
 Capture = pytest.CaptureFixture[str]
+
+
+SCRIPTS = sorted(path.stem for path in (ROOT / "tools").glob("*.py") if '__name__ == "__main__"' in path.read_text())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_scripts_have_help_and_end_wrong_options_in_a_line(script: str) -> None:
+    def ended(option: str) -> tuple[int, str, str]:
+        command = [sys.executable, "-m", f"tools.{script}", option]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, timeout=120)
+        return done.returncode, done.stdout, done.stderr
+
+    code, printed, message = ended("--help")
+    if "is not installed" not in message:
+        assert code == 0 and printed
+    code, _, message = ended("--no-such-option")
+    assert code in (1, 2) and "Traceback" not in message
 
 
 @pytest.fixture(scope="module")
