@@ -69,7 +69,7 @@ STRATEGIES: Mapping[str, Solver] = MappingProxyType(
 
 def solve(
     problem: Problem,
-    strategy: str = BEST,
+    strategy: str | Solver = BEST,
     seed: int = 0,
     *,
     capacity: int = NO_CAPACITY,
@@ -77,6 +77,8 @@ def solve(
     nodes: int = NO_NODES,
 ) -> Plan:
     """Plans by the named strategy, or by the best of a portfolio; `Plan.strategy` names the one that was used.
+
+    A solver of the caller's may stand in place of a name.
 
     With a `capacity` the first plan that fits is good enough, else the smallest arena is looked for. `seconds` limit
     all of it, and `nodes` the strategies that search; see `SolverOptions`. A first plan is made and judged whatever the
@@ -90,9 +92,9 @@ def solve(
     check_pinned(problem)
     bound = proved_bound(problem)
     goal = max(bound.nbytes, capacity) if capacity != NO_CAPACITY else bound.nbytes
-    with Activity("placing", f"by {strategy}", bound=bound.nbytes, limit=seconds):
-        options = SolverOptions(seed, until, nodes, goal)
-        return _judged(problem, _named(problem, strategy), options, bound, capacity)
+    solver = _named(problem, strategy) if isinstance(strategy, str) else strategy
+    with Activity("placing", f"by {solver.name}", bound=bound.nbytes, limit=seconds):
+        return _judged(problem, solver, SolverOptions(seed, until, nodes, goal), bound, capacity)
 
 
 def find_strategy(name: str) -> Solver:

@@ -162,7 +162,7 @@ def _entrants(problem: Problem, options: SolverOptions, budget: Budget) -> list[
     """Returns the searches that are suitable, on chunks and on blocks."""
     entrants = [
         _Entrant(solver, budget.at(price), start_nodes, least_weight)
-        for solver, price, start_nodes, least_weight in _searches(problem)
+        for solver, price, start_nodes, least_weight in suitable_searches(problem)
     ]
     if not _LEAST_UNITS <= len(problem) <= _MOST_UNITS or not _fits(problem, STRIP_PACKING_COVER):
         return entrants
@@ -172,12 +172,12 @@ def _entrants(problem: Problem, options: SolverOptions, budget: Budget) -> list[
     start = _quickest(blocks.problem, options).offset
     return entrants + [
         _Entrant(BlockSearch(solver, blocks, start), budget.at(price, is_restricted=True), start_nodes, least_weight)
-        for solver, price, start_nodes, least_weight in _searches(blocks.problem)
+        for solver, price, start_nodes, least_weight in suitable_searches(blocks.problem)
     ]
 
 
-def _searches(problem: Problem) -> list[tuple[_Strategy, int, int, int]]:
-    """Returns searches that are suitable, with the price of their nodes, of their start, and their least weight."""
+def suitable_searches(problem: Problem) -> list[tuple[_Strategy, int, int, int]]:
+    """Returns the searches that suit a problem, with the prices of a node and of the start, and their least weight."""
     pairs, count = count_conflicts(problem), max(len(problem), 1)
     mean = 2 * pairs // count
     most = _MOST_CONFLICTS if problem.conflicts is None else _MOST_EXPLICIT_CONFLICTS

@@ -18,10 +18,13 @@ from allocator.problem import FREE, NO_CAPACITY, Plan, Problem, Status
 from allocator.solvers import BEST
 from engine.cli.interrupts import interrupt_ends_search
 from engine.cli.options.common import STRATEGY_CHOICES, add_json, add_limits, count, positive, print_json, size
+from engine.cli.options.workers import add_workers
 from engine.cli.strategies import Entry, StrategyComparison, compare_strategies, ratio, table, timed_solve, to_json
 from engine.cli.validation import validated
+from engine.searches.rounds import RoundSearch
 from engine.text.errors import BudgetError, OptionError, UndecidedError
 from engine.text.json_text import json_text
+from engine.workers.places import HERE, PROCESSES, check_place, opened
 
 HELP = "place the buffers of a file"
 ALL = "all"
@@ -64,6 +67,7 @@ def _add_search(parser: ArgumentParser) -> None:
     )
     add_limits(parser)
     parser.add_argument("--seed", metavar="N", type=count, default=0, help="seed of everything random (default 0)")
+    add_workers(parser, default=HERE)
 
 
 def _add_files(parser: ArgumentParser) -> None:
@@ -111,6 +115,7 @@ def run(arguments: Namespace) -> int:
     until = time.monotonic() + arguments.timeout
     _check_no_model(arguments.file)
     _check_output(arguments)
+    _check_workers(arguments)
     instance = formats.read(arguments.file, arguments.source)
     problem = _asked(instance, arguments)
     with interrupt_ends_search():
@@ -150,6 +155,22 @@ def _check_output(arguments: Namespace) -> None:
         raise OptionError(f"{path}: the name of OUT ends in one of {suffixes}; or say with --to what it is")
 
 
+def _is_shared(arguments: Namespace) -> bool:
+    """Returns whether workers share the search."""
+    return bool(arguments.workers) or arguments.on != HERE
+
+
+def _check_workers(arguments: Namespace) -> None:
+    """Raises OptionError for workers that would have nothing to share."""
+    if not _is_shared(arguments):
+        return
+    if arguments.on == HERE:
+        arguments.on = PROCESSES
+    check_place(arguments.on, arguments.workers)
+    if arguments.strategy != BEST or arguments.validate is not None:
+        raise OptionError("--workers and --on share a search by all strategies; leave out --strategy and --validate")
+
+
 def _is_json(arguments: Namespace) -> bool:
     """Returns whether OUT is what --json prints."""
     path: Path = arguments.output
@@ -182,6 +203,9 @@ def _solve(instance: Instance, problem: Problem, arguments: Namespace, until: fl
     seconds = max(until - time.monotonic(), 0.0)
     limits = {"capacity": arguments.capacity, "seconds": seconds, "nodes": arguments.nodes}
     try:
+        if _is_shared(arguments):
+            with opened(arguments.on, arguments.workers) as place:
+                return StrategyComparison((timed_solve(problem, RoundSearch(place), arguments.seed, limits),), ())
         if arguments.strategy == ALL:
             return compare_strategies(problem, arguments.seed, limits)
         return StrategyComparison((timed_solve(problem, arguments.strategy, arguments.seed, limits),), ())

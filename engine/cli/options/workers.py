@@ -3,12 +3,13 @@
 from argparse import ArgumentParser
 
 from engine.cli.options.common import positive
-from engine.workers.places import AS_MANY_AS_PROCESSORS, ON, PROCESSES
+from engine.workers.places import AS_MANY_AS_PROCESSORS, HERE, ON, PROCESSES
 
 
-def add_workers(parser: ArgumentParser) -> None:
+def add_workers(parser: ArgumentParser, default: str = PROCESSES) -> None:
     """Adds the options that say where tasks run, and how many at once."""
-    parser.add_argument("--on", metavar="PLACE", default=PROCESSES, help=f"where tasks run: {ON} (default {PROCESSES})")
+    usual = default if default != HERE else f"{HERE}, and with --workers {PROCESSES}"
+    parser.add_argument("--on", metavar="PLACE", default=default, help=f"where tasks run: {ON} (default {usual})")
     parser.add_argument(
         "--workers",
         metavar="N",

@@ -285,3 +285,29 @@ def peak_of_solve(folder: Path, buffers: int) -> int:
     words = ["solve", str(file), "--nodes", "20000", "-o", str(folder / "placed.csv")]
     done = subprocess.run([sys.executable, "-c", PEAK, *words], capture_output=True, text=True, cwd=ROOT, check=True)
     return int(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.slow
+def test_workers_share_a_search_and_give_the_plan_of_one(tmp_path: Path, capsys: Capture) -> None:
+    path = str(tmp_path / "mixed.csv")
+    formats.write(Path(path), Instance(draw("mixed_alignment", 60, 0), [f"b{k}" for k in range(60)]))
+    words = ["solve", path, "--nodes", "200000"]
+    one, two = (data([*words, "--workers", number], capsys) for number in ("1", "2"))
+    assert one["offsets"] == two["offsets"]
+    assert (one["lower_bound"], one["strategy"]) == (two["lower_bound"], two["strategy"])
+    assert one["arena_bytes"] <= data(["solve", path, "--nodes", "50000"], capsys)["arena_bytes"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--workers", "2", "--strategy", "exact"], "leave out --strategy and --validate"),
+        (["--workers", "2", "--validate"], "leave out --strategy and --validate"),
+        (["--workers", "0"], "no integer from 1 on"),
+        (["--on", "moon"], "no place to run tasks"),
+    ],
+)
+def test_workers_that_have_nothing_to_share_are_refused(
+    words: list[str], message: str, buffers: str, capsys: Capture
+) -> None:
+    assert message in error(["solve", buffers, *words], 2, capsys)

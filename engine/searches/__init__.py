@@ -1,0 +1,1 @@
+"""Searches for addresses that many workers share."""

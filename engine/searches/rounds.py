@@ -1,0 +1,124 @@
+"""A search in rounds: several searches go on from the best plan of all, and share what they found at the end of each.
+
+What a round does depends on the problem, the seed and the plan it begins with alone: not on how many workers there are,
+nor on who is ready first.
+"""
+
+import math
+import time
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from attrs import evolve, frozen
+
+from allocator.interrupts import current_stop
+from allocator.problem import Column, Problem
+from allocator.progress import current
+from allocator.solvers.base import NO_NODES, Answer, SolverOptions, Traits, arena_bytes
+from allocator.solvers.ejection import EJECTION
+from allocator.solvers.exact import EXACT
+from allocator.solvers.hill_climb import HILL_CLIMB
+from allocator.solvers.portfolio import PORTFOLIO, suitable_searches
+from allocator.solvers.search.budget import Budget
+from allocator.solvers.search.steps import Improver, advance
+from engine.workers.flow import in_order
+from engine.workers.place import Place
+
+SEARCHES = 12
+"""Searches of a round: a number that many numbers of workers divide."""
+_FIRST, _MOST = 50_000, 1_600_000
+"""Nodes of a search in the first round; twice as many in each, up to the most, which take some five seconds."""
+_EXACT_SHARE = 4
+"""How many times the nodes of the others the exact search has: it alone proves anything."""
+_USUAL = 12 * PORTFOLIO.nodes
+"""Nodes of all searches where there is no limit."""
+_IMPROVERS: Mapping[str, Improver] = MappingProxyType({s.name: s for s in (EXACT, EJECTION, HILL_CLIMB)})
+
+
+@frozen(eq=False)
+class Search:
+    """One search of a round, as a worker gets it: it goes on from `offset`, and ends after `seconds` at the latest.
+
+    Each of its nodes costs `price` of those of the options.
+    """
+
+    problem: Problem
+    offset: Column
+    strategy: str
+    price: int
+    options: SolverOptions
+    seconds: float = math.inf
+
+
+@frozen(eq=False)
+class RoundSearch:
+    """A solver whose searches run in a place."""
+
+    place: Place
+    name: str = PORTFOLIO.name
+    traits: Traits = PORTFOLIO.traits
+
+    def solve(self, problem: Problem, options: SolverOptions) -> Answer:
+        """Returns the best plan, the strategy that made it, and the bound that a search proved."""
+        nodes = _USUAL if options.nodes == NO_NODES and options.until == math.inf else options.nodes
+        seen, stop = current(), current_stop()
+        first = min(nodes, _FIRST)
+        best, each = PORTFOLIO.solve(problem, evolve(options, nodes=first)), _FIRST
+        left, number = nodes - first, 0
+        seen.total, seen.unit, seen.done = 0 if nodes == NO_NODES else nodes, "steps", first
+        while left > 0 and not _is_good(problem, best, options) and not stop.is_asked:
+            searches = list(_searches(problem, best, evolve(options, nodes=min(each, _each(left))), number))
+            best = self._after(problem, best, searches)
+            spent = sum(search.options.nodes for search in searches)
+            left, number, each = left - spent, number + 1, min(2 * each, _MOST)
+            seen.done, seen.best = seen.done + spent, arena_bytes(problem, best.offset)
+            if not searches:
+                break
+        return best
+
+    def _after(self, problem: Problem, best: Answer, searches: list[Search]) -> Answer:
+        """Returns the first of the best plans after a round, and the best bound. Raises what a search raised."""
+        for outcome in in_order(self.place, carry_out, searches):
+            if outcome.error is not None:
+                raise outcome.error
+            answer = outcome.value
+            if answer is None:
+                continue
+            proved = max(best.lower_bound, answer.lower_bound)
+            smaller = arena_bytes(problem, answer.offset) < arena_bytes(problem, best.offset)
+            best = evolve(answer if smaller else best, lower_bound=proved)
+        return best
+
+
+def carry_out(search: Search) -> Answer:
+    """Carries out a search, in a worker. Its answer is no larger than the plan that it begins with."""
+    options = evolve(search.options, until=time.monotonic() + search.seconds)
+    budget = Budget.of(options, options.nodes).at(search.price)
+    running = _IMPROVERS[search.strategy].search(search.problem, search.offset, options, budget)
+    advance(running.steps(), budget, options.nodes)  # the budget ends it before
+    return Answer(running.offsets(), running.proved, search.strategy)
+
+
+def _is_good(problem: Problem, best: Answer, options: SolverOptions) -> bool:
+    is_late = time.monotonic() >= options.until
+    return is_late or arena_bytes(problem, best.offset) <= max(options.goal, best.lower_bound)
+
+
+def _each(left: int) -> int:
+    """Returns the nodes of a search where so many are left for all of a round."""
+    return max(1, left // (SEARCHES + _EXACT_SHARE - 1))
+
+
+def _searches(problem: Problem, best: Answer, options: SolverOptions, number: int) -> Iterator[Search]:
+    """Yields the searches of a round: the exact one first, as it takes longest; the others have seeds of their own."""
+    seconds = options.until - time.monotonic() if options.until < math.inf else math.inf
+    plain = Search(problem, best.offset, "", 1, evolve(options, until=math.inf), max(seconds, 0.0))
+    prices = {solver.name: price for solver, price, *_ in suitable_searches(problem)}
+    if EXACT.name in prices:
+        share = evolve(plain.options, nodes=_EXACT_SHARE * options.nodes)
+        yield evolve(plain, strategy=EXACT.name, price=prices[EXACT.name], options=share)
+    others = [name for name in prices if name != EXACT.name]
+    for place in range(SEARCHES - 1 if others else 0):
+        strategy = others[place % len(others)]
+        seed = options.seed + number * SEARCHES + place + 1
+        yield evolve(plain, strategy=strategy, price=prices[strategy], options=evolve(plain.options, seed=seed))
