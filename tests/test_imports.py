@@ -37,7 +37,7 @@ def test_import_engine_loads_no_heavy_package_and_few_modules_of_ours() -> None:
     assert sum(name.split(".")[0] in PACKAGES for name in loaded) <= MOST_MODULES
 
 
-LAZY = ("explain", "remat", "saved", "stages", "trace")
+LAZY = ("explain", "remat", "saved", "searches", "stages", "trace")
 """Rooms of the engine whose names are imported when they are first used."""
 
 RELU = """

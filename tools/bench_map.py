@@ -26,7 +26,8 @@ from engine.system.arrays import random_arrays
 from engine.text.tables import in_columns, joined
 from engine.text.units import format_bytes
 from engine.workers.flow import as_they_come
-from engine.workers.places import PROCESSES, opened
+from engine.workers.names import PROCESSES
+from engine.workers.places import opened
 from tools.entry import run_script
 
 _FIELDS = ("Rss", "Pss", "Pss_Anon", "Pss_File", "Pss_Shmem")

@@ -19,8 +19,9 @@ from engine.system.arrays import read_array
 from engine.system.threads import check_threads
 from engine.text.errors import FeedError, OptionError
 from engine.workers.flow import Outcome, in_order
+from engine.workers.names import AS_MANY_AS_PROCESSORS, PROCESSES
 from engine.workers.place import WorkerError
-from engine.workers.places import AS_MANY_AS_PROCESSORS, PROCESSES, check_place, opened
+from engine.workers.places import check_place, opened
 from ops.tensor.spec import Array
 
 Outputs = dict[str, Array]

@@ -21,7 +21,7 @@ from engine.cli.options.workers import add_workers
 from engine.system.threads import limit_threads
 from engine.text.errors import OptionError
 from engine.text.tables import in_columns, joined
-from engine.workers.places import PROCESSES
+from engine.workers.names import PROCESSES
 from ops.tensor.spec import Array
 
 HELP = "run a model on given or random inputs"

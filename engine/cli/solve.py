@@ -16,15 +16,15 @@ from allocator.io.formats import BY_SUFFIX, JSON, READERS, WRITERS, named_like
 from allocator.io.instance import LARGEST, Instance, in_names, pinned
 from allocator.problem import FREE, NO_CAPACITY, Plan, Problem, Status
 from allocator.solvers import BEST
+from engine import searches
 from engine.cli.interrupts import interrupt_ends_search
 from engine.cli.options.common import STRATEGY_CHOICES, add_json, add_limits, count, positive, print_json, size
 from engine.cli.options.workers import add_workers
 from engine.cli.strategies import Entry, StrategyComparison, compare_strategies, ratio, table, timed_solve, to_json
 from engine.cli.validation import validated
-from engine.searches.rounds import RoundSearch
 from engine.text.errors import BudgetError, OptionError, UndecidedError
 from engine.text.json_text import json_text
-from engine.workers.places import HERE, PROCESSES, check_place, opened
+from engine.workers.names import HERE, PROCESSES
 
 HELP = "place the buffers of a file"
 ALL = "all"
@@ -166,7 +166,6 @@ def _check_workers(arguments: Namespace) -> None:
         return
     if arguments.on == HERE:
         arguments.on = PROCESSES
-    check_place(arguments.on, arguments.workers)
     if arguments.strategy != BEST or arguments.validate is not None:
         raise OptionError("--workers and --on share a search by all strategies; leave out --strategy and --validate")
 
@@ -204,13 +203,18 @@ def _solve(instance: Instance, problem: Problem, arguments: Namespace, until: fl
     limits = {"capacity": arguments.capacity, "seconds": seconds, "nodes": arguments.nodes}
     try:
         if _is_shared(arguments):
-            with opened(arguments.on, arguments.workers) as place:
-                return StrategyComparison((timed_solve(problem, RoundSearch(place), arguments.seed, limits),), ())
+            return StrategyComparison((_shared(problem, arguments, limits),), ())
         if arguments.strategy == ALL:
             return compare_strategies(problem, arguments.seed, limits)
         return StrategyComparison((timed_solve(problem, arguments.strategy, arguments.seed, limits),), ())
     except ProblemError as error:
         raise ProblemError(f"{arguments.file}: {in_names(str(error), instance.ids)}") from error
+
+
+def _shared(problem: Problem, arguments: Namespace, limits: Mapping[str, Any]) -> Entry:
+    begin = time.perf_counter()
+    plan = searches.solve_shared(problem, arguments.seed, arguments.on, arguments.workers, **limits)
+    return Entry(plan, time.perf_counter() - begin)
 
 
 def _judged(instance: Instance, problem: Problem, arguments: Namespace) -> Entry:

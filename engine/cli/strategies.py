@@ -10,7 +10,6 @@ from allocator.errors import UnsupportedProblemError
 from allocator.problem import Plan, Problem
 from allocator.progress import each
 from allocator.solvers import STRATEGIES, solve
-from allocator.solvers.base import Solver
 from engine.text.tables import in_columns, joined
 
 
@@ -43,7 +42,7 @@ class StrategyComparison:
         return min(self.entries, key=lambda entry: entry.plan.arena_bytes)
 
 
-def timed_solve(problem: Problem, strategy: str | Solver, seed: int, limits: Mapping[str, Any]) -> Entry:
+def timed_solve(problem: Problem, strategy: str, seed: int, limits: Mapping[str, Any]) -> Entry:
     """Solves by one strategy; `limits` are keyword arguments of `solve`."""
     begin = time.perf_counter()
     plan = solve(problem, strategy, seed, **limits)

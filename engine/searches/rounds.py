@@ -7,13 +7,16 @@ nor on who is ready first.
 import math
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Executor
 from types import MappingProxyType
+from typing import Any
 
 from attrs import evolve, frozen
 
 from allocator.interrupts import current_stop
-from allocator.problem import Column, Problem
+from allocator.problem import Column, Plan, Problem
 from allocator.progress import current
+from allocator.solvers import solve
 from allocator.solvers.base import NO_NODES, Answer, SolverOptions, Traits, arena_bytes
 from allocator.solvers.ejection import EJECTION
 from allocator.solvers.exact import EXACT
@@ -23,6 +26,7 @@ from allocator.solvers.search.budget import Budget
 from allocator.solvers.search.steps import Improver, advance
 from engine.workers.flow import in_order
 from engine.workers.place import Place
+from engine.workers.places import opened
 
 SEARCHES = 12
 """Searches of a round: a number that many numbers of workers divide."""
@@ -33,6 +37,15 @@ _EXACT_SHARE = 4
 _USUAL = 12 * PORTFOLIO.nodes
 """Nodes of all searches where there is no limit."""
 _IMPROVERS: Mapping[str, Improver] = MappingProxyType({s.name: s for s in (EXACT, EJECTION, HILL_CLIMB)})
+
+
+def solve_shared(problem: Problem, seed: int, on: str | Executor, workers: int, **limits: Any) -> Plan:
+    """Plans by searches that workers share; `limits` are those of `solve`. Raises what `solve` raises, OptionError.
+
+    Raises EngineError where the workers are lost.
+    """
+    with opened(on, workers) as place:
+        return solve(problem, RoundSearch(place), seed, **limits)
 
 
 @frozen(eq=False)

@@ -24,7 +24,8 @@ from engine.text.faults import behind_door
 from engine.text.options import check_flag, check_option_names
 from engine.text.units import format_duration
 from engine.workers.flow import as_they_come
-from engine.workers.places import AS_MANY_AS_PROCESSORS, PROCESSES, opened
+from engine.workers.names import AS_MANY_AS_PROCESSORS, PROCESSES
+from engine.workers.places import opened
 
 
 @behind_door("sweeping")

@@ -17,7 +17,6 @@ from engine.text.errors import EngineError
 from engine.workers.place import WorkerError
 from engine.workers.serve import own_version
 
-PREFIX = "dask://"
 CONNECT = 10.0
 """Seconds in which a scheduler must answer."""
 FIRST_WORKER = 60.0

@@ -6,14 +6,10 @@ from contextlib import ExitStack, contextmanager
 
 from engine.system.threads import check_threads, cpus
 from engine.text.errors import OptionError
-from engine.workers.dask import PREFIX, connect
+from engine.workers.dask import connect
+from engine.workers.names import AS_MANY_AS_PROCESSORS, HERE, ON, PREFIX, PROCESSES
 from engine.workers.place import Borrowed, Here, Place
 from engine.workers.processes import Processes
-
-HERE, PROCESSES = "here", "processes"
-ON = f"{PROCESSES}, {HERE}, or {PREFIX}HOST:PORT"
-"""The names, for help texts and messages."""
-AS_MANY_AS_PROCESSORS = 0
 
 
 def check_place(on: str | Executor, workers: int) -> None:

@@ -3,7 +3,7 @@
 from argparse import ArgumentParser
 
 from engine.cli.options.common import positive
-from engine.workers.places import AS_MANY_AS_PROCESSORS, HERE, ON, PROCESSES
+from engine.workers.names import AS_MANY_AS_PROCESSORS, HERE, ON, PROCESSES
 
 
 def add_workers(parser: ArgumentParser, default: str = PROCESSES) -> None:
