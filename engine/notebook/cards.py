@@ -87,11 +87,11 @@ def _about(facts: RunInfo) -> str:
 
 
 def _sizes(facts: RunInfo) -> str:
-    held = Bar("held", facts.footprint_bytes, DYNAMIC, "by the heap, at most")
+    reserved = Bar("reserved", facts.footprint_bytes, DYNAMIC, "by the heap, at most")
     arena = Bar("arena", facts.arena_bytes, ARENA, "" if facts.mode == "static" else "of a plan")
     peak = Bar("peak", facts.peak_bytes, PEAK, f"alive at once, in tick {facts.peak_tick} ({facts.peak_operator})")
     bound = Bar("lower bound", facts.lower_bound, BOUND)
-    return bars([*([held] if facts.heap else []), arena, peak, *([bound] if facts.mode == "static" else [])])
+    return bars([*([reserved] if facts.heap else []), arena, peak, *([bound] if facts.mode == "static" else [])])
 
 
 def _picture(trace: Trace) -> str:

@@ -31,7 +31,7 @@ _MOMENT = (
     ("from", "@time{0,0.[000000]}"),
     ("to", "@until{0,0.[000000]}"),
     ("alive", "@live{0,0} B"),
-    ("held", "@footprint{0,0} B"),
+    ("reserved", "@footprint{0,0} B"),
 )
 
 
@@ -118,11 +118,11 @@ def _curves(data: PlotData, width: int) -> Any:
     plot = _empty(data, width, CURVES_HEIGHT)
     plot.xaxis.axis_label = "seconds" if data.timed else "tick"
     source = models.ColumnDataSource(_moments(data), name="curves")
-    live, held, bound = (PAINTS[name].light for name in ("live_line", "footprint", "bound"))
+    live, reserved, bound = (PAINTS[name].light for name in ("live_line", "footprint", "bound"))
     plot.varea_step(x="time", y1=0, y2="live", source=source, step_mode="after", fill_color=live, fill_alpha=0.25)
     step = {"x": "time", "source": source, "mode": "after"}
     plot.step(y="live", line_color=live, line_width=1.5, legend_label="alive", **step)
-    plot.step(y="footprint", line_color=held, legend_label="held", **step)
+    plot.step(y="footprint", line_color=reserved, legend_label="reserved", **step)
     if data.bound:
         row = {"line_color": bound, "line_dash": "dashed", "legend_label": "lower bound"}
         plot.line([0, data.last], [data.bound] * 2, **row)

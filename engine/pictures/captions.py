@@ -26,9 +26,9 @@ def headline(data: PlotData) -> str:
     facts, model = data.facts, printable(data.facts.model, 60) or "a graph"
     if facts.mode == "static":
         return f"{model}: an arena of {format_bytes(facts.arena_bytes)}"
-    held = int(data.footprint.max(initial=0))
+    reserved = int(data.footprint.max(initial=0))
     if data.facts.heap:
-        return f"{model} on the heap {printable(facts.heap, 30)}: {format_bytes(held)} held"
+        return f"{model} on the heap {printable(facts.heap, 30)}: {format_bytes(reserved)} reserved"
     return f"{model} without a plan: {format_bytes(facts.peak_bytes)} alive"
 
 
@@ -99,7 +99,7 @@ def _entries(data: PlotData, options: PictureOptions) -> Iterator[tuple[str, Mar
         yield "a stage begins", partial(_stroke, paint="quiet", dash=5.0)
     if options.curves:
         yield "alive", partial(_stroke, paint="live_line")
-        yield "held", partial(_stroke, paint="footprint")
+        yield "reserved", partial(_stroke, paint="footprint")
     if options.curves and data.bound:
         yield "lower bound", partial(_stroke, paint="bound", dash=5.0)
     if data.budget:
