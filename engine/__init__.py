@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # the names for checkers of types and editors; at run time ea
     from engine.api import Executable, make_plan
     from engine.api import compile_graph as compile
     from engine.batch_runs.map import map_batches as map
+    from engine.budgets.fit import fit
     from engine.budgets.search import budget_ladder
     from engine.control.control import cond, fori_loop, scan, unfold, while_loop
     from engine.execution_plan import ExecutionPlan
@@ -57,6 +58,7 @@ __all__ = [
     "cast_storage",
     "compile",
     "cond",
+    "fit",
     "fori_loop",
     "gradients",
     "limit_instructions",
@@ -83,6 +85,7 @@ _HOMES = {
     "make_plan": "engine.api:make_plan",
     "map": "engine.batch_runs.map:map_batches",
     "budget_ladder": "engine.budgets.search:budget_ladder",
+    "fit": "engine.budgets.fit:fit",
     "cond": "engine.control.control:cond",
     "fori_loop": "engine.control.control:fori_loop",
     "scan": "engine.control.control:scan",

@@ -60,7 +60,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--chart",
         metavar="FILE",
-        type=_chart_path,
+        type=chart_path,
         help=f"draw arenas by option, and bytes against time: {', '.join(PICTURES)}; needs matplotlib (extra `charts`)",
     )
     parser.add_argument("--top", metavar="N", type=count, default=20, help="best rows shown (default 20)")
@@ -117,7 +117,8 @@ def _table_path(text: str) -> Path:
     return _with_suffix(text, TABLES, "table.tex")
 
 
-def _chart_path(text: str) -> Path:
+def chart_path(text: str) -> Path:
+    """Returns the path of a chart; another name is refused before anything is planned."""
     return _with_suffix(text, PICTURES, "chart.svg")
 
 

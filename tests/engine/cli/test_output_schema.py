@@ -22,6 +22,8 @@ CALLS = {
     "explain": ["explain M", "explain STAGED --dim n=4", "explain zoo:squeezenet?image=32 --backend numpy"],
     "explain --tensor": ["explain M --tensor x", "explain M --tensor y"],
     "explain --operator": ["explain M --operator Gemm_2", "explain M --operator feed"],
+    "explain --budget": ["explain M --budget 1MiB", "explain M --no-reuse --budget 1100"],
+    "fit": ["fit OPEN --vary n=1:9 --budget 2KiB"],
     "run": ["run M", "run M --mode dynamic", "run M --mode poison"],
     "run in stages": ["run STAGED --dim n=4"],
     "compare": ["compare M --runs 1 --oracle onnxruntime", "compare M --runs 2"],
