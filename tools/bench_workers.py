@@ -21,7 +21,7 @@ from allocator.progress import each
 from engine.cli.options.common import positive
 from engine.cli.progress import add_quiet, progress_shown
 from engine.models.named import NamedModel
-from engine.sweeps.measures import carry_out
+from engine.sweeps.rows import carry_out
 from engine.sweeps.sweep import make_tasks
 from engine.sweeps.task import Task
 from engine.text.tables import in_columns, joined

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.pictures.matplotlib import new_figure
-from engine.sweeps.measures import MODEL, Row
+from engine.sweeps.rows import MODEL, Row
 from engine.sweeps.table import ARENA, RUN, Table
 from engine.text.errors import EngineError
 from engine.text.palette import OKABE_ITO

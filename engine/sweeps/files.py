@@ -13,7 +13,7 @@ from typing import Any
 from attrs import define
 
 from allocator.io.files import check_folder, write_whole
-from engine.sweeps.measures import ERROR, MODEL, STATUS, TASK, Row, number_in
+from engine.sweeps.rows import ERROR, MODEL, STATUS, TASK, Row, number_in
 from engine.text.errors import EngineError, OptionError
 
 CSV, LINES, PARQUET = ".csv", ".jsonl", ".parquet"

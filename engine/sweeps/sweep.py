@@ -15,7 +15,7 @@ from allocator.progress import Activity
 from engine.models.named import NamedModel
 from engine.planning.options import FIELDS, PlanOptions, parse_budget
 from engine.sweeps.files import RowFile, check_output, opened_rows
-from engine.sweeps.measures import MEASURES, TASK, Row, carry_out, columns_of, failed
+from engine.sweeps.rows import TASK, Row, carry_out, columns_of, failed
 from engine.sweeps.table import Table
 from engine.sweeps.task import BUDGET, Task, file_digest, is_of_model, placed
 from engine.system.threads import check_threads
@@ -75,7 +75,7 @@ def sweep(
 
 
 def swept(tasks: Sequence[Task], output: Path | None, *, on: str | Executor, workers: int) -> Table:
-    """Carries out tasks that have the same names of settings and the same measure; returns their rows.
+    """Carries out tasks that have the same names of settings; returns their rows.
 
     Raises OptionError for options that make no sense, and for no task at all.
     """
@@ -84,9 +84,7 @@ def swept(tasks: Sequence[Task], output: Path | None, *, on: str | Executor, wor
     if output is not None:
         check_output(output)
     varied = tuple(dict(tasks[0].settings))
-    columns = columns_of(tasks[0].measure, varied)
-    if taken := set(varied) & {"task", "model", *MEASURES[tasks[0].measure].columns}:
-        raise OptionError(f"{min(taken)!r} is a column of every table, and cannot be varied")
+    columns = columns_of(varied)
     unique = {task.digest: task for task in tasks}
     with nullcontext() if output is None else opened_rows(output, columns) as file:
         rows = dict(file.rows) if file is not None else {}

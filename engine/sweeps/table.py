@@ -10,7 +10,7 @@ from typing import Any
 
 from attrs import frozen
 
-from engine.sweeps.measures import ERROR, MODEL, OK, STATUS, TASK, Row
+from engine.sweeps.rows import ERROR, MODEL, OK, STATUS, TASK, Row
 from engine.sweeps.task import is_of_model
 from engine.text.tables import in_columns, joined, latex
 from engine.text.units import counted, format_bytes

@@ -26,9 +26,9 @@ class Task:
     """A model, with what is planned of it and how.
 
     `settings` are the values of all that is varied, and `lengths` those among them that are of the model: options of a
-    network of the zoo, and dimensions. `options` are those of planning. `measure` names what a row tells
-    (`engine.sweeps.measures`). The plan is run `runs` times on `threads` threads, after a first time. `operators` are
-    files with operators of the user's own. `digest` is the task's identity.
+    network of the zoo, and dimensions. `options` are those of planning. The plan is run `runs` times on `threads`
+    threads, after a first time. `operators` are files with operators of the user's own. `digest` is the task's
+    identity.
     """
 
     title: str
@@ -40,7 +40,6 @@ class Task:
     recompute: bool = True
     runs: int = 0
     threads: int = 1
-    measure: str = "plan"
     operators: tuple[Path, ...] = ()
     digest: str = ""
 
@@ -62,7 +61,7 @@ class Task:
             "options": {name: repr(getattr(options, name)) for name in FIELDS},
         }
         rest = [self.title, self.settings, self.lengths, self.budget, self.recompute]
-        rest += [self.runs, self.threads, self.measure]
+        rest += [self.runs, self.threads]
         digest = hashlib.sha256(json.dumps([said, rest], default=str).encode()).hexdigest()
         return evolve(self, digest=digest[:_DIGITS])
 

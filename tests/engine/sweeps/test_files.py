@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from engine.sweeps import files
 from engine.sweeps.files import check_output, opened_rows
-from engine.sweeps.measures import Row
+from engine.sweeps.rows import Row
 from engine.text.errors import EngineError, OptionError
 
 COLUMNS = ("task", "model", "batch", "status", "arena_bytes", "gap", "error")

@@ -8,8 +8,8 @@ import pytest
 import engine
 from engine import zoo
 from engine.sweeps import sweep as sweeping
-from engine.sweeps.measures import Row
-from engine.sweeps.measures import carry_out as carry_out_really
+from engine.sweeps.rows import Row
+from engine.sweeps.rows import carry_out as carry_out_really
 from engine.sweeps.sweep import sweep
 from engine.sweeps.task import Task
 from engine.text.errors import OptionError

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.sweeps.chart import sweep_chart
-from engine.sweeps.measures import Row
+from engine.sweeps.rows import Row
 from engine.sweeps.table import Table
 from engine.text.errors import EngineError
 

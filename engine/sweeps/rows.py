@@ -1,13 +1,10 @@
-"""What the rows of a sweep tell of a plan, and the function that carries out a task in a worker."""
+"""The rows of a sweep: their columns, and the function that carries out a task in a worker."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
-
-from attrs import frozen
 
 from engine.api import compile_graph, make_plan
 from engine.execution_plan import ExecutionPlan
@@ -17,6 +14,7 @@ from engine.models.own_operators import run_operator_files
 from engine.saved import embed
 from engine.sweeps.task import Task
 from engine.system.arrays import random_arrays
+from engine.text.errors import OptionError
 from engine.text.faults import Door
 
 Row = Mapping[str, Any]
@@ -27,21 +25,13 @@ _LONGEST = 500
 """The most characters of an error in a row."""
 
 
-@frozen(eq=False)
-class Measure:
-    """A kind of rows: their columns behind those of all kinds, and who finds the values for a task."""
-
-    columns: tuple[str, ...]
-    take: Callable[[Graph, Task], Row]
-
-
 def carry_out(task: Task) -> Row:
     """Returns the row of a task; one with an error where it fails. Ctrl-C passes."""
     begin = time.perf_counter()
     try:
         with Door(f"working on {task.title}"):
             _register(task.operators)
-            values = MEASURES[task.measure].take(_graph(task.model), task)
+            values = _plan(_graph(task.model), task)
     except Exception as error:
         return failed(task, error)
     return row_of(task, {STATUS: OK, **values, "task_seconds": time.perf_counter() - begin})
@@ -57,12 +47,15 @@ def failed(task: Task, error: BaseException) -> Row:
 def row_of(task: Task, values: Row) -> Row:
     """Returns a row with a value or None for each column."""
     own = {TASK: task.digest, MODEL: task.title, **{name: number_in(text) for name, text in task.settings}}
-    return {name: own.get(name, values.get(name)) for name in columns_of(task.measure, tuple(dict(task.settings)))}
+    return {name: own.get(name, values.get(name)) for name in columns_of(tuple(dict(task.settings)))}
 
 
-def columns_of(measure: str, varied: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns the names of the columns, in order."""
-    return (TASK, MODEL, *varied, STATUS, *MEASURES[measure].columns, "task_seconds", ERROR)
+def columns_of(varied: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns the names of the columns, in order. Raises OptionError where one would stand there twice."""
+    own = (TASK, MODEL, STATUS, *_PLAN, "task_seconds", ERROR)
+    if taken := set(varied) & set(own):
+        raise OptionError(f"{min(taken)!r} is a column of every table, and cannot be varied")
+    return (*own[:2], *varied, *own[2:])
 
 
 def number_in(text: str) -> int | str:
@@ -129,6 +122,3 @@ _PLAN = (
     "plan_seconds",
     "run_seconds",
 )
-PLAN = "plan"
-MEASURES: Mapping[str, Measure] = MappingProxyType({PLAN: Measure(_PLAN, _plan)})
-"""The kinds of rows, by name."""
