@@ -11,8 +11,13 @@ _PART = re.compile("[^/]+")
 
 
 def depth_of(names: Sequence[str]) -> int:
-    """Returns the level at which names are cut: at least two layers, and two operators for each; 0 for none."""
+    """Returns the level at which names are cut: at least two layers, and two operators for each; 0 for none.
+
+    There are none where most names are no paths.
+    """
     paths = [_path(name) for name in names]
+    if 2 * sum(map(bool, paths)) < len(paths):
+        return 0
     best = 0
     for depth in range(1, min(_DEEPEST, max(map(len, paths), default=0)) + 1):
         count = len({_cut(path, depth) for path in paths})
