@@ -10,6 +10,7 @@ from allocator.problem import NO_CAPACITY
 from engine.budgets.ladder import Ladder
 from engine.budgets.search import Resized, search_ladder
 from engine.cli.options.common import plan_options, print_json, print_text
+from engine.cli.options.embedded import REQUIRED
 from engine.cli.options.models import named_model
 from engine.graph.graph import Graph
 from engine.models.named import NamedModel, with_value
@@ -28,7 +29,8 @@ _WITHOUT = "without "
 def has_ladder(arguments: Namespace) -> bool:
     """Returns whether a command line asks for the way to a budget."""
     is_part = arguments.tensor is not None or arguments.operator is not None
-    return arguments.budget < NO_CAPACITY and not is_part and not arguments.length_ranges
+    is_given = bool(arguments.length_ranges) or arguments.plan_from_file == REQUIRED
+    return arguments.budget < NO_CAPACITY and not is_part and not is_given
 
 
 def print_ladder(graph: Graph, arguments: Namespace) -> int:

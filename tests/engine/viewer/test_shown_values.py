@@ -145,6 +145,18 @@ def test_the_header_has_every_figure_under_its_name(browser: Session, tmp_path: 
     }
 
 
+@pytest.mark.parametrize(("budget", "said"), [(3 << 20, "3.00 MiB missed by 2.00 MiB"), (6 << 20, "6.00 MiB met")])
+def test_the_header_says_whether_the_budget_is_met(browser: Session, tmp_path: Path, budget: int, said: str) -> None:
+    plan = engine.make_plan(_two_branches()).trace()
+    facts = evolve(plan.facts, arena_bytes=5 << 20, lower_bound=4 << 20, budget_bytes=budget)
+    with opened(browser, tmp_path, Trace(facts, lambda: iter(plan))) as page:
+        names, values = (page.locator(f"#figures {tag}").all_inner_texts() for tag in ("dt", "dd"))
+    assert (
+        dict(zip([name.lower() for name in names], [" ".join(v.split()) for v in values], strict=True))["budget"]
+        == said
+    )
+
+
 def test_two_plans_are_compared_by_what_they_need(browser: Session, tmp_path: Path) -> None:
     plan = engine.make_plan(_two_branches()).trace()
     one, other = (
