@@ -21,7 +21,7 @@ class UnknownStrategyError(AllocatorError, LookupError):
     """No strategy of that name."""
 
 
-class PlanError(AllocatorError):
+class PlanError(AllocatorError, RuntimeError):
     """A plan that the judge refused: an error in this program, never of the caller."""
 
 

@@ -64,7 +64,7 @@ class BudgetError(EngineError, MemoryError):
         self.share = share
 
 
-class UndecidedError(EngineError):
+class UndecidedError(EngineError, RuntimeError):
     """No plan within the capacity was found, and none was proved to be impossible."""
 
 
@@ -104,7 +104,7 @@ class InternalError(EngineError, RuntimeError):
     """A fault of this program: an exception that nothing foresaw, which is the cause. Please report it."""
 
 
-class JudgeError(EngineError):
+class JudgeError(EngineError, RuntimeError):
     """A judge refused a result: a fault of ours, never of the caller."""
 
 
