@@ -74,11 +74,16 @@ def test_where_nothing_fits_the_nearest_plan_is_told_with_what_holds_it() -> Non
     assert "what holds it" in str(ladder) and "too much" in str(ladder)
 
 
-def test_steps_that_work_against_each_other_need_more_together() -> None:
-    graph = _perceptron(512)
-    for clash in ap.budget_ladder(graph, 64).clashes:
+def test_steps_that_work_against_each_other_need_more_together(tmp_path: Path) -> None:
+    graph = ap.load_onnx(convolutions(tmp_path, size=24), shapes={"x": (1, 8, 24, 24)})
+    ladder = ap.budget_ladder(graph, 64)
+    assert ladder.clashes
+    for clash in ladder.clashes:
         assert len(clash.both.steps) == 2 and clash.better.steps[0] in clash.both.steps
-        assert clash.both.arena_bytes > clash.better.arena_bytes
+        assert clash.both.arena_bytes > clash.better.arena_bytes < ladder.asked.arena_bytes
+        (better,) = clash.better.steps
+        assert ap.make_plan(graph, **better.changes).arena_bytes == clash.better.arena_bytes
+        assert f"{better.how} alone: " in str(ladder)
 
 
 def test_a_plan_for_another_processor_is_estimated_and_not_run(tmp_path: Path) -> None:
