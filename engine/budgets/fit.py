@@ -88,14 +88,14 @@ def _frontier(search: "_Search", first: Axis, second: Axis) -> tuple[Point, ...]
 
     A larger length of the first is taken to leave no more room to the second: there the search begins.
     """
-    found = list[Point]()
+    frontier = list[Point]()
     for length in first.coarse:
-        lengths = [n for n in second.lengths if not found or n <= found[-1].lengths[second.name]]
+        lengths = [n for n in second.lengths if not frontier or n <= frontier[-1].lengths[second.name]]
         best = search.largest(evolve(second, lengths=lengths), {first.name: length})
         if not best:
             break
-        found += best
-    return tuple(found)
+        frontier += best
+    return tuple(frontier)
 
 
 @define(eq=False)
@@ -168,9 +168,9 @@ def _axis(name: str, said: Sequence[int]) -> Axis:
 
 def _uneven(planned: Sequence[Point]) -> tuple[tuple[Point, Point], ...]:
     """Returns the pairs of planned points, one name apart, of which the larger one needs fewer bytes."""
-    known = [point for point in planned if not point.refused]
+    accepted = [point for point in planned if not point.refused]
     rows: dict[tuple[int, ...], list[Point]] = {}
-    for point in known:
+    for point in accepted:
         rows.setdefault(tuple(point.lengths.values())[:-1], []).append(point)
     return tuple(
         (less, more) for row in rows.values() for less, more in pairwise(row) if more.arena_bytes < less.arena_bytes

@@ -54,8 +54,8 @@ class Fit:
 
     def __repr__(self) -> str:
         """Returns one line; `print` shows the table."""
-        found = "; ".join(point.what for point in self.largest) or "nothing"
-        return f"<{self.model!r} within {self.budget_bytes} B: {found}>"
+        largest = "; ".join(point.what for point in self.largest) or "nothing"
+        return f"<{self.model!r} within {self.budget_bytes} B: {largest}>"
 
     def __str__(self) -> str:
         return self.text()
@@ -86,10 +86,10 @@ class Fit:
             )
         if len(self.names) > 1:
             return f"{self.model} in {budget}: the largest {self.names[1]} for each {self.names[0]}"
-        (found,) = self.largest
-        size = f"{found.arena_bytes} bytes ({format_bytes(found.arena_bytes)})"
-        rest = ", and is the largest that was asked for" if found is self.planned[-1] else ""
-        return f"{self.model} fits in {budget} up to {found.what}: the arena has {size}{rest}"
+        (point,) = self.largest
+        size = f"{point.arena_bytes} bytes ({format_bytes(point.arena_bytes)})"
+        rest = ", and is the largest that was asked for" if point is self.planned[-1] else ""
+        return f"{self.model} fits in {budget} up to {point.what}: the arena has {size}{rest}"
 
     def _table(self) -> Iterator[str]:
         shown = self.largest if len(self.names) > 1 else self.planned
@@ -112,30 +112,30 @@ class Fit:
             yield f"the arena grows evenly: no larger length needs less, in {counted(len(self.planned), 'plan')}"
 
 
-def fit_chart(found: Fit) -> Any:
+def fit_chart(fit: Fit) -> Any:
     """Returns a matplotlib Figure: arenas over lengths with the budget as a line, or the frontier of two lengths.
 
     Raises EngineError where matplotlib is not installed.
     """
     figure = new_figure(8, 4.5)
     axes = figure.subplots()
-    if len(found.names) > 1:
-        if not found.largest:
+    if len(fit.names) > 1:
+        if not fit.largest:
             raise EngineError("there is nothing to draw: no lengths fit")
-        points = [tuple(point.lengths.values()) for point in found.largest]
+        points = [tuple(point.lengths.values()) for point in fit.largest]
         axes.plot([p[0] for p in points], [p[1] for p in points], "o-", color=PAINTS["live_line"].light)
-        axes.set_xlabel(found.names[0])
-        axes.set_ylabel(f"largest {found.names[1]} in {format_bytes(found.budget_bytes)}")
+        axes.set_xlabel(fit.names[0])
+        axes.set_ylabel(f"largest {fit.names[1]} in {format_bytes(fit.budget_bytes)}")
         axes.set_xscale("log", base=2)
     else:
-        known = [point for point in found.planned if not point.refused]
-        sizes = [point.arena_bytes / _UNIT for point in known]
+        accepted = [point for point in fit.planned if not point.refused]
+        sizes = [point.arena_bytes / _UNIT for point in accepted]
         axes.plot(
-            [point.lengths[found.names[0]] for point in known], sizes, "o-", ms=4, color=PAINTS["live_line"].light
+            [point.lengths[fit.names[0]] for point in accepted], sizes, "o-", ms=4, color=PAINTS["live_line"].light
         )
-        axes.axhline(found.budget_bytes / _UNIT, ls="--", color=PAINTS["budget"].light, label="budget")
-        axes.set_xlabel(found.names[0])
+        axes.axhline(fit.budget_bytes / _UNIT, ls="--", color=PAINTS["budget"].light, label="budget")
+        axes.set_xlabel(fit.names[0])
         axes.set_ylabel("arena, MiB")
         axes.legend(frameon=False)
-    axes.set_title(f"{found.model} within {format_bytes(found.budget_bytes)}")
+    axes.set_title(f"{fit.model} within {format_bytes(fit.budget_bytes)}")
     return figure

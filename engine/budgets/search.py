@@ -210,38 +210,38 @@ class _Search:
 
     def _clashes(self, tried: Sequence[Candidate], asked: Way, alone: Mapping[Step, Way]) -> tuple[Clash, ...]:
         """Returns pairs of steps of which one saves bytes, and fewer with the other, as the bound alone shows."""
-        found = []
+        clashes = []
         for candidate in tried:
             if len(candidate.steps) != 2:
                 continue
             better = min((alone[step] for step in candidate.steps), key=lambda way: way.arena_bytes)
             if better.arena_bytes < min(candidate.bound / CLEAR, asked.arena_bytes):
-                found.append((candidate.bound - better.arena_bytes, candidate.steps, better))
-        found.sort(key=lambda one: -one[0])
+                clashes.append((candidate.bound - better.arena_bytes, candidate.steps, better))
+        clashes.sort(key=lambda one: -one[0])
         return tuple(
-            Clash(self.way(steps, NO_CAPACITY, run=False), better) for _, steps, better in found[:MOST_CLASHES]
+            Clash(self.way(steps, NO_CAPACITY, run=False), better) for _, steps, better in clashes[:MOST_CLASHES]
         )
 
     def _smaller(self, resized: Sequence[Resized]) -> tuple[Smaller, ...]:
         """Returns the largest of the smaller models of each name that fits with the options as asked."""
-        found = dict[str, Smaller]()
+        smaller = dict[str, Smaller]()
         for one in each("shrinking", resized, lambda r: f"{r.name}={r.length}"):
-            if one.name in found:
+            if one.name in smaller:
                 continue
             try:
                 plan = _planned(one.load(), self.candidates.asked)
             except (EngineError, OpError):
                 continue
             if self._plan_fits(plan):
-                found[one.name] = Smaller(f"{one.name}={one.length}", one.how, plan.arena_bytes)
-        return tuple(found.values())
+                smaller[one.name] = Smaller(f"{one.name}={one.length}", one.how, plan.arena_bytes)
+        return tuple(smaller.values())
 
     def way(self, steps: Steps, budget: int, *, run: bool = True) -> Way:
         """Returns a way as it is planned and, if `run`, timed. Raises BudgetError."""
         key = steps, budget
-        for known in (key, (steps, self.budget)):
-            if known in self._ways and (known == key or not self._ways[known].again):
-                return self._ways[known]
+        for entry in (key, (steps, self.budget)):
+            if entry in self._ways and (entry == key or not self._ways[entry].again):
+                return self._ways[entry]
         way = self._way(steps, self._plan(steps, budget))
         if not run or not self.is_run:
             return way

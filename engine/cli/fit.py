@@ -60,14 +60,14 @@ def run(arguments: Namespace) -> int:
     named = named_model(arguments)
     _check_open(named, [axis.name for axis in axes])
     title = str(named.model) if is_zoo(named.model) else named.model.name
-    found = search_fit(title, partial(_load, named), arguments.budget, axes, Options(**plan_options(arguments)))
+    result = search_fit(title, partial(_load, named), arguments.budget, axes, Options(**plan_options(arguments)))
     if arguments.chart is not None:
-        write_whole(arguments.chart, picture(fit_chart(found), arguments.chart.suffix.lower()))
+        write_whole(arguments.chart, picture(fit_chart(result), arguments.chart.suffix.lower()))
     if arguments.json:
-        print_json(found.to_json())
+        print_json(result.to_json())
     else:
-        print_text(found.text())
-    return 0 if found.largest else NO_FIT
+        print_text(result.text())
+    return 0 if result.largest else NO_FIT
 
 
 def _axis(one: Vary) -> Axis:

@@ -87,5 +87,5 @@ def _network_sizes(named: NamedModel) -> dict[str, int]:
         return {}
     options, query = options_of(named.model), str(named.model).partition("?")[2]
     said = dict(part.partition("=")[::2] for part in re.split("[&,]", query) if part)
-    told = {name: said.get(name, str(options[name].default)) for name in _SIZES if name in options}
-    return {name: int(value) for name, value in told.items() if value.isdecimal()}
+    texts = {name: said.get(name, str(options[name].default)) for name in _SIZES if name in options}
+    return {name: int(value) for name, value in texts.items() if value.isdecimal()}

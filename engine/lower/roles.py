@@ -80,12 +80,12 @@ def _needed(lowered: Lowered, values: Iterable[int]) -> set[int]:
 
 def _of_state(lowered: Lowered, state: Set[int]) -> set[int]:
     """Returns the ticks of all instructions that read such parameters, and nothing else but constants."""
-    known, ticks = set(state), set[int]()
+    reached, ticks = set(state), set[int]()
     for instruction in lowered.instructions:
         inputs = _touched(lowered, instruction.inputs) - lowered.constants.keys()
-        if inputs and inputs <= known:
+        if inputs and inputs <= reached:
             ticks.add(instruction.tick)
-            known |= _touched(lowered, instruction.outputs)
+            reached |= _touched(lowered, instruction.outputs)
     return ticks
 
 

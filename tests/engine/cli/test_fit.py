@@ -13,8 +13,8 @@ BUDGET = "1 MiB"
 
 def test_fit_finds_what_plan_takes(tmp_path: Path, capsys: Capture) -> None:
     file = convolutions(tmp_path, size=16)
-    told = data(["fit", file, "--budget", BUDGET, "--vary", "batch=1:64"], capsys)
-    ((batch,), arena) = tuple(told["largest"][0]["lengths"].values()), told["largest"][0]["arena_bytes"]
+    printed = data(["fit", file, "--budget", BUDGET, "--vary", "batch=1:64"], capsys)
+    ((batch,), arena) = tuple(printed["largest"][0]["lengths"].values()), printed["largest"][0]["arena_bytes"]
     assert data(["plan", file, "--dim", f"batch={batch}", "--budget", BUDGET], capsys)["arena_bytes"] == arena
     assert main(["plan", file, "--dim", f"batch={batch + 1}", "--budget", BUDGET, "--no-recompute"]) == NO_FIT
     capsys.readouterr()
@@ -26,8 +26,8 @@ def test_fit_finds_what_plan_takes(tmp_path: Path, capsys: Capture) -> None:
 
 def test_fit_varies_options_of_networks_of_the_zoo(capsys: Capture) -> None:
     words = ["fit", "zoo:lstm_classifier?batch=1", "--budget", "600 KiB", "--vary", "batch=1,2,3"]
-    told = data(words, capsys)
-    assert told["names"] == ["batch"] and len(told["planned"]) <= 3 and told["fits"]
+    printed = data(words, capsys)
+    assert printed["names"] == ["batch"] and len(printed["planned"]) <= 3 and printed["fits"]
 
 
 def test_a_picture_is_written_whole(tmp_path: Path, capsys: Capture) -> None:
@@ -70,5 +70,5 @@ def test_a_model_of_fixed_shapes_says_how_a_dimension_gets_a_name(tmp_path: Path
 def test_a_dimension_gets_its_name_from_a_shape(tmp_path: Path, capsys: Capture) -> None:
     file = convolutions(tmp_path, size=8, batch="N")
     assert "open: N. Name a dimension" in error(["fit", file, "--budget", "1MiB", "--vary", "batch=1:8"], ERROR, capsys)
-    told = data(["fit", file, "--shape", "x=batch,8,8,8", "--budget", "1MiB", "--vary", "batch=1:8"], capsys)
-    assert told["names"] == ["batch"] and told["fits"]
+    printed = data(["fit", file, "--shape", "x=batch,8,8,8", "--budget", "1MiB", "--vary", "batch=1:8"], capsys)
+    assert printed["names"] == ["batch"] and printed["fits"]

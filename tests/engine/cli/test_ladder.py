@@ -22,15 +22,15 @@ def test_the_command_that_is_printed_fits(tmp_path: Path, capsys: Capture) -> No
     file = convolutions(tmp_path)
     asked = _asked(file, capsys, "--dim", "batch=2")
     budget = asked * 9 // 10
-    told = data(["explain", file, "--dim", "batch=2", "--top", "3", "--budget", str(budget)], capsys)
-    assert told["fits"] and told["best"]["arena_bytes"] <= budget == told["budget_bytes"]
-    assert told["ladder"][0]["steps"] == [] and told["ladder"][0]["arena_bytes"] == asked
-    assert told["ladder"][-1]["arena_bytes"] == told["best"]["arena_bytes"]
-    words = shlex.split(told["command"])
+    printed = data(["explain", file, "--dim", "batch=2", "--top", "3", "--budget", str(budget)], capsys)
+    assert printed["fits"] and printed["best"]["arena_bytes"] <= budget == printed["budget_bytes"]
+    assert printed["ladder"][0]["steps"] == [] and printed["ladder"][0]["arena_bytes"] == asked
+    assert printed["ladder"][-1]["arena_bytes"] == printed["best"]["arena_bytes"]
+    words = shlex.split(printed["command"])
     assert words[:3] == ["arenaplan", "plan", file] and "--top" not in words
-    assert data(words[1:], capsys)["arena_bytes"] == told["best"]["arena_bytes"]
-    assert all({"steps", "saves", "bits", "seconds", "difference"} <= way.keys() for way in told["alone"])
-    (smaller,) = told["smaller"]
+    assert data(words[1:], capsys)["arena_bytes"] == printed["best"]["arena_bytes"]
+    assert all({"steps", "saves", "bits", "seconds", "difference"} <= way.keys() for way in printed["alone"])
+    (smaller,) = printed["smaller"]
     assert smaller["how"] == "--dim batch=1" and smaller["arena_bytes"] == _asked(file, capsys, "--dim", "batch=1")
 
 
@@ -42,10 +42,12 @@ def test_where_nothing_fits_the_command_ends_with_3_and_says_what_holds_it(tmp_p
     assert shown.err == "" and "no combination of steps was found that fits in 1.00 KiB" in shown.out
     assert "what holds it: alive at the peak" in shown.out and "each step alone:" in shown.out
     assert main([*asked, "--json"]) == NO_FIT
-    told = json.loads(capsys.readouterr().out)
-    assert not told["fits"] and told["excess_bytes"] == told["best"]["arena_bytes"] - 1024 and told["held_by"]
-    assert told["command"].endswith(f"--budget {told['best']['arena_bytes']}")
-    assert main(shlex.split(told["command"])[1:]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert (
+        not printed["fits"] and printed["excess_bytes"] == printed["best"]["arena_bytes"] - 1024 and printed["held_by"]
+    )
+    assert printed["command"].endswith(f"--budget {printed['best']['arena_bytes']}")
+    assert main(shlex.split(printed["command"])[1:]) == 0
 
 
 def test_a_budget_that_is_met_is_said_in_a_line(tmp_path: Path, capsys: Capture) -> None:
@@ -60,10 +62,10 @@ def test_a_budget_that_is_met_is_said_in_a_line(tmp_path: Path, capsys: Capture)
 def test_what_was_switched_off_is_left_out_of_the_command(tmp_path: Path, capsys: Capture) -> None:
     file = convolutions(tmp_path, size=16, batch=1)
     budget = _asked(file, capsys)
-    told = data(["explain", file, "--no-reuse", "--budget", str(budget)], capsys)
-    assert told["fits"] and "without --no-reuse" in told["ladder"][-1]["steps"] + told["best"]["steps"]
-    assert "--no-reuse" not in told["command"]
-    assert data(shlex.split(told["command"])[1:], capsys)["arena_bytes"] <= budget
+    printed = data(["explain", file, "--no-reuse", "--budget", str(budget)], capsys)
+    assert printed["fits"] and "without --no-reuse" in printed["ladder"][-1]["steps"] + printed["best"]["steps"]
+    assert "--no-reuse" not in printed["command"]
+    assert data(shlex.split(printed["command"])[1:], capsys)["arena_bytes"] <= budget
 
 
 def test_networks_of_the_zoo_are_tried_at_half_their_sizes() -> None:

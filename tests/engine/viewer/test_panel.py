@@ -103,10 +103,10 @@ def test_a_reader_that_is_clicked_lists_its_tick(shown: Open, plan: ExecutionPla
 def test_the_panel_says_why_a_tensor_is_alive_at_the_peak(
     shown: Open, plan: ExecutionPlan, of: Rectangles, step: ExecutionPlan
 ) -> None:
-    for made, data in ((plan, of), (step, rectangles_of(step.trace()))):
-        peak, at_peak = made.report().peak_tick, set(data.at_peak.tolist())
+    for planned, data in ((plan, of), (step, rectangles_of(step.trace()))):
+        peak, at_peak = planned.report().peak_tick, set(data.at_peak.tolist())
         ran = {o.tick: o.name for o in data.operators}
-        with shown(made.trace()) as page:
+        with shown(planned.trace()) as page:
             panels = _panels(page, range(len(data)))
         assert {i for i, panel in enumerate(panels) if "at the peak" in panel} == at_peak
         reasons = [panel.get("at the peak", "") for panel in panels]
@@ -200,22 +200,22 @@ def test_training_has_its_classes(shown: Open, step: ExecutionPlan) -> None:
         labels = page.locator("#legend .name").all_inner_texts()
         tallies = [int(text) for text in page.locator("#legend .tally").all_inner_texts()]
         page.fill("#search", 'role:"saved for backward"')
-        found = state(page)["matches"]
+        matches = state(page)["matches"]
     assert {"gradient", "optimiser state", "saved for backward", "weight update", "parameter"} <= set(labels)
     for label, tally in zip(labels, tallies, strict=True):
         assert tally == of.role.count(label) or label == "1 other"
-    assert found == of.role.count("saved for backward") > 0
+    assert matches == of.role.count("saved for backward") > 0
 
 
 def _areas(page: Page, colours: dict[str, str]) -> dict[str, list[tuple[float, float]]]:
     """Returns the points of the areas below the curves, by the label of their colour."""
-    found: dict[str, list[tuple[float, float]]] = {}
+    curves: dict[str, list[tuple[float, float]]] = {}
     for path in ET.fromstring(page.evaluate("arenaplan.svg()")).iter(f"{SVG}path"):
         label = colours.get(path.get("fill", ""))
         if label:
             points = path.get("d", "").replace("M", "L").split("L")[1:]
-            found[label] = [(float(x), float(y)) for x, y in (point.split() for point in points)]
-    return found
+            curves[label] = [(float(x), float(y)) for x, y in (point.split() for point in points)]
+    return curves
 
 
 @pytest.mark.parametrize("colour", ["role", "schema"])
@@ -279,12 +279,12 @@ _OVERLAPS = """() => {
 def test_no_label_lies_over_another(
     shown: Open, plan: ExecutionPlan, step: ExecutionPlan, which: str, width: int
 ) -> None:
-    made = {
+    traces = {
         "one": [plan.trace()],
         "two": [plan.trace(), plan.trace("dynamic", heap="pytorch")],
         "training": [step.trace()],
     }[which]
-    with shown(*made, viewport={"width": width, "height": 844}) as page:
+    with shown(*traces, viewport={"width": width, "height": 844}) as page:
         assert page.evaluate(_OVERLAPS) == []
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
@@ -321,13 +321,13 @@ def test_no_word_of_the_page_is_cut_or_lies_over_another(
 ) -> None:
     trace = plan.trace()
     facts = evolve(trace.facts, budget_bytes=plan.arena_bytes // 2)
-    made = {
+    traces = {
         "one": [trace],
         "two": [trace, plan.trace("dynamic", heap="pytorch")],
         "training": [step.trace()],
         "missed": [Trace(facts, lambda: iter(trace))],
     }[which]
-    with shown(*made, viewport={"width": width, "height": 844}) as page:
+    with shown(*traces, viewport={"width": width, "height": 844}) as page:
         assert page.evaluate(_CUT) == []
         page.select_option("#colour", "role")
         page.evaluate("arenaplan.select(3)")

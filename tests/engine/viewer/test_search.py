@@ -81,11 +81,13 @@ SEARCHES: dict[str, Holds] = {
 
 def test_a_search_finds_what_its_words_say(shown: Open, plan: ExecutionPlan, of: Rectangles) -> None:
     with shown(plan.trace()) as page:
-        found = {text: page.evaluate("t => (arenaplan.find(t), arenaplan.state().matches)", text) for text in SEARCHES}
+        matches = {
+            text: page.evaluate("t => (arenaplan.find(t), arenaplan.state().matches)", text) for text in SEARCHES
+        }
         assert page.get_attribute("#search", "aria-invalid") == "false"
-    assert found == {text: sum(holds(of, i) for i in range(len(of))) for text, holds in SEARCHES.items()}
-    assert found["kind:conv"] > 20
-    assert found["kind:conv size>=256KiB relu"] == 0 < found["size>1MiB"] < found["size <= 64 KiB"]
+    assert matches == {text: sum(holds(of, i) for i in range(len(of))) for text, holds in SEARCHES.items()}
+    assert matches["kind:conv"] > 20
+    assert matches["kind:conv size>=256KiB relu"] == 0 < matches["size>1MiB"] < matches["size <= 64 KiB"]
 
 
 def test_kinds_are_found_where_names_do_not_say_them(shown: Open) -> None:
