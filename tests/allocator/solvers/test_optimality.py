@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from allocator.bounds import lower_bound
 from allocator.check.offsets import check
-from allocator.problem import Problem
+from allocator.problem import Plan, Problem
 from allocator.solvers import STRATEGIES, solve
 from tests.helpers.allocator.brute_force import is_right, minimal_peak
 from tests.helpers.allocator.constraint_solver import Optimum, optimum
@@ -112,11 +112,17 @@ def test_an_exact_strategy_finds_the_constraint_solvers_optimum_often(name: str,
     _compare(name, kind, 6, seed)
 
 
-def _agree(kind: str, buffers: int, seed: int) -> None:
+def _not_contradicted(kind: str, buffers: int, seed: int) -> tuple[Optimum, Plan]:
+    """Returns both results, of which none has a plan below the other's bound."""
     problem = draw(kind, buffers, seed)
     result, plan = optimum(problem, effort=0.3), solve(problem, nodes=100_000)
     assert result.lower_bound <= plan.arena_bytes
     assert plan.lower_bound <= result.arena_bytes
+    return result, plan
+
+
+def _agree(kind: str, buffers: int, seed: int) -> None:
+    result, plan = _not_contradicted(kind, buffers, seed)
     if result.lower_bound == result.arena_bytes:
         assert (plan.arena_bytes, plan.status) == (result.arena_bytes, "optimal")
 
@@ -133,3 +139,11 @@ def test_the_constraint_solver_agrees_on_small_instances_of_every_kind_often(kin
     for seed in range(3, 8):
         for buffers in (20, 24, 30):
             _agree(kind, buffers, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("buffers", (40, 80))
+@pytest.mark.parametrize("kind", DRAWN)
+def test_no_proof_contradicts_the_constraint_solver_on_larger_instances(kind: str, buffers: int) -> None:
+    for seed in range(8, 10):
+        _not_contradicted(kind, buffers, seed)
