@@ -25,6 +25,9 @@ if TYPE_CHECKING:  # the names for checkers of types and editors; at run time ea
     from engine.onnx.registered import register_operator
     from engine.onnx.saved import load_plan, save_plan
     from engine.onnx.torch_module import load_torch
+    from engine.partitions.partition import partition
+    from engine.partitions.pipeline import Pipeline, pipeline
+    from engine.partitions.result import Partition
     from engine.passes.pipeline import optimise
     from engine.passes.storage import cast_storage
     from engine.plan_files.write import write_plan
@@ -50,6 +53,8 @@ __all__ = [
     "ExecutionPlan",
     "Graph",
     "Operator",
+    "Partition",
+    "Pipeline",
     "Report",
     "Trace",
     "Var",
@@ -68,6 +73,8 @@ __all__ = [
     "make_plan",
     "map",
     "optimise",
+    "partition",
+    "pipeline",
     "read_trace",
     "register_operator",
     "save_plan",
@@ -100,6 +107,10 @@ _HOMES = {
     "load_torch": "engine.onnx.torch_module:load_torch",
     "load_plan": "engine.onnx.saved:load_plan",
     "save_plan": "engine.onnx.saved:save_plan",
+    "partition": "engine.partitions.partition:partition",
+    "Pipeline": "engine.partitions.pipeline:Pipeline",
+    "pipeline": "engine.partitions.pipeline:pipeline",
+    "Partition": "engine.partitions.result:Partition",
     "optimise": "engine.passes.pipeline:optimise",
     "cast_storage": "engine.passes.storage:cast_storage",
     "write_plan": "engine.plan_files.write:write_plan",

@@ -43,7 +43,7 @@ _EPILOG = (
     "capacity found and no proof that there is none, 5 a checker refused a plan or outputs differ, 6 a fault of this "
     "program"
 )
-COMMANDS = ("plan", "explain", "fit", "run", "compare", "heaps", "trace", "view", "solve", "sweep")
+COMMANDS = ("plan", "explain", "fit", "run", "compare", "heaps", "trace", "view", "solve", "sweep", "partition")
 """The subcommands in the order in which they are shown; each is a module of this package."""
 _FORESEEN = (EngineError, OpError, AllocatorError, OSError, MemoryError, KeyboardInterrupt)
 _CODES: tuple[tuple[tuple[type[BaseException], ...], int], ...] = (

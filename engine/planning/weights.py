@@ -6,7 +6,7 @@ from operator import or_
 
 from engine.graph.deferred import Deferred, Entry, sources
 from engine.graph.mapped import mapping_of
-from engine.lower.calls import Call, Lowered, unread_inputs
+from engine.lower.calls import Call, Instruction, Lowered, unread_inputs
 from ops.schema.body import bodies
 from ops.schema.weight_memory import WeightMemory
 from ops.tensor.layout import address_of
@@ -16,6 +16,24 @@ def weight_memory(lowered: Lowered) -> WeightMemory:
     """Returns the memory of the constants of a graph, and of the bodies of its operators."""
     inside = (b.weight_memory for call in lowered.calls for op in call.operators for b in bodies(op.schema, op.attrs))
     return reduce(or_, inside, _own(lowered))
+
+
+def resident_of(lowered: Lowered, instruction: Instruction) -> dict[Hashable, int]:
+    """Returns what of constants stays in memory for an instruction: bytes of arrays and of packed copies, by identity.
+
+    Instructions in a memory of their own need these bytes each; in one memory what they share counts once.
+    """
+    entries = lowered.constants.entries
+    call = instruction if isinstance(instruction, Call) else None
+    unread = unread_inputs(call) if call else frozenset[int]()
+    kept = dict(_packed(call, lowered)) if call else dict[Hashable, int]()
+    for position, value in enumerate(instruction.inputs):
+        owner = lowered.values[value].owner
+        if owner in entries:
+            if call and position not in unread:
+                kept[identity(entries[owner])] = entries[owner].nbytes
+            kept |= {identity(a): a.nbytes for a in sources(entries[owner]) if mapping_of(a) is None}
+    return kept
 
 
 def read_constants(lowered: Lowered) -> set[int]:

@@ -38,6 +38,12 @@ def add_planning(parser: ArgumentParser) -> None:
     )
 
 
+def add_planning_without_budget(parser: ArgumentParser) -> None:
+    """Adds the options that say how to plan, where sizes of another kind limit the plan; but for --parallel."""
+    for group in (CALLS, SEARCH, LIMITS):
+        _add_group(parser, group)
+
+
 def add_parallel(parser: ArgumentParser) -> None:
     """Adds the option that says whether operators may run at once."""
     _add_group(parser, AT_ONCE)
