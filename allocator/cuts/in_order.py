@@ -16,7 +16,7 @@ Segment = tuple[int, int, int]
 
 @frozen(eq=False)
 class Memory:
-    """What segments need beside weights: the most of `of_operator`, times `factor`; all that they need if `measured`."""
+    """What segments need beside weights: the most of `of_operator`, times `factor`; all they need where `measured`."""
 
     of_operator: Column
     factor: float = 1.0

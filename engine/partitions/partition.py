@@ -152,9 +152,9 @@ def _too_large(problem: CutProblem, solution: Solution, planner: _Planner) -> Bu
         f"{part} needs {'at least ' if is_proved else ''}{format_bytes(needed)}, {format_bytes(needed - capacity)} "
         f"more than its capacity of {format_bytes(capacity)}"
     )
-    if needed <= capacity:
-        text = f"{part} is the last to be filled, and no other way to fill them was found"
     text += ", though the parts before it hold as many operators as they can" if lack.part else ""
+    if needed <= capacity:
+        text = "weights and operators fit where each part is filled in turn, but the plan of some part does not"
     if math.isinf(solution.bound):
         return BudgetError(f"the capacities cannot hold graph {name!r}: {text}", needed, capacity, least)
     return UndecidedError(
