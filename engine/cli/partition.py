@@ -24,7 +24,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--capacity",
         metavar="SIZE,...",
         type=_sizes,
-        required=True,
+        default=(),
         help="most bytes of weights and arena of each part, such as 24GiB,24GiB; 8x24GiB is eight parts",
     )
     parser.add_argument(
@@ -48,6 +48,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Prints the parts, and draws them where a file is asked for."""
+    if not arguments.capacity:
+        raise OptionError("--capacity has to say how many bytes each part may have, such as --capacity 24GiB,24GiB")
     path: Path | None = arguments.output
     if path is not None and path.suffix.lower() != _SVG and not is_special(path):
         raise OptionError(f"{path}: the name of a picture's file ends in {_SVG}")

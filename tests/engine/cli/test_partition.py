@@ -48,7 +48,7 @@ def test_the_table_has_a_row_for_each_part_and_the_picture_a_bar(model: str, tmp
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        ([], 2, "the following arguments are required: --capacity"),
+        ([], 2, "--capacity has to say how many bytes"),
         (["--capacity", "5 furlongs"], 2, "no size in bytes"),
         (["--capacity", "0x8KiB"], 2, "is 0 parts; there may be 1 to 1024"),
         (["--capacity", "-2x8KiB"], 2, "argument --capacity"),
