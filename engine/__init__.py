@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # the names for checkers of types and editors; at run time ea
     from engine.passes.storage import cast_storage
     from engine.plan_files.write import write_plan
     from engine.readers import read_trace
+    from engine.replicas.training import train_parallel
     from engine.report.report import Report
     from engine.saved.embedded import EmbeddedPlan
     from engine.stages.bind import bind
@@ -80,6 +81,7 @@ __all__ = [
     "save_plan",
     "scan",
     "sweep",
+    "train_parallel",
     "train_step",
     "unfold",
     "while_loop",
@@ -115,6 +117,7 @@ _HOMES = {
     "cast_storage": "engine.passes.storage:cast_storage",
     "write_plan": "engine.plan_files.write:write_plan",
     "read_trace": "engine.readers:read_trace",
+    "train_parallel": "engine.replicas.training:train_parallel",
     "Report": "engine.report.report:Report",
     "EmbeddedPlan": "engine.saved.embedded:EmbeddedPlan",
     "bind": "engine.stages.bind:bind",

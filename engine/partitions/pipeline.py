@@ -18,8 +18,9 @@ from engine.planning.placed import PlacedPlan
 from engine.saved import embed
 from engine.system.threads import check_threads, cpus
 from engine.text.errors import EngineError, OptionError
+from engine.workers.names import PROCESSES
 from engine.workers.place import Place
-from engine.workers.places import PROCESSES, opened_seats
+from engine.workers.places import opened_seats
 from ops.tensor.spec import Array
 
 Values = dict[str, Array]

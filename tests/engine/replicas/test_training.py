@@ -1,0 +1,146 @@
+"""Replicas that share a batch train as one process does."""
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import engine
+import ops
+from engine.graph.graph import Graph
+from engine.replicas.training import train_parallel, tree_sum
+from engine.text.errors import FeedError, GraphError, OptionError
+from ops.tensor.spec import Array
+
+STEPS = 12
+
+
+def network(batch: int) -> Graph:
+    """Returns a small convolutional network of images of 8 x 8, with its loss."""
+    graph, rng = Graph("digits"), np.random.default_rng(0)
+
+    def weight(name: str, *shape: int) -> Any:
+        return graph.parameter((rng.standard_normal(shape) * 0.2).astype(np.float32), name)
+
+    x = graph.input("x", (batch, 1, 8, 8))
+    x = ops.max_pool(ops.relu(ops.conv2d(x, weight("first", 8, 1, 3, 3), pads=1)), 2, strides=2)
+    logits = ops.flatten(x) @ weight("last", 128, 10) + weight("bias", 10)
+    graph.output(ops.softmax_cross_entropy(logits, graph.input("label", (batch,), "int64")), "loss")
+    return graph
+
+
+def batches() -> list[dict[str, Array]]:
+    """Returns batches of 32 of scikit-learn's digits."""
+    load = pytest.importorskip("sklearn.datasets").load_digits
+    pixels, labels = load(return_X_y=True)
+    images = (pixels / 16).reshape(-1, 1, 8, 8).astype(np.float32)
+    return [{"x": images[i : i + 32], "label": labels[i : i + 32].astype(np.int64)} for i in range(0, 32 * STEPS, 32)]
+
+
+def alone(optimiser: Any) -> tuple[list[float], dict[str, Array]]:
+    """Returns the losses and the parameters of one process with whole batches."""
+    graph = network(32)
+    exe = engine.compile(engine.train_step(graph, graph.outputs["loss"], optimiser).graph)
+    return [float(exe.run(batch)["loss"]) for batch in batches()], exe.parameters
+
+
+def check_same(optimiser: Any, replicas: int, on: str) -> list[float]:
+    """Checks that replicas train as one process does, within rounding; returns their losses."""
+    losses, wanted = alone(optimiser)
+    with train_parallel(network(32 // replicas), optimiser, workers=replicas, on=on) as training:
+        ours = [training.step(batch) for batch in batches()]
+        held = training.parameters
+    assert ours == pytest.approx(losses, rel=1e-4)
+    assert ours[-1] < ours[0]
+    assert held.keys() == wanted.keys()
+    for name, array in wanted.items():
+        np.testing.assert_allclose(held[name], array, rtol=1e-3, atol=1e-5)
+    return ours
+
+
+@pytest.mark.parametrize("replicas", [1, 2, 4])
+def test_shares_of_a_batch_train_as_the_whole(replicas: int) -> None:
+    check_same(engine.SGD(0.1, momentum=0.9), replicas, "here")
+
+
+def test_adam_keeps_its_state() -> None:
+    check_same(engine.Adam(), 2, "here")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("replicas", [2, 4])
+def test_processes_train_as_one(replicas: int) -> None:
+    optimiser = engine.SGD(0.1, momentum=0.9)
+    assert check_same(optimiser, replicas, "processes") == check_same(optimiser, replicas, "here")
+
+
+@pytest.mark.slow
+def test_workers_that_are_killed_change_no_bit() -> None:
+    optimiser, losses = engine.SGD(0.1), []
+    with train_parallel(network(16), optimiser, workers=2) as training:
+        for number, batch in enumerate(batches()):
+            losses.append(training.step(batch))
+            place: Any = training._place
+            if number in (3, 7):
+                for pid in [*place._all[number % 2].pool._processes]:
+                    os.kill(pid, signal.SIGKILL)
+    with train_parallel(network(16), optimiser, workers=2, on="here") as training:
+        assert [training.step(batch) for batch in batches()] == losses
+
+
+@pytest.mark.slow
+def test_a_cluster_trains_as_this_process_does(tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    from tests.helpers.workers.cluster import cluster  # noqa: PLC0415 - it needs the package
+
+    optimiser = engine.SGD(0.1, momentum=0.9)
+    with cluster(tmp_path, 2) as started:
+        assert check_same(optimiser, 2, started.on) == check_same(optimiser, 2, "here")
+
+
+def test_sums_are_of_neighbours() -> None:
+    assert tree_sum(["a", "b", "c", "d", "e"]) == "abcde"  # type: ignore[list-item]
+    parts = [np.array([x], np.float32) for x in (1e8, 1.0, -1e8, 1.0)]
+    assert tree_sum(parts) == (parts[0] + parts[1]) + (parts[2] + parts[3])
+
+
+def _without_parameters() -> Graph:
+    graph = Graph("fixed")
+    graph.output(ops.reduce_mean(graph.input("x", (2, 2)), (0, 1)), "loss")
+    return graph
+
+
+def _running() -> Graph:
+    graph = network(2)
+    total = graph.parameter(np.zeros(1, np.float32), "total", trainable=False)
+    graph.assign(total, total + 1.0)
+    return graph
+
+
+@pytest.mark.parametrize(
+    ("graph", "asked", "error", "says"),
+    [
+        (network(2), {"loss": "los"}, GraphError, "has no output 'los'"),
+        (_without_parameters(), {}, GraphError, "no trainable parameter"),
+        (_running(), {}, GraphError, "change 'total'"),
+        (network(2), {"optimiser": 3}, OptionError, "3 is no optimiser"),
+        (network(2), {"workers": 0}, OptionError, "workers 0 is no integer from 1"),
+        (network(2), {"on": "nowhere"}, OptionError, "no place to run tasks"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused(
+    graph: Graph, asked: dict[str, Any], error: type[Exception], says: str
+) -> None:
+    with pytest.raises(error, match=says), train_parallel(graph, **{"optimiser": engine.SGD(), **asked}):
+        pass
+
+
+def test_batches_that_cannot_be_cut_are_refused() -> None:
+    with train_parallel(network(4), engine.SGD(), workers=2, on="here") as training:
+        with pytest.raises(FeedError, match="2 shares have"):
+            training.step({"x": np.zeros((4, 1, 8, 8), np.float32), "label": np.zeros(4, np.int64)})
+        with pytest.raises(FeedError, match="the inputs are 'x', 'label'"):
+            training.step({"x": np.zeros((8, 1, 8, 8), np.float32)})
