@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 from attrs import define, field
 
-from engine.exporters.events import nanoseconds, without_overlaps
+from engine.exporters.events import layer_note, nanoseconds, without_overlaps
 from engine.text.names import to_unicode
 from engine.trace.trace import OVERWRITE, PEAK, STAGE, VIEW, Event, RunInfo, Trace
 
@@ -109,7 +109,7 @@ class _Page:
             self.rows.add(row)
             yield _named("thread_name", row, "operators" if event.thread < 0 else f"thread {event.thread}")
         times = {"ts": begin, "dur": time - begin}
-        args = {"schema": to_unicode(event.schema), "tick": event.tick, "stage": event.stage}
+        args = {"schema": to_unicode(event.schema), "tick": event.tick, "stage": event.stage, **_layer(event)}
         name = to_unicode(event.operator)
         yield {"ph": "X", "cat": "operator", "name": name, **_PROCESS, "tid": row, **times, "args": args}
 
@@ -141,4 +141,8 @@ def _details(event: Event) -> Shown:
     texts = {name: to_unicode(getattr(event, name)) for name in ("operator", "shape", "dtype", "role")}
     numbers = {name: getattr(event, name) for name in ("offset", "bytes", "padding", "tick", "stage")}
     more = {"overwrites": event.overwrites} if event.kind == OVERWRITE else {}
-    return {**numbers, **texts, **more}
+    return {**numbers, **texts, **_layer(event), **more}
+
+
+def _layer(event: Event) -> Shown:
+    return {name: to_unicode(value) for name, value in layer_note(event).items()}

@@ -1,9 +1,10 @@
 """Events as formats need them: in nanoseconds, with the operators of a thread one after the other, with live chunks."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import define, evolve, field
 
+from engine.text.layer_names import layers_around
 from engine.trace.trace import ALLOC, BEGIN, END, FREE, NOT_RUN, OVERWRITE, PEAK, Event, Trace
 
 TICK = 1_000_000
@@ -19,6 +20,12 @@ def nanoseconds(event: Event) -> int:
     if event.seconds == NOT_RUN:
         return (event.tick + (event.kind == END)) * TICK
     return round(event.seconds * _SECOND)
+
+
+def layer_note(event: Event) -> Mapping[str, str]:
+    """Returns the innermost layer of an event's operator as `layer`; nothing where the name of that is no path."""
+    layers = layers_around(event.operator)
+    return {"layer": layers[-1]} if layers else {}
 
 
 def without_overlaps(events: Iterable[Event]) -> Iterator[Event]:

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 from attrs import define, field
 
-from engine.exporters.events import nanoseconds, without_overlaps
+from engine.exporters.events import layer_note, nanoseconds, without_overlaps
 from engine.text.errors import EngineError
 from engine.text.names import to_unicode
 from engine.trace.trace import BEGIN, FREE, OVERWRITE, Event, RunInfo, Trace
@@ -115,7 +115,7 @@ class _Tracks:
             self.threads.add(track)
             name = "operators" if event.thread < 0 else f"operators, thread {thread}"
             self._describe(track, name, rank=10 + thread)
-        notes: Notes = {"schema": event.schema, "tick": event.tick, "stage": event.stage}
+        notes: Notes = {"schema": event.schema, "tick": event.tick, "stage": event.stage, **layer_note(event)}
         self._write(_SLICE_BEGIN, track, event.operator, notes)
 
     def _peak(self, event: Event) -> None:
@@ -169,5 +169,6 @@ class _Tracks:
 def _details(event: Event) -> Iterator[tuple[str, int | str]]:
     names = ("offset", "bytes", "padding", "shape", "dtype", "role", "operator", "schema", "tick", "chunk", "stage")
     yield from ((name, getattr(event, name)) for name in names)
+    yield from layer_note(event).items()
     if event.kind == OVERWRITE:
         yield "overwrites", event.overwrites

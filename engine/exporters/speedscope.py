@@ -1,8 +1,8 @@
 """Writes the tensors of the peak, and when operators ran, for speedscope (https://www.speedscope.app).
 
-The first profile has a stack for each tensor that is alive at the peak: role, kind of operator, operator, tensor; its
-weight is its bytes. Where a run has times, each thread that ran operators has a profile with a call for each. Tensors
-of the peak and operators are kept in memory; the viewer reads the whole file, too.
+The first profile has a stack for each tensor that is alive at the peak: role, layers, kind of operator, operator,
+tensor; its weight is its bytes. Where a run has times, each thread that ran operators has a profile with a call for
+each. Tensors of the peak and operators are kept in memory; the viewer reads the whole file, too.
 
 The format: file-format-schema.json of speedscope 1.25.
 """
@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 from attrs import define, field
 
 from engine.exporters.events import alive_at_peak, nanoseconds, without_overlaps
+from engine.text.layer_names import layers_around
 from engine.text.names import to_unicode
 from engine.trace.trace import BEGIN, END, Event, RunInfo, Trace
 
@@ -72,6 +73,7 @@ def _stack(event: Event) -> Iterator[tuple[str, str]]:
     """Yields the frames of a stack, the outermost first. Tensors that are fed have no operator."""
     yield "role", event.role
     if event.schema:
+        yield from (("layer", layer) for layer in layers_around(event.operator))
         yield "kind of operator", event.schema
         yield "operator", event.operator
     yield "tensor", f"{event.tensor} [{event.shape}] {event.dtype}"

@@ -15,7 +15,7 @@ def depth_of(names: Sequence[str]) -> int:
 
     There are none where most names are no paths.
     """
-    paths = [_path(name) for name in names]
+    paths = [layers_around(name) for name in names]
     if 2 * sum(map(bool, paths)) < len(paths):
         return 0
     best = 0
@@ -29,16 +29,16 @@ def depth_of(names: Sequence[str]) -> int:
 
 def layer_of(name: str, depth: int) -> str:
     """Returns the layer of an operator, cut at a level; "" for a name that is no path."""
-    return _cut(_path(name), depth)
+    return _cut(layers_around(name), depth)
+
+
+def layers_around(name: str) -> list[str]:
+    """Returns the layers that an operator of that name is in, the outermost first: all but its own part of the name."""
+    return list(_prefixes(name))[:-1]
 
 
 def _cut(path: Sequence[str], depth: int) -> str:
     return path[:depth][-1] if path else ""
-
-
-def _path(name: str) -> list[str]:
-    """Returns the layers that an operator of that name is in, the outermost first: all but its own part of the name."""
-    return list(_prefixes(name))[:-1]
 
 
 def _prefixes(name: str) -> Iterator[str]:

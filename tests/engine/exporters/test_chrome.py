@@ -12,7 +12,7 @@ from engine import Event, Trace, zoo
 from engine.trace.trace import BEGIN, PEAK, VIEW
 from tests.helpers.graphs.random_graphs import build, seeded
 from tests.helpers.traces.exported_files import exported
-from tests.helpers.traces.sample_traces import EMPTY, any_traces, arrivals, cut, peak
+from tests.helpers.traces.sample_traces import EMPTY, any_traces, arrivals, cut, layered, peak
 
 
 def _shown(trace: Trace) -> list[dict[str, Any]]:
@@ -92,3 +92,10 @@ def test_chrome_closes_live_tensors_when_the_last_operator_ends() -> None:
     *_, last = trace
     ends = [e["ts"] for e in _shown(trace) if e["ph"] == "e"]
     assert ends[-1] == (last.tick + 1) * 1000
+
+
+def test_chrome_notes_the_layers_of_operators_and_tensors() -> None:
+    shown = _shown(layered())
+    operators = {e["name"]: e["args"].get("layer", "") for e in shown if e["ph"] == "X"}
+    assert operators == {"layer1.0/relu": "layer1.0", "exp": "", "last": ""}
+    assert {e["name"] for e in shown if e["ph"] == "b" and e["args"].get("layer") == "layer1.0"} == {"h"}

@@ -18,7 +18,7 @@ from engine.text.errors import EngineError
 from engine.trace.trace import ARRIVALS, BEGIN, END, PEAK
 from tests.helpers.graphs.random_graphs import build, seeded
 from tests.helpers.traces.exported_files import exported
-from tests.helpers.traces.sample_traces import EMPTY, any_traces, arrivals, hostile, peak, staged
+from tests.helpers.traces.sample_traces import EMPTY, any_traces, arrivals, hostile, layered, peak, staged
 
 messages = import_module("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
 EVENTS = messages.TrackEvent
@@ -117,3 +117,9 @@ def test_perfetto_export_says_how_to_install_its_library(monkeypatch: pytest.Mon
     with pytest.raises(EngineError, match=r"pip install -e '\.\[perfetto\]'"):
         perfetto.write(hostile(EMPTY), out)
     assert not out.getvalue()
+
+
+def test_operators_and_tensors_have_notes_of_their_layers() -> None:
+    _, events = _packets(layered())
+    noted = {p.track_event.name: _notes(p)["layer"] for p in events if "layer" in _notes(p)}
+    assert noted == {"layer1.0/relu": "layer1.0", "h": "layer1.0"}

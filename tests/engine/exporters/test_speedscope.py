@@ -12,9 +12,10 @@ from hypothesis import given, settings
 import engine
 from engine import Event, Trace, zoo
 from engine.exporters.events import alive_at_peak
+from engine.text.layer_names import layers_around
 from engine.trace.trace import BEGIN
 from tests.helpers.traces.exported_files import exported
-from tests.helpers.traces.sample_traces import EMPTY, any_traces, staged
+from tests.helpers.traces.sample_traces import EMPTY, any_traces, layered, staged
 
 
 def _read(trace: Trace) -> dict[str, Any]:
@@ -33,9 +34,9 @@ def test_stacks_of_the_peak_weigh_what_is_alive(trace: Trace) -> None:
     assert profile["endValue"] == sum(profile["weights"])
     for event, stack in zip(alive, profile["samples"], strict=True):
         assert frames[stack[0]]["name"] == event.role
-        assert [frames[i]["file"] for i in stack] == ["role", "kind of operator", "operator", "tensor"][
-            : len(stack)
-        ] or (not event.schema)
+        layers = ["layer"] * len(layers_around(event.operator))
+        around = [*layers, "kind of operator", "operator"] if event.schema else []
+        assert [frames[i]["file"] for i in stack] == ["role", *around, "tensor"]
         assert frames[stack[-1]]["name"].endswith(f" [{event.shape}] {event.dtype}")
     assert all(frame["name"] for frame in frames)
     assert len({(f["file"], f["name"]) for f in frames}) == len(frames)
@@ -56,6 +57,14 @@ def test_operators_of_a_thread_open_and_close_in_turn(trace: Trace) -> None:
         times = [profile["startValue"], *(e["at"] for e in events), profile["endValue"]]
         assert times == sorted(times)
         assert len(events) == 2 * sum(e.kind == BEGIN and e.thread == number for e in trace)
+
+
+def test_stacks_of_the_peak_have_the_layers_of_operators() -> None:
+    file = _read(layered())
+    frames = file["shared"]["frames"]
+    stacks = [[(frames[i]["file"], frames[i]["name"]) for i in stack] for stack in file["profiles"][0]["samples"]]
+    [stack] = [stack for stack in stacks if ("operator", "layer1.0/relu") in stack]
+    assert stack[1:3] == [("layer", "layer1"), ("layer", "layer1.0")]
 
 
 def test_speedscope_of_an_empty_trace_has_one_empty_profile() -> None:

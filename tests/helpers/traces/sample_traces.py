@@ -9,6 +9,7 @@ import engine
 from engine import Event, Trace
 from engine.trace.trace import ARRIVALS, RunInfo
 from tests.helpers.graphs.staged_graphs import WIDTH, rows, staged_graph
+from tests.helpers.onnx.small_models import model, node, value
 from tests.helpers.traces.hostile_names import HOSTILE
 from tests.helpers.traces.saved_traces import traces
 
@@ -34,6 +35,16 @@ def staged(cuts: int, mode: str = "static") -> Trace:
     exe = engine.compile(staged_graph([0] * cuts, [True]), mode=mode, optimise=0)
     _, timings = exe.timed({"x": rows(9, WIDTH)})
     return exe.trace(mode, timings=timings)
+
+
+def layered() -> Trace:
+    """Returns the trace of a plan of operators of which one is in the layer `layer1.0`, and the others in none."""
+    nodes = [
+        node("Relu", ["x"], ["h"], name="layer1.0/relu"),
+        node("Exp", ["h"], ["e"], name="exp"),
+        node("Mul", ["e", "h"], ["y"], name="last"),
+    ]
+    return engine.make_plan(engine.load_onnx(model(nodes, [value("x", (2, 4))], ["y"])), optimise=0).trace()
 
 
 def cut(trace: Trace, most: int) -> Trace:
