@@ -15,7 +15,16 @@ from engine.executor.helpers import Helpers
 from engine.system.threads import cpus
 from ops.native.barrier import FAILED, LEFT, OVER, STATUS, clear, new_state
 from ops.native.records import pack_args
-from ops.native.runners import OPENMP, Outcome, run_alone, run_forked, run_linger, run_part, run_slices
+from ops.native.runners import (
+    OPENMP,
+    Outcome,
+    load_for_threads,
+    run_alone,
+    run_forked,
+    run_linger,
+    run_part,
+    run_slices,
+)
 from ops.onednn.openmp import team_addresses, with_live_threads
 from ops.tensor.spec import Array
 
@@ -84,6 +93,7 @@ class Team:
 
     def _together(self, table: Array, turn: "_Turn") -> Outcome:
         """Runs a table with the helpers of a turn. Helpers that leave late keep their turn from being used again."""
+        load_for_threads()  # in the first run, so that none later reads files
         clear(turn.state)
         self._helpers.start()
         try:

@@ -6,6 +6,7 @@ and is called again to go on from there. The loops themselves are in `ops.native
 
 from collections.abc import Callable
 from ctypes import addressof, c_char, c_int64
+from functools import cache
 
 import numpy as np
 
@@ -71,6 +72,13 @@ def run_linger(place: int, seen: int) -> bool:
     """Returns whether the word at an address changes from `seen` within a millisecond or so."""
     words = _LingerWords(place, seen)
     return function(_CODE, "run_linger")(addressof(words)) != 0
+
+
+@cache
+def load_for_threads() -> None:
+    """Loads all code that runs on several threads may call, also the code for runs whose helpers are all late."""
+    for name in ("run_alone", "run_part", "run_linger"):
+        function(_CODE, name)
 
 
 def locate(words: Array, spans: Array, pointee: Array) -> None:

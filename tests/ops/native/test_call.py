@@ -3,6 +3,8 @@
 import ctypes
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -230,6 +232,26 @@ def test_a_native_program_runs_on_one_thread_where_the_team_is_busy() -> None:
     buffers, native = _chain(5, 100)
     assert team.run(native.table, False) == (-1, 0)
     assert (buffers[1] == 5).all()
+
+
+LATE = """
+import sys
+from engine.executor.team import Team
+from ops.native.call import table_of
+
+team, files = Team(2), []
+team.run(table_of(()), False)
+for turn in team._turns:
+    turn.awaited = [1]
+sys.addaudithook(lambda event, args: files.append(args) if event == "open" else None)
+team.run(table_of(()), False)
+print(files)
+"""
+
+
+def test_no_run_but_the_first_loads_code_also_where_helpers_are_late() -> None:
+    run = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, check=True)
+    assert run.stdout == "[]\n"
 
 
 def test_a_team_has_no_more_threads_than_processors() -> None:
