@@ -1,4 +1,4 @@
-"""A text encoder as BERT and an image encoder as ViT, as PyTorch modules in the form that model libraries have."""
+"""A text encoder as BERT, an image encoder as ViT and a decoder as GPT-2, in the form that libraries of models have."""
 
 import math
 import warnings
@@ -92,7 +92,71 @@ class ImageEncoder(nn.Module):
         return self.norm(x)
 
 
-def save_encoder(path: Path, module: Any, arguments: tuple[Any, ...]) -> None:
+class Columns(nn.Module):
+    """A linear layer whose weight has a row for each input."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(torch.randn(inputs, outputs) / 10), nn.Parameter(torch.randn(outputs))
+
+    def forward(self, x: Any) -> Any:
+        """Returns the product of the rows of x, plus the bias."""
+        shape = (*x.size()[:-1], self.bias.size(0))
+        return torch.addmm(self.bias, x.view(-1, x.size(-1)), self.weight).view(shape)
+
+
+class CausalLayer(nn.Module):
+    """A layer in which a word sees those before it; queries, keys and values have one projection."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attention, self.out = Columns(WIDTH, 3 * WIDTH), Columns(WIDTH, WIDTH)
+        self.wide, self.narrow = Columns(WIDTH, 4 * WIDTH), Columns(4 * WIDTH, WIDTH)
+        self.one, self.other = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
+        self.register_buffer("seen", torch.ones(1, 1, POSITIONS, POSITIONS, dtype=torch.bool).tril())
+
+    def heads(self, x: Any) -> Any:
+        """Returns x with heads in front."""
+        return x.view(x.size(0), x.size(1), HEADS, WIDTH // HEADS).permute(0, 2, 1, 3)
+
+    def attend(self, x: Any) -> Any:
+        """Returns the weighted values."""
+        query, key, value = (self.heads(part) for part in self.attention(x).split(WIDTH, dim=2))
+        scores = torch.matmul(query, key.transpose(-1, -2)) / (WIDTH // HEADS) ** 0.5
+        rows, columns = scores.size(-2), scores.size(-1)
+        seen = self.seen[:, :, columns - rows : columns, :columns]
+        weights = torch.softmax(torch.where(seen, scores, torch.tensor(-10000.0)), -1)
+        mixed = torch.matmul(weights, value).permute(0, 2, 1, 3).contiguous()
+        return self.out(mixed.view(mixed.size(0), mixed.size(1), WIDTH))
+
+    def forward(self, x: Any) -> Any:
+        """Returns the next x; the wide layer has gelu by tanh."""
+        x = self.attend(self.one(x)) + x
+        wide = self.wide(self.other(x))
+        inner = math.sqrt(2 / math.pi) * (wide + 0.044715 * torch.pow(wide, 3.0))
+        return x + self.narrow(0.5 * wide * (1.0 + torch.tanh(inner)))
+
+
+class TextDecoder(nn.Module):
+    """A decoder that scores the next word; scores share the matrix of the words."""
+
+    inputs: ClassVar[dict[str, tuple[Any, ...]]] = {"ids": ("b", "s")}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.positions = nn.Embedding(WORDS, WIDTH), nn.Embedding(POSITIONS, WIDTH)
+        self.layers, self.norm = nn.ModuleList(CausalLayer() for _ in range(2)), nn.LayerNorm(WIDTH)
+        self.register_buffer("numbers", torch.arange(POSITIONS).expand(1, -1))
+
+    def forward(self, ids: Any) -> Any:
+        """Returns a score of each word at each place."""
+        x = self.words(ids) + self.positions(self.numbers[:, : ids.size(1)])
+        for layer in self.layers:
+            x = layer(x)
+        return torch.matmul(self.norm(x), self.words.weight.t())
+
+
+def save_module(path: Path, module: Any, arguments: tuple[Any, ...]) -> None:
     """Saves a module as an ONNX model; inputs and their open dimensions are those of `module.inputs`."""
     names = {name: {i: d for i, d in enumerate(dims) if isinstance(d, str)} for name, dims in module.inputs.items()}
     with warnings.catch_warnings():

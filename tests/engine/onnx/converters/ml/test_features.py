@@ -11,6 +11,7 @@ import engine
 from engine.text.errors import KernelError, ModelError, UnsupportedError
 from tests.helpers.onnx.contributed import all_runs, check
 from tests.helpers.onnx.ml_models import ml_model
+from tests.helpers.onnx.small_models import run_onnxruntime
 
 FEW = settings(max_examples=10, deadline=None)
 
@@ -77,6 +78,24 @@ def test_label_encoder_with_tensors_and_nan() -> None:
     for (y,) in all_runs(proto, feeds):
         assert y.dtype == np.int16
         assert y.tolist() == [3, 4, 5, 9]
+
+
+@pytest.mark.parametrize(
+    ("version", "keys", "ours", "theirs"),
+    [
+        (2, [1.5, np.nan, 2.0], [3, 4, 5, -1], [3, -1, 5, -1]),
+        (4, [1.5, np.nan, 2.0], [3, 4, 5, -1], [3, 4, 5, -1]),
+        (2, [1.5, 2.0, 2.0], [3, -1, 5, -1], [3, -1, 4, -1]),
+        (4, [1.5, np.nan, np.nan], [3, 5, -1, -1], [3, 4, -1, -1]),
+    ],
+)
+def test_keys_that_are_nan_or_equal(version: int, keys: list[float], ours: list[int], theirs: list[int]) -> None:
+    x = np.array([1.5, np.nan, 2.0, 7.0], np.float32)
+    proto, feeds = ml_model("LabelEncoder", [x], version=version, keys_floats=keys, values_int64s=[3, 4, 5])
+    for (y,) in all_runs(proto, feeds):
+        assert y.tolist() == ours
+    (y,) = run_onnxruntime(proto, feeds)
+    assert y.tolist() == theirs
 
 
 def test_texts_are_refused_with_what_to_do() -> None:

@@ -1,6 +1,7 @@
-"""What onnxruntime's transformer optimiser makes of encoders that PyTorch exports."""
+"""What onnxruntime's transformer optimiser makes of transformers that PyTorch exports."""
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +21,26 @@ transformers = pytest.importorskip("tests.helpers.torch.transformers")
 
 
 def text() -> tuple[Any, ...]:
+    """Returns words, the mask of a sentence that is shorter, and types."""
     ids = torch.randint(0, 50, (2, 7))
     mask = torch.ones(2, 7, dtype=torch.int64)
     mask[0, 5:] = 0
     return ids, mask, torch.zeros_like(ids)
 
 
+KINDS: dict[str, tuple[Callable[[], Any], Callable[[], tuple[Any, ...]]]] = {
+    "bert": (transformers.TextEncoder, text),
+    "vit": (transformers.ImageEncoder, lambda: (torch.randn(2, 3, 16, 16),)),
+    "gpt2": (transformers.TextDecoder, lambda: text()[:1]),
+}
+
+
 def optimised(kind: str, level: int, folder: Path) -> tuple[Path, dict[str, Any]]:
-    """Returns the path of what the optimiser makes of an encoder, and feeds."""
+    """Returns the path of what the optimiser makes of a module, and feeds."""
     torch.manual_seed(0)
-    module = transformers.TextEncoder() if kind == "bert" else transformers.ImageEncoder()
-    arguments = text() if kind == "bert" else (torch.randn(2, 3, 16, 16),)
-    transformers.save_encoder(folder / "exported.onnx", module, arguments)
+    make, arguments_of = KINDS[kind]
+    module, arguments = make(), arguments_of()
+    transformers.save_module(folder / "exported.onnx", module, arguments)
     model = optimizer.optimize_model(
         str(folder / "exported.onnx"), model_type=kind, num_heads=2, hidden_size=32, opt_level=level
     )
@@ -58,6 +67,12 @@ def check(path: Path, feeds: dict[str, Any], *operators: str) -> None:
 def test_an_encoder_gives_the_same_outputs_behind_the_optimiser(kind: str, level: int, tmp_path: Path) -> None:
     path, feeds = optimised(kind, level, tmp_path)
     check(path, feeds, "Attention", "SkipLayerNormalization", "BiasGelu")
+
+
+@pytest.mark.parametrize("level", [0, pytest.param(2, marks=pytest.mark.slow)])
+def test_a_decoder_gives_the_same_outputs_behind_the_optimiser(level: int, tmp_path: Path) -> None:
+    path, feeds = optimised("gpt2", level, tmp_path)
+    check(path, feeds, "Attention", "SkipLayerNormalization", "FastGelu", "EmbedLayerNormalization")
 
 
 @pytest.mark.slow
