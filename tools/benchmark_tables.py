@@ -5,6 +5,8 @@ from typing import Any
 
 Row = Mapping[str, Any]
 _LAST_DIGIT = 1e-4
+_NEAR = 0.005
+"""How far above its bound an arena may be that is not proved to be the smallest."""
 
 
 def seconds(value: float) -> str:
@@ -61,6 +63,19 @@ def proofs_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
         gap = f"{row['arena_bytes'] / row['lower_bound'] - 1:.2%}"
         numbers = (f"{row[key]:,}" for key in ("breadth", "lower_bound", "arena_bytes"))
         yield [row["instance"], *numbers, gap, seconds(row["seconds"]), row["status"]]
+
+
+def kinds_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
+    """Yields a line for each kind of instances and one for all: how many are proved, and how near the others are."""
+    yield ["kind", "instances", "proved", "others within 0.5 %", "worst", "seconds, mean", "most"]
+    kinds = list(dict.fromkeys(row["kind"] for row in rows))
+    for kind, names in (*((kind, {kind}) for kind in kinds), ("all", set(kinds))):
+        group = [row for row in rows if row["kind"] in names]
+        gaps = [row["arena_bytes"] / row["lower_bound"] - 1 for row in group if row["status"] != "optimal"]
+        took = [row["seconds"] for row in group]
+        near, worst = sum(gap <= _NEAR for gap in gaps), max(gaps, default=0)
+        numbers = (len(group), len(group) - len(gaps), near)
+        yield [kind, *map(str, numbers), f"{worst:.2%}", seconds(sum(took) / len(took)), seconds(max(took))]
 
 
 def networks_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
@@ -234,6 +249,7 @@ def threads_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
 TABLES: Mapping[str, Callable[[Sequence[Row]], Iterable[Sequence[str]]]] = {
     "speed": speed_table,
     "proofs": proofs_table,
+    "kinds": kinds_table,
     "networks": networks_table,
     "startup": startup_table,
     "strategies": strategies_table,

@@ -56,6 +56,8 @@ ORIGINALS: Mapping[str, str] = {
     "shared_by_breadth": "2.1729 2.2041 1.8172 2.6348 1.3877 1.3789 2.1832",
 }
 """Arena / most bytes alive on the instances of TIGHT, as MegEngine and TensorFlow Lite themselves give it."""
+KINDS_NODES = 4_500_000
+"""Steps of the searches on instances of nine kinds: some ten seconds where a gap is left."""
 NODES = 1_000_000
 """For the exact search in the table of all strategies: the same plan on every machine."""
 
@@ -173,6 +175,7 @@ def measure_lengths() -> Mapping[str, Sequence[Row]]:
 MEASURES: Mapping[str, Callable[[Path], Sequence[Row]]] = {
     "speed": measure_speed,
     "proofs": measure_proofs,
+    "kinds": lambda _: measured("tools.bench_kinds", "--nodes", str(KINDS_NODES))["rows"],
     "networks": lambda _: measure_networks(),
     "startup": measure_startup,
     "strategies": measure_strategies,

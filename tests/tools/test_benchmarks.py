@@ -185,8 +185,22 @@ def test_a_benchmark_table_has_each_number_in_its_column(name: str) -> None:
 
 
 def test_every_benchmark_table_is_checked_by_its_columns() -> None:
-    assert set(TABLES) == set(SAMPLES) | {"strategies", "proofs", "speed", "runs_avx2"}
+    assert set(TABLES) == set(SAMPLES) | {"strategies", "proofs", "speed", "kinds", "runs_avx2"}
     assert TABLES["runs_avx2"] is TABLES["runs"]
+
+
+def test_the_table_of_kinds_counts_what_is_proved_and_what_is_near() -> None:
+    row = {"kind": "one", "lower_bound": 1000, "seconds": 1.0}
+    rows = [
+        row | {"arena_bytes": 1000, "status": "optimal"},
+        row | {"arena_bytes": 1005, "status": "feasible"},
+        row | {"arena_bytes": 1020, "status": "feasible", "kind": "other", "seconds": 4.0},
+    ]
+    assert list(TABLES["kinds"](rows))[1:] == [
+        ["one", "2", "1", "1", "0.50%", "1", "1"],
+        ["other", "1", "0", "0", "2.00%", "4", "4"],
+        ["all", "3", "1", "1", "2.00%", "2", "4"],
+    ]
 
 
 @pytest.mark.parametrize(
