@@ -44,15 +44,14 @@ def _draw_bars(axes: Any, table: Table, rows: Sequence[Row]) -> None:
     bounds = [
         (place, row["lower_bound"] / _UNIT) for place, row in zip(at, ordered, strict=True) if "lower_bound" in row
     ]
-    axes.scatter([b for _, b in bounds], [p for p, _ in bounds], marker="|", s=60, color="black", label="lower bound")
+    axes.scatter([b for _, b in bounds], [p for p, _ in bounds], marker="|", s=60, color="black")
     axes.set_yticks(at, [_settings(table, row) for row in ordered], fontsize=7)
     axes.invert_yaxis()
     axes.margins(x=0.14, y=0.02)
-    axes.set_xlabel("MiB")
+    axes.set_xlabel("MiB; a black mark is the lower bound")
     axes.set_title(
         "arena by option" + (f" (the first {len(rows)} rows)" if len(table.good) > len(rows) else ""), fontsize=10
     )
-    axes.legend(loc="lower right", fontsize=8, frameon=False)
     _plain(axes, "x")
 
 
