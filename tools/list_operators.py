@@ -133,8 +133,6 @@ def _of_onnxruntime() -> list[str]:
         "  stays real, whatever `accuracy_level` says.",
         "- `DynamicQuantizeLSTM`: weights are dequantised when the model is read; inputs and states stay real.",
         "- `GroupQueryAttention`: rows of `present_key` and `present_value` behind the last token have no meaning.",
-        "- Files of the dynamic quantiser need larger arenas than in onnxruntime, as kernels have more scratch",
-        "  memory: SqueezeNet at 64x64 pixels 1.16 MB, there 0.56; a BERT of two small layers 54 kB, there 36.",
         "- `QLinear...`: real numbers are divided by the scale and rounded, half to even. Where a number lies half-way",
         "  but for a last bit, onnxruntime may give the next quantised value.",
         "",

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 from attrs import frozen
 
-from ops.common.boxes import Box, Boxes, boxes, pieces
+from ops.common.boxes import CACHE_BYTES, Box, Boxes, boxes, longest, pieces
 from ops.common.windows import window_view
 from ops.convolution.gemm import clip, spans
 from ops.convolution.shapes import ConvCase
@@ -21,9 +21,9 @@ from ops.schema.schema import Thunk
 from ops.schema.workspace import prefix
 from ops.tensor.spec import Array, TensorSpec
 
-_ELEMENTS = 1 << 18
-"""Most elements of the columns, and of the sums, of one block, which has at least one output pixel. Trades workspace
-for fewer calls."""
+_ELEMENTS = CACHE_BYTES // 16
+"""Most elements of weights, pixels, columns and products of one block, so that all four stay in cache. A block has at
+least one output channel and one output pixel."""
 INT32 = np.dtype("int32")
 Pair = tuple[Array, Array]
 
@@ -59,9 +59,14 @@ class Blocks:
         """Returns the most rows of columns."""
         return self.groups * self.channels * self.case.taps
 
+    @property
+    def filters(self) -> int:
+        """Returns the most output channels of each group whose weights are converted at once."""
+        return longest(self.outputs, _ELEMENTS // max(self.rows, 1))
+
     def boxes(self) -> Boxes:
         """Returns boxes of output pixels."""
-        return boxes(self.case.windows.outputs, max(1, _ELEMENTS // max(self.rows, self.groups * self.outputs, 1)))
+        return boxes(self.case.windows.outputs, max(1, _ELEMENTS // max(self.rows, self.groups * self.filters, 1)))
 
     def sums(self) -> Iterator[tuple[slice, Box]]:
         """Yields all blocks of the output of one image: groups and pixels."""
@@ -72,16 +77,17 @@ class Blocks:
     def scratch_specs(self, *, with_sums: bool) -> tuple[TensorSpec, ...]:
         """Returns the specs of weights, pixels, columns and products in float32, and of sums and addends in int32.
 
-        A spec is empty where the array is not needed.
+        A spec is empty where the array is not needed. Where there are sums, the products have room for all of them.
         """
         cut, w = self.boxes().largest, self.case.windows
         pixels = max((math.prod(b.shape) for b in cut), default=0)
         reach = max((math.prod(spans(w, b)) for b in cut), default=0)
-        of_sums = self.groups * self.outputs * pixels
-        singles = (self.rows * self.outputs, self.groups * self.channels * reach, self.rows * pixels, of_sums)
+        of_sums, of_products = (self.groups * n * pixels for n in (self.outputs * with_sums, self.filters))
+        reals = max(of_sums, of_products)
+        singles = (self.rows * self.filters, self.groups * self.channels * reach, self.rows * pixels, reals)
         longer = self.depth > self.channels or self.case.taps > EXACT_DEPTH
         specs = [TensorSpec((n,), SINGLE) for n in singles]
-        return *specs, TensorSpec((of_sums * with_sums,), INT32), TensorSpec((of_sums * longer,), INT32)
+        return *specs, TensorSpec((of_sums,), INT32), TensorSpec((of_products * longer,), INT32)
 
 
 @frozen(eq=False)
@@ -119,23 +125,25 @@ class Work:
         steps.append(partial(np.copyto, column, window_view(padded, w, box.shape)))
         return steps, column.reshape(rows)
 
-    def filters(self, groups: slice, depth: slice) -> tuple[list[Thunk], Array]:
+    def filters(self, groups: slice, outputs: slice, depth: slice) -> tuple[Iterator[Thunk], Array]:
         """Returns the steps that write weights, and the weights (groups, outputs, depth * taps)."""
-        part = self.weights[groups, :, depth]
+        part = self.weights[groups, outputs, depth]
         buffer = prefix(self.scratch[0], part.shape)
-        return list(centred(part, self.w_zero[groups], buffer)), buffer.reshape(*part.shape[:2], -1)
+        return centred(part, self.w_zero[groups, outputs], buffer), buffer.reshape(*part.shape[:2], -1)
 
     def sums(self, image: Array, groups: slice, box: Box, y: Array) -> Iterator[Thunk]:
         """Yields the steps to y (groups, outputs, pixels), sums of products in int32."""
-        blocks, product = self.blocks, prefix(self.scratch[3], y.shape)
-        addend = prefix(self.scratch[5], y.shape) if self.scratch[5].size else self.scratch[5]
+        blocks = self.blocks
         for start, stop in pieces(blocks.depth, blocks.channels):
             first, last = groups.start * blocks.depth + start, (groups.stop - 1) * blocks.depth + stop
             steps, column = self.columns(image, slice(first, last), box)
             yield from steps
-            steps, weights = self.filters(groups, slice(start, stop))
-            yield from steps
-            yield from accumulate(weights, column.reshape(len(y), -1, y.shape[2]), y, product, addend, fresh=start == 0)
+            for outputs in (slice(*ends) for ends in pieces(blocks.outputs, blocks.filters)):
+                conversion, weights = self.filters(groups, outputs, slice(start, stop))
+                yield from conversion
+                part = y[:, outputs]
+                scratch = (prefix(s, part.shape) if s.size else s for s in self.scratch[3::2])
+                yield from accumulate(weights, column.reshape(len(y), -1, y.shape[2]), part, *scratch, fresh=start == 0)
         if blocks.depth == 0:
             yield partial(y.fill, 0)
 

@@ -8,7 +8,7 @@ import numpy as np
 from ops.common.apply import V, apply
 from ops.common.costs import flops_per_input_element
 from ops.common.thunks import in_turn
-from ops.quantised.params import PIECE, SINGLE, Grain, ends, pieces, to_quantised
+from ops.quantised.params import PIECE, SINGLE, Grain, pieces, to_quantised
 from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
 from ops.schema.workspace import prefix
 from ops.tensor.errors import DtypeError
@@ -26,9 +26,9 @@ def _dynamic_infer(inputs: Specs, _: Attrs) -> Specs:
 
 
 def _dynamic_temporaries(signature: Signature) -> tuple[TensorSpec, ...]:
-    number = TensorSpec((), SINGLE)
+    """Returns the specs of a piece, of three numbers (both ends of the range, the zero point), and of a flag."""
     piece = TensorSpec((min(PIECE, signature.x.size),), SINGLE)
-    return piece, piece, piece, number, number, number, number.with_dtype(BOOL)
+    return piece, TensorSpec((3,), SINGLE), TensorSpec((), BOOL)
 
 
 def _range(x: Array, low: Array, high: Array) -> Thunk:
@@ -44,11 +44,12 @@ def _range(x: Array, low: Array, high: Array) -> Thunk:
 
 def _dynamic(call: Binding) -> Thunk:
     x, (y, scale, zero_point) = call.x, call.outputs
-    buffer, least, most, low, high, zero, flat_range = call.temporaries
-    quantise: list[Thunk] = [partial(b.fill, n) for b, n in zip((least, most), ends(y.dtype), strict=True)]
+    buffer, numbers, flat_range = call.temporaries
+    low, high, zero = (numbers[i, ...] for i in range(3))
+    quantise: list[Thunk] = []
     for source, target in pieces(*Grain(-1).cut(x, y)[0]):
         real = prefix(buffer, source.shape)
-        quantise += (partial(np.divide, source, scale, real), *to_quantised(real, zero, target, (least, most)))
+        quantise += (partial(np.divide, source, scale, real), *to_quantised(real, zero, target))
     return in_turn(
         _range(x, low, high) if x.size else in_turn(partial(low.fill, 0), partial(high.fill, 0)),
         partial(np.subtract, high, low, scale),

@@ -16,9 +16,11 @@ from engine import Graph
 from engine.text.errors import UnsupportedError
 from engine.zoo import densenet121, encoder, minilm, mobilenet_v2, resnet18, squeezenet
 from engine.zoo.encoder import EncoderSize
+from ops.quantised.nhwc_tiled import has_vnni
 from tests.helpers.graphs.unplanned_run import random_feeds
 from tests.helpers.onnx.onnx_writer import to_onnx
 from tests.helpers.onnx.quantised_models import dynamically_quantised_model, quantised_model
+from tools.onnxruntime_arena import onnxruntime_activations
 
 SAVED = {"basic": Level.ORT_ENABLE_BASIC, "extended": Level.ORT_ENABLE_EXTENDED, "all": Level.ORT_ENABLE_ALL}
 NETWORKS: dict[str, Callable[[], Graph]] = {
@@ -71,6 +73,8 @@ QUANTISED: dict[str, Callable[[Graph, Path], Path]] = {
     "qoperator": lambda graph, folder: quantised_model(graph, folder, form=QuantFormat.QOperator),
     "qdq": quantised_model,
 }
+SMALL = {name: NETWORKS[name] for name in QUICK} | {"squeezenet": lambda: squeezenet(1, 64)}
+NEEDS_VNNI = pytest.mark.skipif(not has_vnni(), reason="other kernels need a workspace")
 
 
 @pytest.mark.parametrize("kind", QUANTISED)
@@ -78,7 +82,7 @@ QUANTISED: dict[str, Callable[[Graph, Path], Path]] = {
 def test_a_quantised_file_gives_the_same_outputs_as_it_was_written_and_as_it_was_optimised(
     name: str, kind: str, tmp_path: Path
 ) -> None:
-    graph = squeezenet(1, 64) if name == "squeezenet" else NETWORKS[name]()
+    graph = SMALL[name]()
     written = QUANTISED[kind](graph, tmp_path)
     optimised, session = saved(written, "extended", tmp_path)
     feeds = random_feeds(graph, 5)
@@ -89,3 +93,25 @@ def test_a_quantised_file_gives_the_same_outputs_as_it_was_written_and_as_it_was
         difference = np.abs(got - wanted) / np.abs(wanted).max()
         assert float(difference.max()) < 0.05  # a rounding may move a number by a step of 8 bits
         assert float(difference.mean()) < 0.005
+
+
+def check_arena(path: Path) -> None:
+    """Checks that a file needs no larger arena than in onnxruntime, whose arena has no inputs."""
+    graph = engine.load_onnx(path)
+    needed = onnxruntime_activations(path)
+    arena = engine.make_plan(graph, caller_buffers=tuple(graph.inputs)).arena_bytes
+    assert 0 < arena <= needed.planned + needed.besides
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SMALL)
+def test_saved_files_need_no_larger_arena_than_in_onnxruntime(name: str, tmp_path: Path) -> None:
+    for level in ("basic", "extended"):
+        check_arena(saved(SMALL[name](), level, tmp_path)[0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [k if k == "dynamic" else pytest.param(k, marks=NEEDS_VNNI) for k in QUANTISED])
+@pytest.mark.parametrize("name", SMALL)
+def test_quantised_files_need_no_larger_arena_than_in_onnxruntime(name: str, kind: str, tmp_path: Path) -> None:
+    check_arena(QUANTISED[kind](SMALL[name](), tmp_path))
