@@ -97,6 +97,13 @@ def test_what_runs_the_model_is_refused_with_the_name_of_the_operator(
     assert "nobody implements acme.Mix ('mixer')" in printed and "--ops" in printed
 
 
+@pytest.mark.parametrize("command", ["plan", "run", "compare", "trace", "explain"])
+def test_a_file_for_one_processor_is_one_line_with_what_to_do(command: str, tmp_path: Path, capsys: Capture) -> None:
+    path = save(foreign_model([node("Conv", ["x"], domain="com.microsoft.nchwc")], X), tmp_path)
+    printed = error([command, path], 1, capsys)
+    assert "com.microsoft.nchwc.Conv: this file was optimised for one processor; save it at the extended lev" in printed
+
+
 def test_shapes_that_nobody_tells_are_one_error_with_all_operators(tmp_path: Path, capsys: Capture) -> None:
     nodes = [
         node("Mix", ["x"], ["a"], domain="acme"),
