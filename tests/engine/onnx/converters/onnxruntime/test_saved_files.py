@@ -111,7 +111,8 @@ def test_saved_files_need_no_larger_arena_than_in_onnxruntime(name: str, tmp_pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [k if k == "dynamic" else pytest.param(k, marks=NEEDS_VNNI) for k in QUANTISED])
+@NEEDS_VNNI
+@pytest.mark.parametrize("kind", QUANTISED)
 @pytest.mark.parametrize("name", SMALL)
 def test_quantised_files_need_no_larger_arena_than_in_onnxruntime(name: str, kind: str, tmp_path: Path) -> None:
     check_arena(QUANTISED[kind](SMALL[name](), tmp_path))
