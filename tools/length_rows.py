@@ -136,7 +136,7 @@ def decoding_rows(size: TransformerSize = MINILM) -> list[DecodingRow]:
         again = _decode(run, size, TOKENS)[1]
         texts.append(text)
         token, later = (round(statistics.mean(times), 2) for times in (first[WARM:], again))
-        rows.append(DecodingRow("decoder", name, operators, token, later, round(max(first[WARM:]), 1)))
+        rows.append(DecodingRow("decoder", name, operators, token, later, round(max(first[WARM:]), 2)))
     assert all(text == texts[0] for text in texts), "the decoders give other tokens"
     return rows
 
