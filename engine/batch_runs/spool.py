@@ -10,14 +10,15 @@ from typing import Any, BinaryIO
 import numpy as np
 from attrs import define, field, frozen
 
+from allocator.problem import align_up
 from engine.api import Executable, compile_graph
 from engine.executor.binding import packs_from
-from engine.executor.pack_folder import PackFolder, padded
+from engine.executor.pack_folder import PackFolder
 from engine.graph.deferred import is_repeated
 from engine.graph.graph import Graph
 from engine.graph.mapped import MappedFile, map_file, mapping_of
 from engine.saved import EmbeddedPlan
-from ops.tensor.layout import address_of
+from ops.tensor.layout import CACHE_LINE, address_of
 from ops.tensor.spec import Array
 
 _SMALL = 4096
@@ -88,7 +89,7 @@ class _Pickler(pickle.Pickler):
     def _written(self, array: Array) -> _Place:
         place = _Place(self._path, self._weights.tell(), array.shape, array.dtype)
         self._weights.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-        self._weights.write(bytes(padded(array.nbytes) - array.nbytes))
+        self._weights.write(bytes(align_up(array.nbytes, CACHE_LINE) - array.nbytes))
         return place
 
 

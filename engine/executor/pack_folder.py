@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from attrs import define
 
+from allocator.problem import align_up
 from engine.executor.binding import PackCache, pack_call
 from engine.graph.deferred import Deferred, Entry
 from engine.lower.calls import Call
@@ -59,7 +60,7 @@ def _write_once(path: Path, arrays: tuple[Array, ...]) -> None:
     staged = path.with_name(f"{path.name}.{os.getpid()}")
     with staged.open("wb") as out:
         for array in arrays:
-            out.write(array.tobytes().ljust(padded(array.nbytes), b"\0"))
+            out.write(array.tobytes().ljust(align_up(array.nbytes, CACHE_LINE), b"\0"))
     try:
         os.link(staged, path)
     except FileExistsError:
@@ -75,10 +76,5 @@ def mapped_arrays(path: Path, specs: tuple[TensorSpec, ...]) -> tuple[Array, ...
     arrays, offset = [], 0
     for spec in specs:
         arrays.append(np.ndarray(spec.shape, spec.dtype, mapping, offset))
-        offset += padded(spec.nbytes)
+        offset += align_up(spec.nbytes, CACHE_LINE)
     return tuple(arrays)
-
-
-def padded(nbytes: int) -> int:
-    """Returns bytes rounded up to whole cache lines."""
-    return -(-nbytes // CACHE_LINE) * CACHE_LINE
