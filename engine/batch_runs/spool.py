@@ -4,8 +4,10 @@ import pickle
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Any, BinaryIO
+from weakref import finalize
 
 import numpy as np
 from attrs import define, field, frozen
@@ -42,12 +44,16 @@ class Contents:
 def spooled(contents: Contents, folder: Path | None = None) -> Iterator[Path]:
     """Writes contents to a new folder inside `folder`, by default one in memory; it is removed after the block."""
     home = folder or (_MEMORY if _MEMORY.is_dir() else None)
-    with TemporaryDirectory(prefix="arenaplan-", dir=home) as name:
-        spool = Path(name)
+    spool = Path(mkdtemp(prefix="arenaplan-", dir=home))
+    # Also where nobody takes all outputs: TemporaryDirectory then warns.
+    remove = finalize(contents, rmtree, spool, ignore_errors=True)
+    try:
         (spool / _PACKS).mkdir()
         with (spool / _WEIGHTS).open("wb") as weights, (spool / _GRAPH).open("wb") as graph:
             _Pickler(graph, weights, spool / _WEIGHTS).dump(contents)
         yield spool
+    finally:
+        remove()
 
 
 def open_spool(spool: Path) -> Executable:
