@@ -35,6 +35,7 @@ if TYPE_CHECKING:  # the names for checkers of types and editors; at run time ea
     from engine.replicas.training import train_parallel
     from engine.report.report import Report
     from engine.saved.embedded import EmbeddedPlan
+    from engine.searches.sharing import shared_search
     from engine.stages.bind import bind
     from engine.sweeps.sweep import sweep
     from engine.system.instructions import limit_instructions
@@ -80,6 +81,7 @@ __all__ = [
     "register_operator",
     "save_plan",
     "scan",
+    "shared_search",
     "sweep",
     "train_parallel",
     "train_step",
@@ -117,6 +119,7 @@ _HOMES = {
     "cast_storage": "engine.passes.storage:cast_storage",
     "write_plan": "engine.plan_files.write:write_plan",
     "read_trace": "engine.readers:read_trace",
+    "shared_search": "engine.searches.sharing:shared_search",
     "train_parallel": "engine.replicas.training:train_parallel",
     "Report": "engine.report.report:Report",
     "EmbeddedPlan": "engine.saved.embedded:EmbeddedPlan",

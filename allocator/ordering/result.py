@@ -45,10 +45,14 @@ class OrderResult:
 
 @frozen
 class Limits:
-    """The limits of a search: the nodes to try (0: its default), and the moment of `time.monotonic` when it ends."""
+    """The limits of a search: the nodes to try (0: its default), and the moment of `time.monotonic` when it ends.
+
+    `most_looks` are those at nodes, in all pieces (0: where the nodes are the default, LOOKS, else no limit).
+    """
 
     nodes: int = 0
     until: float = math.inf
+    most_looks: int = 0
 
     def nodes_of(self, count: int) -> int:
         """Returns the nodes that may be tried for a piece of `count` nodes."""
@@ -57,7 +61,7 @@ class Limits:
     @property
     def looks(self) -> int:
         """Returns how often nodes may be looked at, in all pieces."""
-        return _UNBOUND if self.nodes else LOOKS
+        return self.most_looks or (_UNBOUND if self.nodes else LOOKS)
 
     @property
     def seconds_left(self) -> float:

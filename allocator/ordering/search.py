@@ -18,8 +18,9 @@ from allocator.kernels.mode import KernelMode
 from allocator.kernels.ordering import HEAP, LOOKED, PEAK, SOLVED, TRAIL, TRIED, OrderPart, StateTable
 from allocator.ordering.parts import cut_out, live_between, new_board, new_table
 from allocator.ordering.reach import cuts, floors, reach
-from allocator.ordering.result import MOST_NODES, NO_LIMITS, Limits, OrderResult, as_given, ends, peaks_of
+from allocator.ordering.result import MOST_NODES, NO_LIMITS, Limits, OrderResult, ends, followed, peaks_of
 from allocator.ordering.step_graph import StepGraph
+from allocator.problem import Column
 from allocator.progress import Activity
 
 FIRST_LOOK = 3_000
@@ -38,10 +39,21 @@ LEAST_LOOKS = 500_000
 
 def lowest(graph: StepGraph, limits: Limits = NO_LIMITS) -> OrderResult:
     """Returns the order with the lowest peak that is found; the given one where none is lower."""
+    return lower_than(graph, np.arange(len(graph)), limits)
+
+
+def lower_than(
+    graph: StepGraph, start: Column, limits: Limits = NO_LIMITS, floor: int = 0, *, is_proving: bool = True
+) -> OrderResult:
+    """Returns an order with a lower peak than that of an order `start`; that one where none is found.
+
+    No order has fewer than `floor` bytes alive, as is known before. `is_proving=False` searches by beams alone: so
+    nothing is proved, and all nodes are spent on better orders.
+    """
     if not 0 < len(graph) <= MOST_NODES:
-        return as_given(graph)
+        return followed(graph, start)
     with Activity("ordering", limit=limits.seconds_left) as seen:
-        search = _OrderSearch.of(graph, limits, seen)
+        search = _OrderSearch.of(graph, limits, seen, start, floor, is_proving=is_proving)
         search.run()
         return search.found()
 
@@ -63,16 +75,19 @@ class _OrderSearch:
     pieces: list[_OrderPiece]
     looks: int
     seen: Activity
+    is_proving: bool
     tried: int = 0
 
     @classmethod
-    def of(cls, graph: StepGraph, limits: Limits, seen: Activity) -> "_OrderSearch":
+    def of(
+        cls, graph: StepGraph, limits: Limits, seen: Activity, start: Column, floor: int, *, is_proving: bool
+    ) -> "_OrderSearch":
         before = reach(graph)
         at = cuts(before)
-        peaks = peaks_of(graph, np.arange(len(graph))).tolist()
-        pieces = [_OrderPiece(a, b, max(peaks[a:b]), list(range(a, b))) for a, b in pairwise(at)]
-        floor = max(ends(graph), int(floors(graph, before).max()))
-        return cls(graph, limits, max(ends(graph), *peaks), floor, pieces, limits.looks, seen)
+        peaks = peaks_of(graph, start).tolist()
+        pieces = [_OrderPiece(a, b, max(peaks[a:b]), start[a:b].tolist()) for a, b in pairwise(at)]
+        floor = max(floor, ends(graph), int(floors(graph, before).max()))
+        return cls(graph, limits, max(ends(graph), *peaks), floor, pieces, limits.looks, seen, is_proving)
 
     def run(self) -> None:
         """Searches from the highest piece down to those that need no more than the others already do."""
@@ -91,7 +106,15 @@ class _OrderSearch:
         live = live_between(self.graph, piece.low)
         looks = max(self.looks, LEAST_LOOKS)
         search = _PieceSearch(
-            part, live, target, piece.peak, self.limits, piece.high - piece.low <= _PLAIN, looks, self.seen
+            part,
+            live,
+            target,
+            piece.peak,
+            self.limits,
+            piece.high - piece.low <= _PLAIN,
+            looks,
+            self.seen,
+            self.is_proving,
         )
         search.run()
         self.looks -= looks - search.looks
@@ -121,6 +144,7 @@ class _PieceSearch:
     is_plain: bool
     looks: int
     seen: Activity
+    is_proving: bool
     order: list[int] = field(factory=list)
     tried: int = 0
 
@@ -129,8 +153,7 @@ class _PieceSearch:
         nodes = self.limits.nodes_of(self.count)
         self.seen.unit, self.seen.total, self.seen.done = "steps", nodes, 0
         first = min(nodes, FIRST_LOOK)
-        table = self._table(first)
-        if self._explore(table, first):
+        if self.is_proving and self._explore(self._table(first), first):
             return
         self.is_plain = self.is_plain and nodes <= _PLAIN_TRIES
         next_one, began = 0, time.monotonic()
@@ -139,7 +162,7 @@ class _PieceSearch:
             if is_useful and self.limits.have(4 * (time.monotonic() - began)):
                 next_one = 4 * self._sweep(width)
         left = nodes - self.tried
-        if left > 0 and self.looks > 0 and self.peak > self.floor:
+        if self.is_proving and left > 0 and self.looks > 0 and self.peak > self.floor:
             self._explore(self._table(left), left)
 
     @property

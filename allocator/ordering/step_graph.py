@@ -7,7 +7,7 @@ none: they share the chunk of what they look at, and cost nothing wherever they 
 from collections.abc import Sequence
 
 import numpy as np
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from allocator.concurrency import Dependences
 from allocator.derive.sharing import share
@@ -83,6 +83,45 @@ def step_graph(program: Program, dependences: Dependences) -> StepGraph:
         first=sum(size[c] for c in fed),
         start=sum(size[c] for c in fed if users[c] or c in kept),
     )
+
+
+def renumbered(graph: StepGraph, order: Column) -> StepGraph:
+    """Returns the same graph with its nodes in another order, which must be runnable: node i is what order[i] was."""
+    place = np.empty(len(graph), np.int64)
+    place[order] = np.arange(len(graph))
+    waits, follows = (
+        RaggedArray.of(sorted(place[rows.row(node)].tolist()) for node in order.tolist())
+        for rows in (graph.before, graph.after)
+    )
+    reads, writes, overwrites = (
+        RaggedArray.of(rows.row(node).tolist() for node in order.tolist())
+        for rows in (graph.reads, graph.writes, graph.overwrites)
+    )
+    return evolve(
+        graph,
+        step=graph.step[order],
+        before=waits,
+        after=follows,
+        reads=reads,
+        writes=writes,
+        overwrites=overwrites,
+        users=RaggedArray.of(sorted(place[users].tolist()) for users in graph.users.lists()),
+        writer=np.where(graph.writer == NO_WRITER, NO_WRITER, place[graph.writer]),
+    )
+
+
+def shuffled(graph: StepGraph, seed: int) -> Column:
+    """Returns a runnable order that is drawn at random."""
+    draw, waiting = np.random.default_rng(seed), np.diff(graph.before.start)
+    ready, order = np.flatnonzero(waiting == 0).tolist(), list[int]()
+    while ready:
+        node = ready.pop(int(draw.integers(len(ready))))
+        order.append(node)
+        for follower in graph.after.row(node).tolist():
+            waiting[follower] -= 1
+            if waiting[follower] == 0:
+                ready.append(follower)
+    return column(order)
 
 
 def _transposed(lists: Sequence[Sequence[int]], count: int) -> list[list[int]]:

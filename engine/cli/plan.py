@@ -22,11 +22,13 @@ from engine.cli.options.embedded import REQUIRED, add_plan_from_file, plan_in_fi
 from engine.cli.options.model_flags import add_model
 from engine.cli.options.models import load_graph, load_open
 from engine.cli.options.plan_output import add_plan_output, asked_output, check_one_plan, write_planned
+from engine.cli.options.workers import add_workers, workers_share
 from engine.cli.stages import plan_first, stage_data, stage_text
 from engine.execution_plan import ExecutionPlan, execution_plan
 from engine.report.data import plan_data
 from engine.report.kernels import kernel_table
 from engine.text.errors import OptionError
+from engine.workers.names import HERE
 
 HELP = "plan a model and say what it needs"
 
@@ -35,6 +37,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Adds the options of this subcommand."""
     add_options(parser)
     add_plan_output(parser)
+    add_workers(parser, default=HERE)
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -59,7 +62,7 @@ def add_options(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Prints the report of the plan; of its first stage alone where data decide the sizes of the rest."""
     path = asked_output(arguments)
-    with interrupt_ends_search():
+    with interrupt_ends_search(), workers_share(arguments):
         plan, data, more = planned(arguments, path)
     report = plan.report()
     resident = plan.resident_set() if plan.lowered.target.is_host else None

@@ -19,12 +19,12 @@ from allocator.solvers import BEST
 from engine import searches
 from engine.cli.interrupts import interrupt_ends_search
 from engine.cli.options.common import STRATEGY_CHOICES, add_json, add_limits, count, positive, print_json, size
-from engine.cli.options.workers import add_workers
+from engine.cli.options.workers import add_workers, is_shared
 from engine.cli.strategies import Entry, StrategyComparison, compare_strategies, ratio, table, timed_solve, to_json
 from engine.cli.validation import validated
 from engine.text.errors import BudgetError, OptionError, UndecidedError
 from engine.text.json_text import json_text
-from engine.workers.names import HERE, PROCESSES
+from engine.workers.names import HERE
 
 HELP = "place the buffers of a file"
 ALL = "all"
@@ -155,19 +155,10 @@ def _check_output(arguments: Namespace) -> None:
         raise OptionError(f"{path}: the name of OUT ends in one of {suffixes}; or say with --to what it is")
 
 
-def _is_shared(arguments: Namespace) -> bool:
-    """Returns whether workers share the search."""
-    return bool(arguments.workers) or arguments.on != HERE
-
-
 def _check_workers(arguments: Namespace) -> None:
     """Raises OptionError for workers that would have nothing to share."""
-    if not _is_shared(arguments):
-        return
-    if arguments.on == HERE:
-        arguments.on = PROCESSES
-    if arguments.strategy != BEST or arguments.validate is not None:
-        raise OptionError("--workers and --on share a search by all strategies; leave out --strategy and --validate")
+    if is_shared(arguments) and arguments.validate is not None:
+        raise OptionError("--workers and --on share a search; leave out --validate")
 
 
 def _is_json(arguments: Namespace) -> bool:
@@ -202,7 +193,7 @@ def _solve(instance: Instance, problem: Problem, arguments: Namespace, until: fl
     seconds = max(until - time.monotonic(), 0.0)
     limits = {"capacity": arguments.capacity, "seconds": seconds, "nodes": arguments.nodes}
     try:
-        if _is_shared(arguments):
+        if is_shared(arguments):
             return StrategyComparison((_shared(problem, arguments, limits),), ())
         if arguments.strategy == ALL:
             return compare_strategies(problem, arguments.seed, limits)

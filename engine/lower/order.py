@@ -13,9 +13,11 @@ from allocator.ordering.result import NO_LIMITS, Limits, OrderResult, as_given, 
 from allocator.ordering.search import lowest
 from allocator.ordering.step_graph import StepGraph, depth_first, step_graph
 from allocator.steps import only_required
+from engine import searches
 from engine.lower.calls import Call, Instruction, Lowered, arena_ids
 from engine.lower.schedule import dependences
 from engine.lower.steps import to_program
+from engine.searches.in_use import current_place
 from engine.text.errors import OptionError
 
 GIVEN, MEMORY = "given", "memory"
@@ -67,8 +69,13 @@ def _depth_first(net: StepGraph, _: Limits) -> OrderResult:
     return followed(net, depth_first(net))
 
 
+def _memory(net: StepGraph, limits: Limits) -> OrderResult:
+    place = current_place()
+    return lowest(net, limits) if place is None else searches.lowest_shared(net, limits, place)
+
+
 ORDERS: Mapping[str, Callable[[StepGraph, Limits], OrderResult]] = MappingProxyType(
-    {GIVEN: _as_given, "depth_first": _depth_first, MEMORY: lowest}
+    {GIVEN: _as_given, "depth_first": _depth_first, MEMORY: _memory}
 )
 """The functions that order steps, by name. "memory" searches for the order with the fewest bytes alive at once."""
 

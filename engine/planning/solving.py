@@ -8,8 +8,11 @@ from attrs import evolve
 from allocator import solvers
 from allocator.derive.chunks import Chunks, to_problem
 from allocator.problem import NO_CAPACITY, Column, Plan, Problem
+from allocator.solvers.base import Solver
+from engine import searches
 from engine.lower.calls import Lowered, Role
 from engine.planning.options import Options
+from engine.searches.in_use import current_place
 from ops.schema.workspace import STEP
 
 
@@ -48,6 +51,8 @@ def solve_problem(problem: Problem, options: Options, budget: int) -> Plan:
 
 
 def _solve(problem: Problem, options: Options, capacity: int, seconds: float) -> Plan:
-    return solvers.solve(
-        problem, options.strategy, options.seed, capacity=capacity, seconds=seconds, nodes=options.nodes
-    )
+    place = current_place()
+    strategy: str | Solver = options.strategy
+    if place is not None and strategy == solvers.BEST:
+        strategy = searches.RoundSearch(place)
+    return solvers.solve(problem, strategy, options.seed, capacity=capacity, seconds=seconds, nodes=options.nodes)

@@ -32,7 +32,7 @@ SEARCHES = 12
 """Searches of a round: a number that many numbers of workers divide."""
 _FIRST, _MOST = 50_000, 1_600_000
 """Nodes of a search in the first round; twice as many in each, up to the most, which take some five seconds."""
-_EXACT_SHARE = 4
+EXACT_SHARE = 4
 """How many times the nodes of the others the exact search has: it alone proves anything."""
 _USUAL = 12 * PORTFOLIO.nodes
 """Nodes of all searches where there is no limit."""
@@ -80,7 +80,7 @@ class RoundSearch:
         left, number = nodes - first, 0
         seen.total, seen.unit, seen.done = 0 if nodes == NO_NODES else nodes, "steps", first
         while left > 0 and not _is_good(problem, best, options) and not stop.is_asked:
-            searches = list(_searches(problem, best, evolve(options, nodes=min(each, _each(left))), number))
+            searches = list(_searches(problem, best, evolve(options, nodes=min(each, share(left))), number))
             best = self._after(problem, best, searches)
             spent = sum(search.options.nodes for search in searches)
             left, number, each = left - spent, number + 1, min(2 * each, _MOST)
@@ -117,9 +117,9 @@ def _is_good(problem: Problem, best: Answer, options: SolverOptions) -> bool:
     return is_late or arena_bytes(problem, best.offset) <= max(options.goal, best.lower_bound)
 
 
-def _each(left: int) -> int:
+def share(left: int) -> int:
     """Returns the nodes of a search where so many are left for all of a round."""
-    return max(1, left // (SEARCHES + _EXACT_SHARE - 1))
+    return max(1, left // (SEARCHES + EXACT_SHARE - 1))
 
 
 def _searches(problem: Problem, best: Answer, options: SolverOptions, number: int) -> Iterator[Search]:
@@ -128,7 +128,7 @@ def _searches(problem: Problem, best: Answer, options: SolverOptions, number: in
     plain = Search(problem, best.offset, "", 1, evolve(options, until=math.inf), max(seconds, 0.0))
     prices = {solver.name: price for solver, price, *_ in suitable_searches(problem)}
     if EXACT.name in prices:
-        share = evolve(plain.options, nodes=_EXACT_SHARE * options.nodes)
+        share = evolve(plain.options, nodes=EXACT_SHARE * options.nodes)
         yield evolve(plain, strategy=EXACT.name, price=prices[EXACT.name], options=share)
     others = [name for name in prices if name != EXACT.name]
     for place in range(SEARCHES - 1 if others else 0):
