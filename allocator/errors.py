@@ -41,6 +41,14 @@ class UnknownHeapError(AllocatorError, LookupError):
     """No heap of that name."""
 
 
+class UnknownHeuristicError(AllocatorError, LookupError):
+    """No heuristic of eviction of that name."""
+
+
+class TooMuchWorkError(AllocatorError, RuntimeError):
+    """A run that computes what it has evicted again and again, so that it was given up."""
+
+
 class OutOfMemoryError(AllocatorError, MemoryError):
     """A heap that may not grow any further, at the event of this number. All other numbers are bytes.
 

@@ -22,13 +22,16 @@ HEAPS: Mapping[str, Heap] = MappingProxyType(
 """Heap by name, with its default options, in the order in which they are listed."""
 
 
+def heap_named(name: str) -> Heap:
+    """Returns a heap. Raises UnknownHeapError."""
+    if name not in HEAPS:
+        raise UnknownHeapError(f"no heap {name!r}; there are {', '.join(HEAPS)}")
+    return HEAPS[name]
+
+
 def simulate(heap: str | Heap, events: Events, capacity: int = NO_CAPACITY) -> Simulated:
     """Runs events on a heap: one of HEAPS by name, or a model with options of your own.
 
     Raises UnknownHeapError, and OutOfMemoryError where it would have to reserve more than `capacity` bytes.
     """
-    if not isinstance(heap, str):
-        return heap.run(events, capacity)
-    if heap not in HEAPS:
-        raise UnknownHeapError(f"no heap {heap!r}; there are {', '.join(HEAPS)}")
-    return HEAPS[heap].run(events, capacity)
+    return (heap_named(heap) if isinstance(heap, str) else heap).run(events, capacity)

@@ -17,8 +17,11 @@ from attrs import frozen
 from allocator.errors import ProblemError
 from allocator.heaps.blocks import Demand, Rules, round_up, run_blocks
 from allocator.heaps.events import Events
+from allocator.heaps.served_blocks import serve_blocks
+from allocator.heaps.server import Server
 from allocator.heaps.simulated import Simulated
 from allocator.kernels.heap import DOUBLING, IN_SEGMENTS
+from allocator.problem import Column
 
 MIN_ALLOCATION_SIZE = 256
 """kMinAllocationSize: sizes are rounded up to multiples of it."""
@@ -58,16 +61,24 @@ class Bfc:
 
     def run(self, events: Events, capacity: int) -> Simulated:
         """Returns one event after the other, on one pool."""
-        size = round_up(events.size, MIN_ALLOCATION_SIZE)
-        demand = Demand(size, np.zeros_like(size), size, np.minimum(size, self.max_dead_bytes))
-        rules = Rules(
+        return run_blocks(self.name, events, self._demand(events.size), self._rules(), capacity)
+
+    def serve(self, sizes: Column, capacity: int) -> Server:
+        """Returns an empty heap for requests of these sizes."""
+        return serve_blocks(self._demand(sizes), self._rules(), capacity)
+
+    def _demand(self, sizes: Column) -> Demand:
+        size = round_up(sizes, MIN_ALLOCATION_SIZE)
+        return Demand(size, np.zeros_like(size), size, np.minimum(size, self.max_dead_bytes))
+
+    def _rules(self) -> Rules:
+        return Rules(
             growth=DOUBLING if self.extension is Extension.NEXT_POWER_OF_TWO else IN_SEGMENTS,
             releases=self.releases,
             grain=MIN_ALLOCATION_SIZE,
             region=self.region,
             limit=self.max_region,
         )
-        return run_blocks(self.name, events, demand, rules, capacity)
 
 
 BFC_TENSORFLOW = Bfc("bfc_tensorflow", region=2 << 20, releases=True)

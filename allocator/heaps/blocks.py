@@ -47,7 +47,7 @@ def run_blocks(name: str, events: Events, demand: Demand, rules: Rules, capacity
     """Runs events on a heap of such rules. Raises OutOfMemoryError."""
     run = _HeapRun.of(events)
     arguments = run.mode.numbers(
-        events.id, events.sign, demand.size, demand.pool, demand.segment, demand.least_rest, _state(rules, capacity)
+        events.id, events.sign, demand.size, demand.pool, demand.segment, demand.least_rest, state_of(rules, capacity)
     )
     done = run.mode.kernel(kernel.simulate)(*arguments, *run.scratch, *run.segments, *run.places, *run.timeline)
     if done < len(events):
@@ -55,7 +55,8 @@ def run_blocks(name: str, events: Events, demand: Demand, rules: Rules, capacity
     return run.simulated(name, events, arguments[-1])
 
 
-def _state(rules: Rules, capacity: int) -> Column:
+def state_of(rules: Rules, capacity: int) -> Column:
+    """Returns the state of an empty heap, as the kernel takes it."""
     state = np.zeros(kernel.STATE, np.int64)
     state[kernel.BY_ADDRESS], state[kernel.GROWTH] = rules.by_address, rules.growth
     state[kernel.RELEASES] = rules.releases

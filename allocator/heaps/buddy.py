@@ -7,14 +7,17 @@ Plain Python: dicts are the lists of free blocks (a dict gives back what was put
 in constant time), so that no table of the whole memory is needed.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from allocator.errors import OutOfMemoryError, ProblemError
 from allocator.heaps.blocks import calls_of
 from allocator.heaps.events import Events
+from allocator.heaps.server import NOBODY, Server
 from allocator.heaps.simulated import NEVER, NOWHERE, HeapSegments, HeapTimeline, Simulated
-from allocator.problem import NO_CAPACITY
+from allocator.problem import NO_CAPACITY, Column
 
 
 @frozen
@@ -71,6 +74,12 @@ class Buddy:
             taken,
         )
 
+    def serve(self, sizes: Column, capacity: int) -> Server:
+        """Returns an empty heap for requests of these sizes."""
+        return _BuddyServer(
+            sizes.tolist(), _BuddyHeap(self.block.bit_length() - 1, self.growth.bit_length() - 1, capacity)
+        )
+
 
 @define
 class _BuddyHeap:
@@ -115,6 +124,9 @@ class _BuddyHeap:
             order += 1
         self._add(at, order)
 
+    def copy(self) -> "_BuddyHeap":
+        return evolve(self, blocks=[dict(blocks) for blocks in self.blocks], grown=list(self.grown))
+
     def segments(self) -> HeapSegments:
         base, size, since = zip(*self.grown, strict=True) if self.grown else ((), (), ())
         return HeapSegments(base, size, since, [NEVER] * len(self.grown))
@@ -137,3 +149,50 @@ class _BuddyHeap:
             self.free(at, piece)
         self.grown.append((start, self.end - start, event))
         return self.end <= self.capacity
+
+
+@define(eq=False)
+class _BuddyServer:
+    """A heap for requests that come one by one. `places` has the address of each that is served."""
+
+    sizes: list[int]
+    heap: _BuddyHeap
+    places: dict[int, int] = field(factory=dict)
+    in_use: int = 0
+
+    @property
+    def reserved(self) -> int:
+        return self.heap.end
+
+    @property
+    def knows_addresses(self) -> bool:
+        return True
+
+    def alloc(self, request: int) -> bool:
+        if not self.sizes[request]:
+            return True
+        order = self.heap.order_of(self.sizes[request])
+        heap = self.heap if self.heap.has >> order else self.heap.copy()  # where it may not grow, nothing has changed
+        at = heap.alloc(order, 0)
+        if at == NOWHERE:
+            return False
+        self.heap, self.places[request] = heap, at
+        self.in_use += 1 << order
+        return True
+
+    def free(self, request: int) -> None:
+        if self.sizes[request]:
+            order = self.heap.order_of(self.sizes[request])
+            self.heap.free(self.places.pop(request), order)
+            self.in_use -= 1 << order
+
+    def address(self, request: int) -> int:
+        return self.places.get(request, 0)
+
+    def needed(self, request: int) -> int:
+        return 1 << self.heap.order_of(self.sizes[request]) if self.sizes[request] else 0
+
+    def runs(self, request: int) -> Iterator[list[tuple[int, int]]]:  # noqa: ARG002 (there is one pool)
+        used = [(at, one, self.needed(one)) for one, at in self.places.items()]
+        free = [(at, NOBODY, 1 << order) for order, blocks in enumerate(self.heap.blocks) for at in blocks]
+        yield [(one, size) for _, one, size in sorted(used + free)]

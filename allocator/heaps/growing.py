@@ -10,8 +10,11 @@ from attrs import frozen
 from allocator.errors import ProblemError
 from allocator.heaps.blocks import Demand, Rules, round_up, run_blocks
 from allocator.heaps.events import Events
+from allocator.heaps.served_blocks import serve_blocks
+from allocator.heaps.server import Server
 from allocator.heaps.simulated import Simulated
 from allocator.kernels.heap import AT_END
+from allocator.problem import Column
 
 
 @frozen
@@ -32,10 +35,18 @@ class Growing:
 
     def run(self, events: Events, capacity: int) -> Simulated:
         """Returns one event after the other, on one pool."""
-        size = round_up(events.size, self.rounding)
-        demand = Demand(size, np.zeros_like(size), np.zeros_like(size), np.full_like(size, self.rounding))
-        rules = Rules(by_address=self.is_first, growth=AT_END)
-        return run_blocks(self.name, events, demand, rules, capacity)
+        return run_blocks(self.name, events, self._demand(events.size), self._rules(), capacity)
+
+    def serve(self, sizes: Column, capacity: int) -> Server:
+        """Returns an empty heap for requests of these sizes."""
+        return serve_blocks(self._demand(sizes), self._rules(), capacity)
+
+    def _demand(self, sizes: Column) -> Demand:
+        size = round_up(sizes, self.rounding)
+        return Demand(size, np.zeros_like(size), np.zeros_like(size), np.full_like(size, self.rounding))
+
+    def _rules(self) -> Rules:
+        return Rules(by_address=self.is_first, growth=AT_END)
 
 
 FIRST_FIT = Growing("first_fit", is_first=True)

@@ -10,6 +10,8 @@ from attrs import frozen
 
 from allocator.heaps.blocks import Demand, Rules, round_up, run_blocks
 from allocator.heaps.events import Events
+from allocator.heaps.served_blocks import serve_blocks
+from allocator.heaps.server import Server
 from allocator.heaps.simulated import Simulated
 from allocator.problem import Column
 
@@ -40,11 +42,20 @@ class PyTorch:
 
     def run(self, events: Events, capacity: int) -> Simulated:
         """Returns one event after the other, on two pools."""
-        size = round_up(events.size, MIN_BLOCK_SIZE)
+        return run_blocks(self.name, events, self._demand(events.size), self._rules(), capacity)
+
+    def serve(self, sizes: Column, capacity: int) -> Server:
+        """Returns an empty heap for requests of these sizes."""
+        return serve_blocks(self._demand(sizes), self._rules(), capacity)
+
+    def _demand(self, sizes: Column) -> Demand:
+        size = round_up(sizes, MIN_BLOCK_SIZE)
         is_small = size <= SMALL_SIZE
         least_rest = np.where(is_small, MIN_BLOCK_SIZE, SMALL_SIZE + 1)
-        demand = Demand(size, (~is_small).astype(np.int64), _segments(size), least_rest)
-        return run_blocks(self.name, events, demand, Rules(releases=True), capacity)
+        return Demand(size, (~is_small).astype(np.int64), _segments(size), least_rest)
+
+    def _rules(self) -> Rules:
+        return Rules(releases=True)
 
 
 def _segments(size: Column) -> Column:

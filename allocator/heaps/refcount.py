@@ -1,12 +1,16 @@
 """Reference counting with no fragmentation: what a perfect dynamic allocator would need."""
 
+from collections.abc import Iterator
+
 import numpy as np
-from attrs import frozen
+from attrs import define, field, frozen
 
 from allocator.errors import OutOfMemoryError
 from allocator.heaps.blocks import calls_of
 from allocator.heaps.events import Events
+from allocator.heaps.server import Server
 from allocator.heaps.simulated import NOWHERE, HeapSegments, HeapTimeline, Simulated
+from allocator.problem import Column
 
 
 @frozen
@@ -42,3 +46,40 @@ class Refcount:
             nowhere,
             nowhere,
         )
+
+    def serve(self, sizes: Column, capacity: int) -> Server:
+        """Returns an empty heap for requests of these sizes."""
+        return _Counter(sizes.tolist(), capacity)
+
+
+@define(eq=False)
+class _Counter:
+    sizes: list[int]
+    capacity: int
+    in_use: int = field(default=0, init=False)
+
+    @property
+    def reserved(self) -> int:
+        return self.in_use
+
+    @property
+    def knows_addresses(self) -> bool:
+        return False
+
+    def alloc(self, request: int) -> bool:
+        if self.in_use + self.sizes[request] > self.capacity:
+            return False
+        self.in_use += self.sizes[request]
+        return True
+
+    def free(self, request: int) -> None:
+        self.in_use -= self.sizes[request]
+
+    def address(self, request: int) -> int:  # noqa: ARG002 (the same for all)
+        return 0
+
+    def needed(self, request: int) -> int:
+        return self.sizes[request]
+
+    def runs(self, request: int) -> Iterator[list[tuple[int, int]]]:  # noqa: ARG002 (the same for all)
+        return iter(())

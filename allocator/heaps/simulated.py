@@ -7,6 +7,7 @@ import numpy.typing as npt
 from attrs import field, frozen
 
 from allocator.heaps.events import Events
+from allocator.heaps.server import Server
 from allocator.problem import Column, column
 
 NOWHERE = -1
@@ -114,6 +115,9 @@ class Heap(Protocol):
 
     def run(self, events: Events, capacity: int, /) -> Simulated:
         """Serves all events. Raises OutOfMemoryError where it would have to reserve more than `capacity` bytes."""
+
+    def serve(self, sizes: Column, capacity: int, /) -> Server:
+        """Returns an empty heap for requests that come one by one; request i asks for `sizes[i]` bytes each time."""
 
 
 def _share(part: Column, whole: Column) -> npt.NDArray[np.float64]:

@@ -181,6 +181,25 @@ def take(blocks: Numbers, state: Numbers, block: int, size: int, least_rest: int
     state[USED] += blocks[block + SIZE]
 
 
+def allocate(
+    blocks: Numbers, state: Numbers, base: Numbers, bytes_of: Numbers, since: Numbers, until: Numbers, heads: Numbers,
+    head_of: Numbers, wanted: int, pool: int, segment: int, least_rest: int,
+) -> int:  # fmt: skip
+    """Returns a block that is handed out, or 0 where the heap may not grow for it."""
+    block = find(blocks, state, pool, wanted)
+    if not block:
+        got = growth(blocks, state, wanted, segment)
+        if not got and state[RELEASES]:
+            release(blocks, state, heads, head_of, until)
+            got = growth(blocks, state, wanted, segment)
+        if not got:
+            return 0
+        extend(blocks, state, base, bytes_of, since, heads, head_of, got, pool)
+        block = find(blocks, state, pool, wanted)
+    take(blocks, state, block, wanted, least_rest)
+    return block
+
+
 @kernel
 def simulate(
     ids: Numbers, sign: Numbers, size: Numbers, pool: Numbers, segment: Numbers, least_rest: Numbers,
@@ -197,17 +216,12 @@ def simulate(
         if wanted and sign[row] < 0:
             free(blocks, state, held[one])
         elif wanted:
-            block = find(blocks, state, pool[one], wanted)
+            block = allocate(
+                blocks, state, base, bytes_of, since, until, heads, head_of,
+                wanted, pool[one], segment[one], least_rest[one],
+            )  # fmt: skip
             if not block:
-                got = growth(blocks, state, wanted, segment[one])
-                if not got and state[RELEASES]:
-                    release(blocks, state, heads, head_of, until)
-                    got = growth(blocks, state, wanted, segment[one])
-                if not got:
-                    return row
-                extend(blocks, state, base, bytes_of, since, heads, head_of, got, pool[one])
-                block = find(blocks, state, pool[one], wanted)
-            take(blocks, state, block, wanted, least_rest[one])
+                return row
             held[one], offset[one], taken[one] = block, blocks[block + ADDRESS], blocks[block + SIZE]
         used[row], reserved[row] = state[USED], state[RESERVED]
         largest_free[row] = max(largest(blocks, state, 0), largest(blocks, state, 1))

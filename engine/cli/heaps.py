@@ -11,7 +11,17 @@ from allocator.heaps.events import Events
 from allocator.problem import NO_CAPACITY, Column
 from allocator.progress import each
 from engine.api import make_plan
-from engine.cli.options.common import add_json, add_planning, add_running, plan_options, print_json, print_text, size
+from engine.cli.evictions import run_evictions
+from engine.cli.options.common import (
+    add_evict,
+    add_json,
+    add_planning,
+    add_running,
+    plan_options,
+    print_json,
+    print_text,
+    size,
+)
 from engine.cli.options.compile import compile_subject
 from engine.cli.options.model_flags import add_model
 from engine.cli.options.models import load_graph, load_subject
@@ -36,12 +46,15 @@ def add_arguments(parser: ArgumentParser) -> None:
         default=NO_CAPACITY,
         help='most bytes that a heap may hold, such as "8 MiB"',
     )
+    add_evict(parser)
     parser.add_argument("--timeline", action="store_true", help="with --json: the bytes after each event, too")
     add_json(parser)
 
 
 def run(arguments: Namespace) -> int:
     """Prints a line for each heap."""
+    if arguments.evict:
+        return run_evictions(arguments)
     graph = load_graph(arguments)
     requests = _staged_requests(arguments) if graph.is_symbolic else _planned_requests(graph, arguments)
     rows = [_row(name, requests, arguments.capacity, arguments.timeline) for name in each("heap", tuple(HEAPS))]

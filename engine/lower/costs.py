@@ -1,7 +1,7 @@
 """The cost of calls and graphs in operations and bytes, as the schemas estimate them."""
 
 from engine.graph.graph import Graph
-from engine.lower.calls import Call
+from engine.lower.calls import Call, Lowered
 from ops.schema.schema import Cost, elementwise_cost
 
 
@@ -9,6 +9,11 @@ def call_cost(call: Call) -> int:
     """Returns operations plus bytes read and written, as the schema estimates them: to compare calls of one plan."""
     costs = [op.schema.cost(op.signature) for op in call.operators] or [elementwise_cost(call.signature)]
     return sum(cost.flops + cost.bytes for cost in costs)
+
+
+def lowered_cost(lowered: Lowered) -> int:
+    """Returns the cost of all calls together, copies among them."""
+    return sum(map(call_cost, lowered.calls))
 
 
 def graph_cost(graph: Graph) -> Cost:

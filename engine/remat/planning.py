@@ -4,19 +4,14 @@ from attrs import frozen
 
 from allocator.progress import each
 from allocator.recompute.search import as_it_is, cheapest, smallest
-from allocator.recompute.work import RecomputeProblem, work_of
-from allocator.steps import only_required
+from allocator.recompute.work import RecomputeProblem
 from engine.graph.graph import Graph
-from engine.lower.calls import Call, Instruction, Lowered, arena_ids
-from engine.lower.costs import call_cost
-from engine.lower.order import in_order
-from engine.lower.steps import to_program
+from engine.lower.calls import Lowered
+from engine.lower.work import work_in
 from engine.planning.options import Options
 from engine.planning.placed import PlacedPlan
-from engine.planning.planner import lower_graph
+from engine.planning.unnested import unnested
 from engine.remat.trial import Trial, trial_of
-from ops.schema.body import bodies
-from ops.schema.opaque import is_opaque
 
 ROUNDS = 8
 """Schedules that are tried, at most: each aims lower by the bytes that the one before had too many."""
@@ -31,8 +26,8 @@ def plan_recomputed(graph: Graph, options: Options, budget: int, plain: PlacedPl
     """
     if options.parallel or not options.reuse:
         return plain
-    lowered = _in_order_of(lower_graph(graph, options), plain.lowered)
-    work = _work_in(lowered, overwrite=options.overwrite, alignment=options.alignment)
+    lowered = unnested(graph, options, plain.lowered)
+    work = work_in(lowered, overwrite=options.overwrite, alignment=options.alignment)
     return _Planning(lowered, work, options, plain).within_or_smallest(budget)
 
 
@@ -82,29 +77,3 @@ class _Planning:
         if trial.bound >= best.arena_bytes:
             return best
         return min(best, trial.plan(budget, self.plain), key=lambda plan: plan.arena_bytes)
-
-
-def _in_order_of(lowered: Lowered, other: Lowered) -> Lowered:
-    """Returns the calls in the order of the same calls in another lowering, in which some may be nested."""
-    place = {instruction.name: instruction.tick for instruction in other.instructions}
-    if any(call.name not in place for call in lowered.calls):
-        return lowered
-    ticks = [c.tick for c in sorted(lowered.calls, key=lambda call: place[call.name])]
-    return lowered if ticks == sorted(ticks) else in_order(lowered, ticks)
-
-
-def _work_in(lowered: Lowered, *, overwrite: bool = True, alignment: int = 1) -> RecomputeProblem:
-    """Returns the work of calls in their order, before anything is nested: step i is what runs in tick i.
-
-    What has a body inside, what nobody implements, and a copy that no view asked for, is done once.
-    """
-    program = to_program(lowered, arena_ids(lowered))
-    cost = [0, *(call_cost(s) if isinstance(s, Call) else 0 for s in lowered.instructions), 0]
-    once = [s.tick for s in lowered.instructions if _runs_once(lowered, s)]
-    return work_of(program if overwrite else only_required(program), cost, once, alignment)
-
-
-def _runs_once(lowered: Lowered, instruction: Instruction) -> bool:
-    if not instruction.operators:
-        return not lowered.values[instruction.inputs[0]].is_view
-    return any(bodies(op.schema, op.attrs) or is_opaque(op.schema) for op in instruction.operators)

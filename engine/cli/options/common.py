@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
+from allocator.eviction import NAMES as HEURISTICS
 from allocator.machine_code.instructions import NAMES
 from allocator.problem import NO_CAPACITY
 from allocator.solvers import BEST, STRATEGIES
@@ -135,6 +136,23 @@ def add_instructions(parser: ArgumentParser) -> None:
         metavar="SET",
         help=f"instructions that compiled code may use: {', '.join(NAMES)} (default: all that the processor has)",
     )
+
+
+def add_evict(parser: ArgumentParser) -> None:
+    """Adds the option for reference counting within the budget."""
+    parser.add_argument(
+        "--evict",
+        choices=HEURISTICS,
+        default="",
+        help="reference counting keeps within --budget: a heap without room drops what this heuristic chooses, to be "
+        "computed again",
+    )
+
+
+def check_evict(arguments: Namespace) -> None:
+    """Raises OptionError where there is no budget to evict for."""
+    if arguments.evict and arguments.budget == NO_CAPACITY:
+        raise OptionError(f'--evict {arguments.evict} keeps within a budget; give one, such as --budget "8 MiB"')
 
 
 def add_json(parser: ArgumentParser) -> None:

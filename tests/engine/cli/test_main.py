@@ -298,6 +298,29 @@ def test_a_dynamic_run_has_no_policy(model: str, capsys: Capture) -> None:
     assert "plans an arena" in error(["run", model, "--parallel", "exact", "--mode", "dynamic"], 2, capsys)
 
 
+def test_heaps_that_evict_keep_within_a_budget_as_the_plan_does(capsys: Capture) -> None:
+    printed = data(["heaps", "zoo:random_wired?image=32", "--evict", "coop", "--budget", "80KiB"], capsys)
+    assert printed["plan"]["arena_bytes"] <= printed["budget_bytes"] == 80 * 1024
+    heaps = {row["heap"]: row for row in printed["heaps"]}
+    assert list(heaps) == list(HEAPS)
+    fit = heaps["best_fit"]
+    assert fit["evictions"] > 0
+    assert 1 < fit["slowdown"] < 2
+    assert fit["smallest_budget"] <= 80 * 1024 >= fit["peak_reserved"]
+    assert "the heap refcount has none" in heaps["refcount"]["note"]
+    assert "pytorch has no" in heaps["pytorch"]["note"] and heaps["pytorch"]["smallest_budget"] > 1e6
+
+
+def test_eviction_asks_for_a_budget_and_says_where_it_cannot_keep_to_it(model: str, capsys: Capture) -> None:
+    heaps = ["heaps", model, "--evict", "lru"]
+    assert main([*heaps, "--budget", "64"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2].split() == ["plan", "does", "not", "fit"]
+    assert any(line.startswith("plan: the plan needs") for line in lines)
+    assert "--evict lru keeps within a budget; give one" in error(heaps, 2, capsys)
+    assert "leave out --capacity and --timeline" in error([*heaps, "--budget", "1KiB", "--timeline"], 2, capsys)
+
+
 def test_a_real_trace_tells_when_operators_ran(model: str, capsys: Capture) -> None:
     events = data(["trace", model, "--real", "--parallel", "exact", "--threads", "2", "--optimise", "0"], capsys)[
         "events"

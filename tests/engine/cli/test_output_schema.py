@@ -31,6 +31,7 @@ CALLS = {
     "compare --passes": ["compare M --passes --runs 1"],
     "compare --parallel": ["compare M --parallel --runs 1"],
     "heaps": ["heaps M --timeline", "heaps M --capacity 600"],
+    "heaps --evict": ["heaps M --evict dtr --budget 1KiB", "heaps M --evict coop --budget 64"],
     "partition": ["partition M --capacity 4KiB,4KiB", "partition M --capacity 2x4KiB --objective throughput"],
     "solve": ["solve B", "solve B --strategy all --capacity 1KiB", "solve B --validate"],
 }
