@@ -22,6 +22,9 @@ _NEAR = (1, 2, 3)
 """Of blocks of the same lifetime, by bytes, one makes pairs with those so many places behind."""
 _LEAST_JOINED = 0.9
 """Chunks that are surely joined leave at most this part of blocks, or else no others are joined."""
+_RARITIES = (100, 10, 1, 0)
+"""How seldom rows of blocks would agree by chance that are joined: at most once in so many, or 0 for any, in this
+order. Pieces of a rectangle that was cut at once meet in one tick by hundreds, and rows of them are mostly wrong."""
 _MOST_LOOKS = 20
 """Times that each chunk is looked at. Rectangles that were cut need 5 to 15; a spiral would take a round for each."""
 
@@ -47,7 +50,9 @@ class Blocks:
         level, count, looked = _Level.of(units), len(units.ids), 0
         while looked <= _MOST_LOOKS * count:
             looked += len(level)
-            if not level.join_surely() and not (len(level) <= _LEAST_JOINED * count and level.stack_shortest()):
+            if any(map(level.join_surely, _RARITIES)):
+                continue
+            if len(level) > _LEAST_JOINED * count or not level.stack_shortest():
                 break
         joined = Problem(level.begin, level.end, level.size, level.alignment, np.full(len(level), FREE))
         return cls(whole, units.ids, level.block, level.inner, joined)
@@ -84,17 +89,30 @@ class _Level:
     def __len__(self) -> int:
         return len(self.begin)
 
-    def join_surely(self) -> bool:
+    def join_surely(self, rarity: int) -> bool:
         """Joins blocks whose bytes agree, by the first of three rules that applies. Returns whether one did.
 
-        Rows; stacks of all blocks of a lifetime that make a row with others; stacks of two that do.
+        Rows; stacks of all blocks of a lifetime that make a row with others; stacks of two that do. Rows that are not
+        so rare as that are left out.
         """
-        before, after = touching(self.begin, self.end, self.size, self.alignment)
+        before, after = self._rows(np.arange(len(self)), self.size, rarity)
         if len(before):
             self._join(_heads(before, after, len(self)), np.zeros(len(self), np.int64))
             return True
         group = self._groups()
-        return self._stack(self._in_rows(_whole(group))) or self._stack(self._in_rows(_pairs(group)))
+        return any(self._stack(self._in_rows(sets(group), rarity)) for sets in (_whole, _pairs))
+
+    def _rows(self, first: Column, size: Column, rarity: int) -> tuple[Column, Column]:
+        """Returns pairs of stacks that make a row; stack k has size[k] bytes, and block first[k] is in it.
+
+        The more of them end and begin in the tick in which two meet, and the fewer bytes these have, the sooner their
+        bytes agree by chance.
+        """
+        begin, end = self.begin[first], self.end[first]
+        before, after = touching(begin, end, size, self.alignment[first])
+        meeting = _occurrences(end, end[before]) * _occurrences(begin, end[before])
+        is_rare = rarity * meeting <= size[before]
+        return before[is_rare], after[is_rare]
 
     def stack_shortest(self) -> bool:
         """Stacks blocks of the same lifetime: of all lifetimes the shorter half. Returns whether there are any."""
@@ -116,7 +134,7 @@ class _Level:
         group[order[1:]] = np.cumsum(~is_next)
         return group
 
-    def _in_rows(self, sets: RaggedArray) -> Column:
+    def _in_rows(self, sets: RaggedArray, rarity: int) -> Column:
         """Returns a number for each block, the same for those of a set that makes a row with another set.
 
         Each block is of one set in one row at most; rows of fewer blocks come first.
@@ -124,7 +142,7 @@ class _Level:
         first, count = sets.item[sets.start[:-1]], np.diff(sets.start)
         bytes_before = np.append(0, np.cumsum(self.size[sets.item]))
         size = bytes_before[sets.start[1:]] - bytes_before[sets.start[:-1]]
-        before, after = touching(self.begin[first], self.end[first], size, self.alignment[first])
+        before, after = self._rows(first, size, rarity)
         by_count = np.argsort(count[before] + count[after], kind="stable")
         pair = np.concatenate((before[by_count], after[by_count]))
         rank, block = _members(sets, pair, np.tile(np.arange(len(before)), 2))
@@ -183,6 +201,12 @@ def touching(begin: Column, end: Column, size: Column, alignment: Column) -> tup
     (before, one), (after, other) = places
     _, first, second = np.intersect1d(one, other, assume_unique=True, return_indices=True)
     return before[first], after[second]
+
+
+def _occurrences(values: Column, wanted: Column) -> Column:
+    """Returns how often each wanted value occurs."""
+    ordered = np.sort(values)
+    return np.searchsorted(ordered, wanted, "right") - np.searchsorted(ordered, wanted, "left")
 
 
 def _heads(before: Column, after: Column, count: int) -> Column:

@@ -15,7 +15,7 @@ from allocator.solvers.search.blocks import Blocks, touching
 from tests.helpers.allocator.brute_force import is_right
 from tests.helpers.allocator.random_problems import relabelled
 from tests.helpers.allocator.strategies import problems
-from tools.solver_instances import draw
+from tools.solver_instances import HEIGHT, draw
 
 FEW = problems(max_chunks=30, max_size=4, horizon=6, alignments=(1, 2))
 """Chunks of few sizes and lifetimes, so that many fit together."""
@@ -99,6 +99,13 @@ def test_large_sizes_and_late_ticks_do_not_overflow() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_most_pieces_of_a_rectangle_that_was_cut_are_joined(seed: int) -> None:
     assert len(Blocks.of(draw("cut_rectangles", 2_000, seed)).problem) < 200
+
+
+def test_pieces_that_meet_by_hundreds_in_one_tick_are_joined_last() -> None:
+    """Rows of them, made first, left 326 blocks, of which no plan is smallest."""
+    problem = draw("cut_rectangles", 20_000, 5)
+    assert len(Blocks.of(problem).problem) < 60
+    assert solve(problem).arena_bytes == HEIGHT
 
 
 def spiral(count: int) -> Problem:
