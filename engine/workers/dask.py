@@ -5,15 +5,19 @@ The scheduler sends a task whose worker died to another one by itself, as often 
 """
 
 import logging
+import pickle
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
+from uuid import uuid4
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from engine.text.errors import EngineError
+from engine.workers.board import Board, BoardClosedError
 from engine.workers.place import WorkerError
 from engine.workers.serve import own_version
 
@@ -21,6 +25,8 @@ CONNECT = 10.0
 """Seconds in which a scheduler must answer."""
 FIRST_WORKER = 60.0
 """Seconds in which a scheduler must have a worker."""
+_ANSWER = 2.0
+"""Seconds in which the scheduler must answer a task that reads a board."""
 _AGE = 2.0
 """Seconds after which workers are counted again: they come and go."""
 
@@ -78,6 +84,18 @@ class Dask:
         """Returns False: the scheduler counts by itself."""
         return False
 
+    @contextmanager
+    def board(self) -> Iterator[Board]:
+        """Makes a board of a Variable of the scheduler."""
+        name = f"arenaplan-{uuid4().hex}"
+        variable = _distributed().Variable(name, self._client)
+        variable.set(b"")
+        board = VariableBoard(name, self._client)
+        try:
+            yield board
+        finally:
+            board.close()
+
     def close(self, *, now: bool = False) -> None:
         """Takes back what has not run, and leaves the scheduler and its workers as they are."""
         if self._client.status == "running":
@@ -87,6 +105,39 @@ class Dask:
     def _check(self) -> None:
         if self._client.status != "running":
             raise WorkerError(f"the Dask scheduler at {self.address} is gone")
+
+
+@frozen(eq=False)
+class VariableBoard:
+    """A Variable of the scheduler, which all workers reach. A worker has no `client`: it asks for that of its task."""
+
+    name: str
+    client: Any = None
+
+    def __reduce__(self) -> Any:
+        """Returns how it is pickled: without the client."""
+        return VariableBoard, (self.name,)
+
+    def read(self) -> Any:
+        """Returns the value; None before there is one. Raises BoardClosedError where the scheduler has none."""
+        try:
+            value = self._variable().get(timeout=_ANSWER)
+        except (TimeoutError, OSError) as error:
+            raise BoardClosedError("the search was ended") from error
+        return pickle.loads(value) if value else None
+
+    def write(self, value: Any) -> None:
+        """Replaces the value."""
+        self._variable().set(pickle.dumps(value))
+
+    def close(self) -> None:
+        """Removes the variable."""
+        if self.client.status == "running":
+            self._variable().delete()
+
+    def _variable(self) -> Any:
+        package = _distributed()
+        return package.Variable(self.name, self.client or package.get_client())
 
 
 def connect(address: str, patience: float = CONNECT) -> Dask:

@@ -6,11 +6,13 @@ what can be done when that one dies.
 
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 from attrs import define, field
 
 from engine.text.errors import EngineError
+from engine.workers.board import Board, NoBoard
 
 
 class WorkerError(EngineError, RuntimeError):
@@ -40,6 +42,9 @@ class Place(Protocol):
     def is_blameless(self, future: "Future[Any]") -> bool:
         """Returns whether a worker died over another task, so that this one has not really been tried."""
 
+    def board(self) -> AbstractContextManager[Board]:
+        """Returns a context with a board for the tasks that are sent in it, closed at the end."""
+
     def close(self, *, now: bool = False) -> None:
         """Ends the workers that are the place's own; `now`: also those that still run a task."""
 
@@ -67,6 +72,10 @@ class Here:
     def is_blameless(self, future: "Future[Any]") -> bool:  # noqa: ARG002
         """Returns False: nobody dies here but the caller."""
         return False
+
+    def board(self) -> AbstractContextManager[Board]:
+        """Returns a board that keeps nothing."""
+        return nullcontext(NoBoard())
 
     def close(self, *, now: bool = False) -> None:
         """Does nothing."""
@@ -101,6 +110,10 @@ class Borrowed:
     def is_blameless(self, future: "Future[Any]") -> bool:  # noqa: ARG002
         """Returns False: an executor does not tell."""
         return False
+
+    def board(self) -> AbstractContextManager[Board]:
+        """Returns a board that keeps nothing."""
+        return nullcontext(NoBoard())
 
     def close(self, *, now: bool = False) -> None:
         """Does nothing: the executor is the caller's."""

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 from attrs import define, field
 
 from engine.system.threads import cpus
+from engine.workers.board import Board, folder_board
 from engine.workers.place import WorkerError
 from engine.workers.serve import begin
 
@@ -106,6 +108,10 @@ class Processes:
         waited = future in self._blameless
         self._blameless.discard(future)
         return waited
+
+    def board(self) -> AbstractContextManager[Board]:
+        """Returns a board in a folder of this machine."""
+        return folder_board()
 
     def close(self, *, now: bool = False) -> None:
         """Ends all workers."""

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,11 @@ import pytest
 from allocator.io import formats
 from allocator.io.instance import Instance
 from engine.workers.processes import TRIES
-from tests.helpers.workers.children import kill_some
+from tests.helpers.workers.children import children, kill_some
 from tests.helpers.workers.ends import PATIENCE, environment
 from tools.solver_instances import draw
+
+INTERRUPTED = b"the search was interrupted; this is its best plan so far"
 
 
 @pytest.fixture
@@ -26,20 +29,25 @@ def buffers(tmp_path: Path) -> str:
     return str(tmp_path / "mixed.csv")
 
 
-def started(*words: str) -> "subprocess.Popen[bytes]":
+def started(*words: str, limit: Sequence[str] = ("--nodes", "600000")) -> "subprocess.Popen[bytes]":
     """Starts the command in a process of its own."""
     code = "import sys; from engine.cli.main import main; sys.exit(main())"
-    command = [sys.executable, "-c", code, "solve", *words, "--nodes", "600000", "--json"]
+    command = [sys.executable, "-c", code, "solve", *words, *limit, "--json"]
     return subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-def plan(process: "subprocess.Popen[bytes]") -> dict[str, Any]:
-    """Returns what the command prints, but for its time."""
+def plan(process: "subprocess.Popen[bytes]", said: bytes = b"") -> dict[str, Any]:
+    """Returns what the command prints, but for its time; `said` is what it says on stderr."""
     printed, errors = process.communicate(timeout=PATIENCE)
-    assert (process.returncode, errors) == (0, b"")
+    assert process.returncode == 0 and said in errors and bool(errors) == bool(said)
     data: dict[str, Any] = json.loads(printed)
     del data["seconds"]
     return data
+
+
+def quick_arena(buffers: str) -> int:
+    """Returns the arena of a plan without a search."""
+    return int(plan(started(buffers, limit=("--nodes", "1")))["arena_bytes"])
 
 
 @pytest.mark.slow
@@ -59,4 +67,18 @@ def test_a_cluster_with_a_killed_worker_gives_the_same_plan(buffers: str, tmp_pa
         time.sleep(3)
         os.kill(dask.workers[0].pid, signal.SIGKILL)
         shared = plan(process)
+        interrupted = started(buffers, "--on", dask.on, limit=("--timeout", "1h"))
+        time.sleep(8)
+        interrupted.send_signal(signal.SIGINT)
+        assert plan(interrupted, INTERRUPTED)["arena_bytes"] <= quick_arena(buffers)
     assert shared == plan(started(buffers, "--workers", "1"))
+
+
+@pytest.mark.slow
+def test_who_interrupts_a_round_gets_the_best_plan_so_far(buffers: str) -> None:
+    process, end = started(buffers, "--workers", "2", limit=("--nodes", "900000000")), time.monotonic() + PATIENCE
+    while len(children(process.pid)) < 2 and time.monotonic() < end:
+        time.sleep(0.1)
+    time.sleep(2)
+    process.send_signal(signal.SIGINT)
+    assert plan(process, INTERRUPTED)["arena_bytes"] <= quick_arena(buffers)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -14,13 +15,15 @@ from allocator.check.offsets import check
 from allocator.interrupts import Stop, stopped_by
 from allocator.problem import FREE, Problem, Status
 from allocator.solvers import solve
-from allocator.solvers.base import SolverOptions, arena_bytes
+from allocator.solvers.base import Answer, SolverOptions, arena_bytes
 from engine.searches import rounds
 from engine.searches.rounds import RoundSearch, Search, carry_out
+from engine.workers.board import BoardClosedError, NoBoard, folder_board
 from engine.workers.flow import in_order
 from engine.workers.place import Borrowed, Here
 from engine.workers.places import opened
 from tests.helpers.allocator.brute_force import minimal_peak
+from tests.helpers.workers.ends import PATIENCE
 from tools.solver_instances import draw
 
 
@@ -113,3 +116,66 @@ def test_who_asks_to_stop_gets_the_best_plan_so_far() -> None:
         plan = solve(problem, RoundSearch(Here()), nodes=10**12)
     assert stop.has_plan and check(problem, plan.offset, plan.arena_bytes) is None
     assert math.isfinite(plan.arena_bytes)
+
+
+class KeptBoard(NoBoard):
+    """A board in this process, which is closed after so many reads."""
+
+    def __init__(self, reads: int = 1000) -> None:
+        object.__setattr__(self, "left", [reads])
+        object.__setattr__(self, "values", [])
+
+    def read(self) -> Any:
+        self.left[0] -= 1
+        if self.left[0] < 0:
+            raise BoardClosedError("closed")
+        return self.values[-1] if self.values else None
+
+    def write(self, value: Any) -> None:
+        self.values.append(value)
+
+    left: list[int]
+    values: list[Any]
+
+
+@pytest.fixture
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes searches look at the board whenever they may."""
+    monkeypatch.setattr(rounds, "_PAUSE", 0.0)
+    monkeypatch.setattr(rounds, "_LOOK", 100)
+
+
+@pytest.mark.usefixtures("no_pauses")
+def test_a_search_with_a_time_takes_over_what_others_write_at_once() -> None:
+    problem = hard(1)
+    start, best = solve(problem, "naive").offset, solve(problem, nodes=20_000)
+    for seconds in (math.inf, 60.0):
+        board = KeptBoard()
+        board.write(Answer(best.offset, 1, "another"))
+        answer = carry_out(Search(problem, start, "hill_climb", 1, SolverOptions(nodes=1_000), seconds, board))
+        takes_over = arena_bytes(problem, answer.offset) <= best.arena_bytes
+        assert takes_over == (seconds < math.inf)
+
+
+@pytest.mark.usefixtures("no_pauses")
+def test_a_search_ends_with_what_it_has_when_the_board_is_closed_or_shows_a_proof() -> None:
+    problem = hard(1)
+    start, board = solve(problem, "naive").offset, KeptBoard(2)
+    search = Search(problem, start, "ejection", 1, SolverOptions(nodes=10**12), board=board)
+    answer = carry_out(search)
+    assert check(problem, answer.offset, arena_bytes(problem, answer.offset)) is None
+    assert board.values and arena_bytes(problem, board.values[-1].offset) < arena_bytes(problem, start)
+    board = KeptBoard()
+    board.write(Answer(answer.offset, arena_bytes(problem, answer.offset), "another"))
+    assert carry_out(evolve(search, seconds=PATIENCE, board=board)).maker == "another"
+
+
+def test_a_board_in_a_folder_shows_the_last_value_until_it_is_closed() -> None:
+    with folder_board() as board:
+        assert board.read() is None
+        for value in (1, "two"):
+            board.write(value)
+            assert board.read() == value
+    board.write("nothing")
+    with pytest.raises(BoardClosedError):
+        board.read()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from attrs import define, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.workers.board import Board, NoBoard
 from engine.workers.flow import Outcome, as_they_come, in_order
 from engine.workers.place import WorkerError
 from tests.helpers.workers.tasks import fail_on_odd, square
@@ -55,6 +57,9 @@ class Chosen:
 
     def is_blameless(self, future: "Future[Any]") -> bool:
         return self.blameless and isinstance(future.exception(), ConnectionError)
+
+    def board(self) -> AbstractContextManager[Board]:
+        return nullcontext(NoBoard())
 
     def close(self, *, now: bool = False) -> None:  # noqa: ARG002
         self.thread.shutdown()
