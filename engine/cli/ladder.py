@@ -4,7 +4,7 @@ import re
 import shlex
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
-from itertools import count, takewhile
+from itertools import count, pairwise, takewhile
 
 from allocator.problem import NO_CAPACITY
 from engine.budgets.ladder import Ladder
@@ -22,7 +22,8 @@ NO_FIT = 3
 _SIZES = ("batch", "image", "sequence")
 """Options of networks of the zoo that say how large inputs are."""
 _DROPPED = ("--json", "-q", "--quiet")
-_DROPPED_WITH_VALUE = ("--budget", "--top")
+_BUDGET = "--budget"
+_DROPPED_WITH_VALUE = (_BUDGET, "--top")
 _WITHOUT = "without "
 
 
@@ -54,10 +55,20 @@ def command_of(ladder: Ladder, words: Sequence[str]) -> str:
     """Returns the command line of `plan` that takes the best way; `words` is the one of `explain`."""
     flags = [step.how for step in ladder.best.steps]
     undone = {flag.removeprefix(_WITHOUT) for flag in flags if flag.startswith(_WITHOUT)}
-    budget = str(ladder.budget_bytes if ladder.fits else ladder.best.arena_bytes)
+    budget = _written_budget(words) if ladder.fits else str(ladder.best.arena_bytes)
     kept = [word for word in _without_budget(words[1:]) if word not in undone and word not in _DROPPED]
     more = [word for flag in flags if not flag.startswith(_WITHOUT) for word in flag.split()]
-    return shlex.join(["arenaplan", "plan", *kept, *more, "--budget", budget])
+    return shlex.join(["arenaplan", "plan", *kept, *more, _BUDGET, budget])
+
+
+def _written_budget(words: Sequence[str]) -> str:
+    """Returns the budget as it stands on a command line; the last one counts."""
+    written = ""
+    for word, behind in pairwise((*words, "")):
+        flag, equals, value = word.partition("=")
+        if flag == _BUDGET:
+            written = value if equals else behind
+    return written
 
 
 def _without_budget(words: Sequence[str]) -> Iterator[str]:

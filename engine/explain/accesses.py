@@ -11,6 +11,7 @@ from allocator.derive.overwrites import Judged, Permit, always
 from allocator.derive.users import users
 from allocator.steps import Program
 from engine.lower.calls import Instruction, Value
+from engine.lower.roles import roles_of
 from engine.lower.schedule import dependences
 from engine.planning.placed import PlacedPlan
 
@@ -44,7 +45,7 @@ class Accesses:
 
     `reads` has, by value, the ticks in which it is read. `members` are the values of each chunk. `judged` has the
     verdicts on overwrites by tick, and `taken` the overwrites of the plan as (chunk, overwritten chunk, byte offset).
-    `writers` is the tick in which each value (by id) is written.
+    `writers` is the tick in which each value (by id) is written, and `roles` has the role of each value (by id).
     """
 
     plan: PlacedPlan
@@ -55,6 +56,7 @@ class Accesses:
     judged: Mapping[int, tuple[Judged, ...]]
     taken: frozenset[tuple[int, int, int]]
     writers: Mapping[int, int]
+    roles: tuple[str, ...]
 
     @property
     def last_tick(self) -> int:
@@ -119,7 +121,8 @@ def accesses_of(plan: PlacedPlan) -> Accesses:
     columns = (plan.chunks.src.tolist(), plan.chunks.dest.tolist(), plan.chunks.overwrite_offset.tolist())
     taken = frozenset(zip(*columns, strict=True))
     of_value, of_chunk = tuple(map(tuple, reads)), tuple(map(tuple, members))
-    return Accesses(plan, program, values, of_value, of_chunk, judged, taken, plan.lowered.writers)
+    writers, roles = plan.lowered.writers, roles_of(plan.lowered)
+    return Accesses(plan, program, values, of_value, of_chunk, judged, taken, writers, roles)
 
 
 def _permit(plan: PlacedPlan, program: Program) -> Permit:

@@ -109,8 +109,8 @@ def explain_operator(plan: PlacedPlan, name: str) -> OperatorExplanation:
         backend="".join(call.kernel.backend for call in calls),
         tick=tick,
         last_tick=last,
-        inputs=_operands(plan, [v for s in instructions for v in s.inputs] or _ends(accesses, tick)[0]),
-        outputs=_operands(plan, [v for s in instructions for v in s.outputs] or _ends(accesses, tick)[1]),
+        inputs=_operands(accesses, [v for s in instructions for v in s.inputs] or _ends(accesses, tick)[0]),
+        outputs=_operands(accesses, [v for s in instructions for v in s.outputs] or _ends(accesses, tick)[1]),
         workspace_bytes=sum(lowered.values[v].spec.nbytes for call in calls for v in call.workspace),
         live_bytes=int(plan.problem.size[chunks].sum()),
         peak_bytes=sum(t.bytes for t in tensors),
@@ -153,10 +153,10 @@ def _ends(accesses: Accesses, tick: int) -> tuple[list[int], list[int]]:
     return [accesses.values[v].id for v in step.reads], [accesses.values[v].id for v in step.writes]
 
 
-def _operands(plan: PlacedPlan, ids: Sequence[int]) -> tuple[OperandTensor, ...]:
-    values = [plan.lowered.values[v] for v in ids]
+def _operands(accesses: Accesses, ids: Sequence[int]) -> tuple[OperandTensor, ...]:
+    values = [accesses.plan.lowered.values[v] for v in ids]
     return tuple(
-        OperandTensor(v.name, v.spec.shape, v.spec.dtype.name, v.spec.nbytes, v.role.value, v.storage.value)
+        OperandTensor(v.name, v.spec.shape, v.spec.dtype.name, v.spec.nbytes, accesses.roles[v.id], v.storage.value)
         for v in values
     )
 

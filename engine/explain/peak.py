@@ -66,7 +66,7 @@ def alive_at(accesses: Accesses, chunk: int, tick: int) -> AliveTensor:
         kind=plan.lowered.tick_kind(written),
         shape=owner.spec.shape,
         dtype=owner.spec.dtype.name,
-        role=Role.PARAMETER.value if parameter else owner.role.value,
+        role=accesses.roles[owner.id],
         bytes=size,
         padding=int(plan.problem.size[chunk]) - size,
         chunk=chunk,

@@ -8,6 +8,7 @@ from engine.explain.overwrites import NOT_MEASURED, OFF, TAKEN, Forward
 from engine.explain.peak import FED, HELD, READ, SCRATCH, AliveTensor
 from engine.lower.calls import Role
 from engine.lower.overwrite_rules import OverwriteRule
+from engine.lower.roles import is_kept
 from engine.text.units import agreed, counted, format_bytes
 
 _LONGEST = 80
@@ -71,7 +72,7 @@ def why_alive(alive: AliveTensor, tick: int, at_once: bool) -> str:
 def _origin(alive: AliveTensor, tick: int, at_once: bool) -> str:
     if alive.role == Role.INPUT.value and not alive.written:
         return "an input, fed before anything runs"
-    if alive.role == Role.PARAMETER.value and not alive.written:
+    if is_kept(alive.role) and not alive.written:
         return "a parameter, kept from run to run"
     by = operator(alive.operator, alive.kind)
     if alive.parameter:

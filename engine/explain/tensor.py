@@ -10,7 +10,8 @@ from engine.explain.accesses import LATER_STAGES, Accesses, Use, accesses_of
 from engine.explain.names import find_tensor
 from engine.explain.overwrites import Forward, forwards_of
 from engine.explain.sentences import operator, outcome, readers, shape, shown, ticks
-from engine.lower.calls import Instruction, Role, Storage, Value
+from engine.lower.calls import Instruction, Storage, Value
+from engine.lower.roles import is_kept
 from engine.planning.placed import PlacedPlan
 from engine.report.peak import peak_chunks
 from engine.text.tables import joined
@@ -138,7 +139,7 @@ def _life(facts: TensorExplanation, most: int) -> Iterator[str]:
     )
     if facts.storage == Storage.CONSTANT.value:
         writer = "there from the start"
-    elif facts.role == Role.PARAMETER.value:
+    elif is_kept(facts.role) and not facts.written:
         writer = "kept from run to run"
     yield f"  It is {writer}."
     for use in facts.readers[:most]:
@@ -246,7 +247,7 @@ def _plain(accesses: Accesses, value: Value) -> dict[str, Any]:
         "shape": value.spec.shape,
         "dtype": value.spec.dtype.name,
         "bytes": value.spec.nbytes,
-        "role": value.role.value,
+        "role": accesses.roles[value.id],
         "storage": value.storage.value,
         "last_tick": accesses.last_tick,
     }

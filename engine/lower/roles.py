@@ -38,6 +38,11 @@ def roles_of(lowered: Lowered) -> tuple[str, ...]:
     return tuple(roles)
 
 
+def is_kept(role: str) -> bool:
+    """Returns whether a value of a role that no instruction writes is kept from run to run."""
+    return role in (Role.PARAMETER.value, TrainingRole.STATE.value)
+
+
 @frozen(eq=False)
 class _Phases:
     """The instructions of a training step: `optimiser` has updates and what is computed for them without gradients."""

@@ -170,6 +170,7 @@ class Hand {
     const { pane, time, address } = this.at(point);
     if (this.surface.hasAddresses) {
       this.app.select(this.spot(pane, time, address));
+      if (this.app.selected) showTip(0, 0, []); // the panel says more, and the tip might lie over it
       if (this.app.selected && NARROW.matches) this.surface.canvas.scrollIntoView();
     } else {
       const tick = this.surface.tick(this.app, pane, time, point.y);

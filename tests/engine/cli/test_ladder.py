@@ -56,7 +56,7 @@ def test_a_budget_that_is_met_is_said_in_a_line(tmp_path: Path, capsys: Capture)
     assert main(["explain", file, "--budget=64 MiB", "-q"]) == 0
     first, second = capsys.readouterr().out.splitlines()
     assert first.startswith("g fits in 64.00 MiB as asked: its arena has " + str(asked))
-    assert second == f"  arenaplan plan {file} --budget 67108864"
+    assert second == f"  arenaplan plan {file} --budget '64 MiB'"
 
 
 def test_what_was_switched_off_is_left_out_of_the_command(tmp_path: Path, capsys: Capture) -> None:

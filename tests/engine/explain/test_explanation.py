@@ -23,6 +23,7 @@ from engine.lower.steps import to_program
 from engine.passes.pipeline import optimise
 from engine.text.units import format_bytes
 from ops.registry import find
+from tests.helpers.graphs.perceptrons import perceptron
 from tests.helpers.graphs.plan_facts import holds, owner, reads
 from tests.helpers.graphs.random_graphs import graphs, seeded
 from tests.helpers.graphs.training_graphs import chain, random_training
@@ -60,7 +61,7 @@ def test_explained_parts_add_up_to_the_arena(graph: Graph, options: dict[str, An
     assert sum(part.tensors for part in explanation.parts) == len(explanation.alive) == len(report.peak_tensors)
     assert sum(a.bytes + a.padding for a in explanation.alive) == explanation.peak_bytes == report.peak_bytes
     assert (explanation.peak_tick, explanation.peak_operator) == (report.peak_tick, report.peak_operator)
-    assert [a.tensor for a in explanation.alive] == [t.name for t in report.peak_tensors]
+    assert [(a.tensor, a.role) for a in explanation.alive] == [(t.name, t.role) for t in report.peak_tensors]
     assert str(explanation) and json.dumps(explanation.to_json())
 
 
@@ -98,6 +99,15 @@ def test_overwrite_refusals_are_facts_where_parameters_are_updated(seed: int) ->
     plan = planned(random_training(seeded(seed)), {})
     for forward in declared(plan):
         assert holds(plan, forward), forward
+
+
+def test_explained_roles_in_training_are_those_of_the_report() -> None:
+    plan = planned(perceptron(3, 8, engine.Adam(), "float32"), {})
+    explanation, report = plan.explain(), plan.report()
+    assert [(a.tensor, a.role) for a in explanation.alive] == [(t.name, t.role) for t in report.peak_tensors]
+    assert {part.what for part in explanation.parts} >= {"parameter", "optimiser state"}
+    state = next(a for a in explanation.alive if a.role == "optimiser state" and not a.written)
+    assert "It is kept from run to run." in str(plan.explain(tensor=state.tensor))
 
 
 @settings(max_examples=40)

@@ -3,10 +3,7 @@
 import re
 import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,29 +14,10 @@ from engine.graph.graph import Graph
 from engine.trace.rectangles import Rectangles, rectangles_of
 from engine.trace.trace import RunInfo
 from ops.elementwise.smooth import SIGMOID
-from tests.helpers.browser.browser_session import Session
-from tests.helpers.browser.viewer_pages import Page, opened, state
+from tests.helpers.browser.viewer_pages import Open, Page, state
 from tests.helpers.traces.hostile_names import HOSTILE, synthetic_trace
 
-Open = Callable[..., Any]
 SVG = "{http://www.w3.org/2000/svg}"
-
-
-@pytest.fixture(scope="module")
-def plan() -> ExecutionPlan:
-    return engine.make_plan(zoo.squeezenet(), optimise=0)
-
-
-@pytest.fixture(scope="module")
-def of(plan: ExecutionPlan) -> Rectangles:
-    return rectangles_of(plan.trace())
-
-
-@pytest.fixture
-def shown(browser: Session, tmp_path: Path) -> Open:
-    """Opens the page of a trace, or of two, as soon as it is ready."""
-
-    return partial(opened, browser, tmp_path)
 
 
 def _until(page: Page, expression: str) -> None:
@@ -114,6 +92,7 @@ def test_the_mouse_shows_what_it_rests_on_and_a_click_keeps_it(
             assert f"at {of.offset[chunk]:,}" in tip
         page.mouse.down()
         page.mouse.up()
+        assert not page.is_visible("#tip")
         details = page.inner_text("#details")
         assert of.name[chunk] in details
         assert f"{of.offset[chunk]:,} up to {of.offset[chunk] + of.size[chunk]:,}" in details

@@ -2,8 +2,7 @@
 
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +17,12 @@ from engine.readers import read_trace
 from engine.text.units import format_bytes
 from engine.trace.rectangles import Rectangles, rectangles_of
 from tests.helpers.browser.browser_session import Session
-from tests.helpers.browser.viewer_pages import Page, opened, state
+from tests.helpers.browser.viewer_pages import Open, Page, opened, state
 from tests.helpers.graphs.perceptrons import perceptron
 from tests.helpers.traces.hostile_names import synthetic_trace
 from tests.helpers.traces.sample_traces import staged
 from tests.helpers.traces.saved_traces import save_trace
 
-Open = Callable[..., Any]
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -34,19 +32,8 @@ def plan() -> ExecutionPlan:
 
 
 @pytest.fixture(scope="module")
-def of(plan: ExecutionPlan) -> Rectangles:
-    return rectangles_of(plan.trace())
-
-
-@pytest.fixture(scope="module")
 def step() -> ExecutionPlan:
     return engine.make_plan(perceptron(1, 64, engine.Adam(), "float32"), optimise=0)
-
-
-@pytest.fixture
-def shown(browser: Session, tmp_path: Path) -> Open:
-    """Opens the page of a trace, or of two, as soon as it is ready."""
-    return partial(opened, browser, tmp_path)
 
 
 def _panel(page: Page, chunk: int) -> dict[str, str]:

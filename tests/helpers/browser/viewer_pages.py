@@ -1,6 +1,6 @@
 """Pages that show plans, opened in a browser."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from engine.viewer.payload import pack
 from tests.helpers.browser.browser_session import Session
 
 Page = Any
+Open = Callable[..., Any]
 
 
 @contextmanager
