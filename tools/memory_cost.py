@@ -19,6 +19,7 @@ from engine.cli.memory_cost_chart import cost_chart
 from engine.cli.options.common import positive
 from engine.cli.progress import add_quiet, progress_shown
 from engine.models.batches import at_batch, training_at_batch
+from engine.models.named import NamedModel
 from engine.models.zoo import PREFIX, can_train, is_zoo
 from engine.zoo import NETWORKS
 
@@ -41,12 +42,13 @@ def _run(arguments: Namespace) -> int:
 
 
 def _rows(model: Path, arguments: Namespace) -> list[MemoryCost]:
-    batch, shapes, seed = arguments.batch, dict(arguments.shape), arguments.seed
+    batch, shapes = arguments.batch, tuple(dict(arguments.shape).items())
+    named = NamedModel(model, shapes=shapes, seed=arguments.seed)
     rows = []
     if is_zoo(model) and can_train(model):
-        graph = training_at_batch(model, batch, shapes, seed)
+        graph = training_at_batch(named, batch)
         rows.append(memory_cost(graph, model.name, batch, TRAINING))
-    rows.append(memory_cost(at_batch(model, batch, shapes, seed, is_forward=True), model.name, batch, FORWARD))
+    rows.append(memory_cost(at_batch(named, batch, is_forward=True), model.name, batch, FORWARD))
     return rows
 
 

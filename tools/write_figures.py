@@ -25,35 +25,38 @@ from allocator.heaps.events import of_chunks
 from allocator.io.files import write_whole
 from allocator.progress import each
 from engine.api import make_plan
-from engine.cli.charts import bar_chart
 from engine.cli.main import main as arenaplan
 from engine.cli.memory_cost import FORWARD, TRAINING, TRICKS, MemoryCost, memory_cost
 from engine.cli.memory_cost_chart import cost_chart
 from engine.cli.options.models import light_model, random_feeds, seeded_subject
-from engine.cli.placements import Placements, place
 from engine.cli.progress import add_quiet, progress_shown
 from engine.graph.graph import Graph
 from engine.lower.costs import graph_cost
 from engine.models.batches import at_batch, training_at_batch
+from engine.models.named import NamedModel
 from engine.models.zoo import PREFIX
 from engine.notebook.cards import card_of
 from engine.passes import optimise
 from engine.passes.storage import cast_storage
 from engine.pictures.matplotlib import to_png
 from engine.planning.options import LEVELS, STORED
+from engine.sweeps.chart import sweep_chart
+from engine.sweeps.measures import PLACEMENTS
+from engine.sweeps.rows import MODEL, Row
+from engine.sweeps.table import Table
+from engine.sweeps.task import BATCH
 from engine.text.units import format_bytes
 from engine.trace.buffers import buffers_of
+from engine.workers.names import HERE
 from engine.zoo import NETWORKS
 from tools import bench_nest, bench_remat, function_errors
 from tools.benchmark_tables import markdown, replaced
-from tools.compare_plans import MODELS
 from tools.demo import memory_rows
 from tools.entry import run_script
 
 ROOT = Path(__file__).resolve().parent.parent
 SHOWN = "plan zoo:resnet50 --top 4"
 """The command line whose output docs/report.md shows."""
-BATCHES = 1, 128
 TRICK_NETWORKS = "inception_bn", "resnet50", "vgg16", "mobilenet_v2", "densenet121", "unet", "bert_base"
 TRICK_BATCH = 32
 HEAP_NETWORKS = "resnet50", "vgg19", "densenet121", "inception_v2"
@@ -95,7 +98,7 @@ def _zoo_rows() -> Iterable[Sequence[str]]:
         "10^9 operations",
     ]
     for name in each("network", tuple(NETWORKS)):
-        graph = at_batch(Path(PREFIX + name), 1, {}, 0)
+        graph = at_batch(NamedModel(Path(PREFIX + name)), 1)
         report = make_plan(graph).report()
         sizes = (f"{size / 2**20:.2f}" for size in (report.arena_bytes, report.lower_bound))
         weights = f"{make_plan(graph, optimise=0).weights_bytes / 2**20:.2f}"
@@ -104,37 +107,36 @@ def _zoo_rows() -> Iterable[Sequence[str]]:
 
 
 def placements_table() -> str:
-    """Returns a line for each network and batch of `tools/compare_plans.py`."""
+    """Returns a line for each network and batch of the preset `placements`."""
     head = ["network", "batch", *_SIZES, "saved"]
-    return markdown([head, *map(_placement, _placements())])
+    return markdown([head, *map(_placement, _placements().rows)])
 
 
 def placements_chart() -> bytes:
     """Returns the same as bars; the file holds the table as text."""
-    return to_png(bar_chart(_placements()), description=placements_table())
+    return to_png(sweep_chart(_placements()), description=placements_table())
 
 
 @cache
-def _placements() -> Sequence[Placements]:
-    cases = [(model, batch) for model in MODELS for batch in BATCHES]
-    return [place(at_batch(m, b, {}, 0), m.name, b, repeats=1) for m, b in each("network", cases, str)]
+def _placements() -> Table:
+    return engine.sweep(preset=PLACEMENTS, on=HERE)
 
 
-_SIZES: Mapping[str, Callable[[Placements], int]] = {
-    "weights": lambda row: row.weights_bytes,
-    "not optimised": lambda row: row.unoptimised_bytes,
-    "PyTorch's allocator": lambda row: row.reserved_bytes["pytorch"],
-    "reference counting": lambda row: row.refcount_bytes,
-    "TensorFlow Lite's": lambda row: row.tflite_bytes,
-    "arena": lambda row: row.arena_bytes,
-    "lower bound": lambda row: row.lower_bound,
+_SIZES = {
+    "weights": "weights_bytes",
+    "not optimised": "unoptimised_bytes",
+    "PyTorch's allocator": "pytorch_bytes",
+    "reference counting": "refcount_bytes",
+    "TensorFlow Lite's": "tflite_bytes",
+    "arena": "arena_bytes",
+    "lower bound": "lower_bound",
 }
+"""Columns of the preset, by their names on the page."""
 
 
-def _placement(row: Placements) -> Sequence[str]:
-    sizes = (format_bytes(tell(row)) for tell in _SIZES.values())
-    name = row.model.removeprefix(PREFIX)
-    return [name, str(row.batch), *sizes, f"{1 - row.arena_bytes / row.unoptimised_bytes:.1%}"]
+def _placement(row: Row) -> Sequence[str]:
+    sizes = (format_bytes(row[column]) for column in _SIZES.values())
+    return [row[MODEL].removeprefix(PREFIX), str(row[BATCH]), *sizes, f"{row['saved']:.1%}"]
 
 
 def tricks_table() -> str:
@@ -159,8 +161,8 @@ def tricks_chart() -> bytes:
 @cache
 def _tricks(name: str) -> Sequence[MemoryCost]:
     modes = {TRAINING: training_at_batch, FORWARD: at_batch}
-    path, batch = Path(PREFIX + name), TRICK_BATCH
-    return [memory_cost(make(path, batch, {}, 0), name, batch, mode) for mode, make in modes.items()]
+    named, batch = NamedModel(Path(PREFIX + name)), TRICK_BATCH
+    return [memory_cost(make(named, batch), name, batch, mode) for mode, make in modes.items()]
 
 
 def heaps_table() -> str:

@@ -24,9 +24,13 @@ from engine.pictures.matplotlib import PICTURES, picture
 from engine.planning.options import FIELDS
 from engine.sweeps.chart import sweep_chart
 from engine.sweeps.files import SUFFIXES
+from engine.sweeps.measures import PRESETS
+from engine.sweeps.rows import ERROR
 from engine.sweeps.sweep import make_tasks, swept
 from engine.sweeps.table import TABLES, Table
 from engine.sweeps.task import Task
+from engine.text.errors import EngineError
+from engine.text.units import counted
 
 HELP = "plan many models with many options, on several processors or machines"
 RUNS = 5
@@ -35,7 +39,14 @@ RUNS = 5
 def add_arguments(parser: ArgumentParser) -> None:
     """Adds the options of this subcommand."""
     parser.add_argument(
-        "models", metavar="MODEL", nargs="+", help="ONNX files, and networks of the zoo such as zoo:resnet50"
+        "models", metavar="MODEL", nargs="*", help="ONNX files, and networks of the zoo such as zoo:resnet50"
+    )
+    parser.add_argument(
+        "--preset",
+        choices=PRESETS,
+        default="",
+        help="placements: beside no reuse, dynamic allocators and TensorFlow Lite; without MODEL, of the networks of "
+        "MegEngine's article at batch 1 and 128",
     )
     add_vary(parser, "plan with each of these values of an option or a dimension, in all combinations")
     add_import(parser)
@@ -68,19 +79,24 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Carries out the tasks and prints what they say; an error in a row is no error of the command."""
+    """Carries out the tasks and prints what they say.
+
+    An error in a row is no error of the command, unless all rows have one. Raises EngineError then.
+    """
     check_names(arguments.vary)
     for path in (arguments.table, arguments.chart):
         if path is not None:
             check_folder(path)
     vary = {one.name: _values(one) for one in arguments.vary}
-    tasks = make_tasks(arguments.models, vary, _base(arguments))
+    tasks = make_tasks(arguments.models, vary, _base(arguments), arguments.preset)
     table = swept(tasks, arguments.output, on=arguments.on, workers=arguments.workers)
+    _print(arguments, table)
+    if not table.good:
+        raise EngineError(f"{counted(len(table.rows), 'row')}, each with an error, the first: {table.rows[0][ERROR]}")
     if arguments.table is not None:
         write_whole(arguments.table, table.written(arguments.table.suffix.lower()).encode())
     if arguments.chart is not None:
         write_whole(arguments.chart, picture(sweep_chart(table), arguments.chart.suffix.lower()))
-    _print(arguments, table)
     return 0
 
 

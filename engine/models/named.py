@@ -75,12 +75,19 @@ def with_value(named: NamedModel, name: str, value: str) -> NamedModel:
     kept = tuple(pair for pair in named.lengths if pair[0] != name)
     if is_zoo(named.model) and name in options_of(named.model):
         return evolve(named, model=_asking(named.model, name, value), lengths=kept)
-    return evolve(named, lengths=(*kept, (name, _length(name, value))))
+    return evolve(named, lengths=(*kept, (name, as_length(name, value))))
 
 
 def is_length(text: str) -> bool:
     """Returns whether a text is a length of a dimension."""
     return text.isascii() and text.isdecimal() and len(text) <= _DIGITS
+
+
+def as_length(name: str, value: str) -> int:
+    """Returns the length of a dimension that a text is. Raises OptionError."""
+    if not is_length(value):
+        raise OptionError(f"{name}={value[:40]} is no length of a dimension; give an integer from 0 on")
+    return int(value)
 
 
 def with_lengths(load: Callable[[NamedModel], Loaded], named: NamedModel) -> Loaded:
@@ -107,12 +114,6 @@ def _asking(model: Path, name: str, value: str) -> Path:
     network, _, query = str(model).partition("?")
     kept = [part for part in re.split("[&,]", query) if part and part.partition("=")[0] != name]
     return Path(f"{network}?{'&'.join((*kept, f'{name}={value}'))}")
-
-
-def _length(name: str, value: str) -> int:
-    if not is_length(value):
-        raise OptionError(f"{name}={value[:40]} is no length of a dimension; give an integer from 0 on")
-    return int(value)
 
 
 def _shapes_in_numbers(named: NamedModel) -> Mapping[str, Sequence[int]]:

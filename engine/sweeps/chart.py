@@ -1,10 +1,16 @@
-"""A sweep as a picture: a panel of arenas by option for each model, and one of arena against time for all."""
+"""A sweep as a picture: a panel of arenas by option for each model, and one of arena against time for all.
 
-from collections.abc import Sequence
+Presets have charts of their own.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from engine.pictures.matplotlib import new_figure
-from engine.sweeps.rows import MODEL, Row
+from engine.sweeps.measures import PLACEMENTS
+from engine.sweeps.placements_chart import placements_chart
+from engine.sweeps.rows import MODEL, Row, label_of
 from engine.sweeps.table import ARENA, RUN, Table
 from engine.text.errors import EngineError
 from engine.text.palette import OKABE_ITO
@@ -15,6 +21,8 @@ _MOST_NAMED = 12
 """Models in the legend of the points."""
 _UNIT = 2**20
 _OTHERS = "#BBBBBB"
+_OF_PRESETS: Mapping[str, Callable[[Table], Any]] = MappingProxyType({PLACEMENTS: placements_chart})
+"""The charts of presets that have one of their own."""
 
 
 def sweep_chart(table: Table) -> Any:
@@ -22,6 +30,8 @@ def sweep_chart(table: Table) -> Any:
     rows = [row for row in table.good if row.get(ARENA) is not None]
     if not rows:
         raise EngineError("there is nothing to draw: no row has an arena")
+    if table.measure in _OF_PRESETS:
+        return _OF_PRESETS[table.measure](table)
     models = list(dict.fromkeys(row[MODEL] for row in rows))
     height = max(4.0, 0.24 * min(len(rows), _MOST_BARS) + 0.5 * len(models) + 1.2)
     figure = new_figure(12, height)
@@ -45,7 +55,7 @@ def _draw_bars(axes: Any, table: Table, rows: Sequence[Row]) -> None:
         (place, row["lower_bound"] / _UNIT) for place, row in zip(at, ordered, strict=True) if "lower_bound" in row
     ]
     axes.scatter([b for _, b in bounds], [p for p, _ in bounds], marker="|", s=60, color="black")
-    axes.set_yticks(at, [_settings(table, row) for row in ordered], fontsize=7)
+    axes.set_yticks(at, [label_of(row, table.varied) for row in ordered], fontsize=7)
     axes.invert_yaxis()
     axes.margins(x=0.14, y=0.02)
     axes.set_xlabel("MiB; a black mark is the lower bound")
@@ -83,11 +93,6 @@ def _scale(axes: Any) -> None:
     for axis in (axes.xaxis, axes.yaxis):
         axis.get_major_locator().set_params(subs=(1.0, 2.0, 5.0))
         axis.set_major_formatter("{x:g}")
-
-
-def _settings(table: Table, row: Row) -> str:
-    name = row[MODEL].removeprefix("zoo:").removesuffix(".onnx").rpartition("/")[2]
-    return " ".join([name, *(f"{key}={row[key]}" for key in table.varied)])
 
 
 def _colour(place: int) -> str:

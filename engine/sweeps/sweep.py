@@ -13,8 +13,9 @@ from attrs import define, evolve
 
 from allocator.progress import Activity
 from engine.models.named import NamedModel
-from engine.planning.options import FIELDS, PlanOptions, parse_budget
+from engine.planning.options import FIELDS, Options, PlanOptions, parse_budget
 from engine.sweeps.files import RowFile, check_output, opened_rows
+from engine.sweeps.measures import MEASURES, PRESETS
 from engine.sweeps.rows import TASK, Row, carry_out, columns_of, failed
 from engine.sweeps.table import Table
 from engine.sweeps.task import BUDGET, Task, file_digest, is_of_model, placed
@@ -27,11 +28,14 @@ from engine.workers.flow import as_they_come
 from engine.workers.names import AS_MANY_AS_PROCESSORS, PROCESSES
 from engine.workers.places import opened
 
+_PLAIN = Task("", NamedModel(Path()), (), (), {})
+
 
 @behind_door("sweeping")
 def sweep(
-    models: Iterable[str | PathLike[str]],
+    models: Iterable[str | PathLike[str]] = (),
     *,
+    preset: str = "",
     vary: Mapping[str, Sequence[Any]] | None = None,
     output: str | PathLike[str] = "",
     on: str | Executor = PROCESSES,
@@ -52,6 +56,9 @@ def sweep(
     many times more than once, on `threads` threads. `on` and `workers` say who works: "processes" of this machine, as
     many as processors unless `workers` is a number, "here", "dask://HOST:PORT", or an Executor.
 
+    `preset` "placements" tells of static planning beside no reuse, dynamic allocators and TensorFlow Lite. It plans in
+    ways of its own, networks and batches of its own where `models` and `vary` say none.
+
     A model that cannot be planned is a row with its error. Rows are appended to `output` (.csv, .jsonl) as they come;
     those that it has already are not made again. Raises OptionError, and EngineError where workers are lost.
     """
@@ -70,27 +77,30 @@ def sweep(
     base = Task("", said, (), (), dict(options), budget=most, recompute=recompute, runs=runs, threads=threads)
     if isinstance(models, str | PathLike):
         raise OptionError(f"models are a list of names, such as [{str(models)!r}]")
-    tasks = make_tasks([str(model) for model in models], vary or {}, base)
+    tasks = make_tasks([str(model) for model in models], vary or {}, base, preset)
     return swept(tasks, Path(output) if output else None, on=on, workers=workers)
 
 
 def swept(tasks: Sequence[Task], output: Path | None, *, on: str | Executor, workers: int) -> Table:
-    """Carries out tasks that have the same names of settings; returns their rows.
+    """Carries out tasks that have the same names of settings and the same measure; returns their rows.
 
     Raises OptionError for options that make no sense, and for no task at all.
     """
     if not tasks:
-        raise OptionError("there is nothing to sweep: name a model, such as zoo:resnet50")
+        raise OptionError(
+            f"there is nothing to sweep: name a model, such as zoo:resnet50, or a preset: {', '.join(PRESETS)}"
+        )
     if output is not None:
         check_output(output)
     varied = tuple(dict(tasks[0].settings))
-    columns = columns_of(varied)
+    measure = tasks[0].measure
+    columns = columns_of(measure, varied)
     unique = {task.digest: task for task in tasks}
     with nullcontext() if output is None else opened_rows(output, columns) as file:
         rows = dict(file.rows) if file is not None else {}
         left = [task for digest, task in unique.items() if digest not in rows]
         _carry_out(left, rows, file, on, workers)
-    return Table(columns, varied, tuple(rows[digest] for digest in unique))
+    return Table(columns, varied, tuple(rows[digest] for digest in unique), measure)
 
 
 def _carry_out(
@@ -128,14 +138,22 @@ class _Pace:
         return f"{rate:.2g} a second, {format_duration((self.total - done) / rate)} left"
 
 
-def make_tasks(models: Sequence[str], vary: Mapping[str, Sequence[Any]], base: Task) -> tuple[Task, ...]:
+def make_tasks(
+    models: Sequence[str], vary: Mapping[str, Sequence[Any]], base: Task, preset: str = ""
+) -> tuple[Task, ...]:
     """Returns a task for each model and each combination of values, models outermost; the rest is that of `base`.
 
-    Values of options of planning are those that the planner takes. Raises OptionError.
+    Values of options of planning are those that the planner takes. A preset says what is left out. Raises OptionError.
     """
     for name, values in vary.items():
         if isinstance(values, str) or not isinstance(values, Iterable):
             raise OptionError(f"vary has {values!r} for {name!r}; give a list of values, such as [1, 8]")
+    if preset:
+        _check_preset(preset, vary, base)
+        measure, lengths = MEASURES[preset], dict(base.named.lengths)
+        models = models or measure.models
+        vary = {name: [lengths[name]] if name in lengths else own for name, own in measure.vary.items()} | dict(vary)
+        base = evolve(base, measure=preset)
     combinations = list(itertools.product(*(tuple(values) for values in vary.values())))
     tasks = list[Task]()
     for model in models:
@@ -144,6 +162,18 @@ def make_tasks(models: Sequence[str], vary: Mapping[str, Sequence[Any]], base: T
         pairs = (tuple(zip(vary, values, strict=True)) for values in combinations)
         tasks += (_with_settings(of_model, some).identified(file) for some in pairs)
     return tuple(tasks)
+
+
+def _check_preset(preset: str, vary: Mapping[str, Sequence[Any]], base: Task) -> None:
+    """Raises OptionError for a preset that there is not, and for options of planning beside it but for the seed."""
+    if preset not in PRESETS:
+        raise OptionError(f"{preset!r} is no preset; one of: {', '.join(PRESETS)}")
+    plain, said = Options(), Options(**base.options)
+    refused = [name for name in FIELDS if name != "seed" and getattr(said, name) != getattr(plain, name)]
+    refused += [name for name in vary if not is_of_model(name)]
+    refused += [name for name in (BUDGET, "recompute", "runs") if getattr(base, name) != getattr(_PLAIN, name)]
+    if refused:
+        raise OptionError(f"preset {preset!r} plans in ways of its own; leave out {refused[0]!r}")
 
 
 def _with_settings(base: Task, pairs: Sequence[tuple[str, Any]]) -> Task:

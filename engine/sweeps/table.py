@@ -10,8 +10,9 @@ from typing import Any
 
 from attrs import frozen
 
+from engine.sweeps.measures import MEASURES
 from engine.sweeps.rows import ERROR, MODEL, OK, STATUS, TASK, Row
-from engine.sweeps.task import is_of_model
+from engine.sweeps.task import PLAN, is_of_model
 from engine.text.tables import in_columns, joined, latex
 from engine.text.units import counted, format_bytes
 
@@ -20,8 +21,6 @@ RUN, PLANNING = "run_seconds", "plan_seconds"
 TEX = ".tex"
 TABLES = (".csv", TEX)
 """Suffixes of the files that a table can be written to."""
-SHOWN = ("arena_bytes", "gap", "proof", "weights_bytes", "plan_seconds", "run_seconds")
-"""Columns of plans that the text shows; a file has all of them."""
 
 
 @frozen(eq=False)
@@ -43,12 +42,15 @@ class Effect:
 class Table:
     """The rows of a sweep, in the order of its tasks. `varied` are the names that take several values.
 
+    `measure` names what they tell (`engine.sweeps.measures`).
+
     `rows` are records: pandas.DataFrame(table.rows) and polars.DataFrame(table.rows) take them.
     """
 
     columns: tuple[str, ...]
     varied: tuple[str, ...]
     rows: tuple[Row, ...]
+    measure: str = PLAN
 
     def __repr__(self) -> str:
         return f"<table of {counted(len(self.rows), 'row')}, {len(self.rows) - len(self.good)} with an error>"
@@ -79,13 +81,19 @@ class Table:
         return tuple(effect for name in self.varied for effect in self._effects(name))
 
     def text(self) -> str:
-        """Returns the rows as text; a star stands before the rows of `pareto`, and errors below all rows."""
-        best = {row[TASK] for row in self.pareto}
-        stars = ["", *("*" if row[TASK] in best else "" for row in self.good)]
-        cells = [[star, *line] for star, line in zip(stars, self._cells(), strict=True)]
-        lines = in_columns(cells, {place + 1 for place in self._right()}) if self.good else []
+        """Returns the rows as text, with notes and errors below all rows.
+
+        A star stands before the rows of `pareto`, where some rows do the same work.
+        """
+        best = {row[TASK] for row in self.pareto if self._are_alike}
+        stars = (
+            [[""], *(["*" if row[TASK] in best else ""] for row in self.good)] if best else [[]] * (len(self.good) + 1)
+        )
+        cells = [[*star, *line] for star, line in zip(stars, self._cells(), strict=True)]
+        lines = in_columns(cells, {place + len(stars[0]) for place in self._right()}) if self.good else []
         errors = [f"{_title(row, self.varied)}: {row[ERROR]}" for row in self.rows if row[STATUS] != OK]
-        return joined([*lines, *errors])
+        notes = MEASURES[self.measure].notes if self.good else ()
+        return joined([*lines, *notes, *errors])
 
     def written(self, suffix: str) -> str:
         """Returns the rows without an error as the text of a file: .csv with numbers, .tex as a tabular of LaTeX."""
@@ -109,12 +117,16 @@ class Table:
     @property
     def shown_columns(self) -> tuple[str, ...]:
         """Returns the columns that the text shows: the model, what is varied, and those with values."""
-        has = [name for name in SHOWN if any(row.get(name) is not None for row in self.good)]
+        has = [name for name in MEASURES[self.measure].shown if any(row.get(name) is not None for row in self.good)]
         return (MODEL, *self.varied, *has)
 
     def summary(self, most: int = 20) -> str:
-        """Returns in lines what each option changes, and the best rows; at most so many of these."""
-        lines = [*_effect_lines(self.effects), *self._front_lines(most)]
+        """Returns in lines what each option changes, and the best rows; at most so many of these.
+
+        A preset varies no option of planning, so that there is no change to tell.
+        """
+        effects = self.effects if self.measure == PLAN else ()
+        lines = [*_effect_lines(effects), *self._front_lines(most)]
         failed = len(self.rows) - len(self.good)
         if failed:
             lines.append(f"{counted(failed, 'row')} of {len(self.rows)} with an error")
@@ -138,6 +150,11 @@ class Table:
                 alike[tuple(row[name] for name in work)].append(row)
         return alike
 
+    @property
+    def _are_alike(self) -> bool:
+        """Returns whether some rows do the same work, so that one can be better than another."""
+        return any(len(alike) > 1 for alike in self._by_work.values())
+
     def _effects(self, name: str) -> Iterator[Effect]:
         groups = defaultdict[tuple[Any, ...], dict[Any, int]](dict)
         rest = (MODEL, *(other for other in self.varied if other != name))
@@ -152,7 +169,7 @@ class Table:
 
     def _front_lines(self, most: int) -> list[str]:
         rows = self.pareto
-        if not any(len(alike) > 1 for alike in self._by_work.values()):
+        if not self._are_alike:
             return []
         shown = (MODEL, *self.varied, ARENA, self.time)
         time = "a run" if self.time == RUN else "planning"
@@ -192,8 +209,8 @@ def _cell(name: str, value: Any) -> str:
     """Returns a value as text, in a unit that fits it."""
     if value is None:
         return "-"
-    if name.endswith("_bytes") or name == "lower_bound":
+    if name.endswith(("_bytes", "_bound")):
         return format_bytes(value)
     if name.endswith("_seconds"):
         return f"{value * 1e3:,.1f} ms"
-    return f"{value:.2%}" if name == "gap" else str(value)
+    return f"{value:.2%}" if name in ("gap", "saved") else str(value)

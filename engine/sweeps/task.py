@@ -9,14 +9,16 @@ from typing import Any
 from attrs import asdict, evolve, frozen
 
 from allocator.problem import NO_CAPACITY
-from engine.models.named import NamedModel, with_value
+from engine.models.named import NamedModel, as_length, with_value
 from engine.models.zoo import is_zoo
 from engine.planning.options import FIELDS, Options
 from engine.workers.serve import own_version
 
 Setting = tuple[str, str]
 """A name that is varied, and its value as a text."""
-BUDGET = "budget"
+BATCH, BUDGET = "batch", "budget"
+PLAN = "plan"
+"""The measure of a sweep without a preset."""
 _CHUNK = 2**20
 _DIGITS = 16
 
@@ -27,8 +29,8 @@ class Task:
 
     `settings` are the values of all that is varied, and `lengths` those among them that are of the model: options of a
     network of the zoo, and dimensions. `options` are those of planning. The plan is run `runs` times on `threads`
-    threads, after a first time. `operators` are files with operators of the user's own. `digest` is the task's
-    identity.
+    threads, after a first time. `measure` names what its row tells (`engine.sweeps.measures`). `operators` are files
+    with operators of the user's own. `digest` is the task's identity.
     """
 
     title: str
@@ -40,6 +42,7 @@ class Task:
     recompute: bool = True
     runs: int = 0
     threads: int = 1
+    measure: str = PLAN
     operators: tuple[Path, ...] = ()
     digest: str = ""
 
@@ -51,6 +54,15 @@ class Task:
             named = with_value(named, name, value)
         return named
 
+    def apart_from(self, name: str) -> tuple[NamedModel, int]:
+        """Returns the model with all its lengths but one, and the value of that one. Raises OptionError, ModelError."""
+        named = evolve(self.named, lengths=())
+        texts = {key: str(value) for key, value in self.named.lengths} | dict(self.lengths)
+        length = as_length(name, texts.pop(name))
+        for key, text in texts.items():
+            named = with_value(named, key, text)
+        return named, length
+
     def identified(self, file: str) -> "Task":
         """Returns the task with its digest: of the model and its `file`, all options, and this project's version."""
         options = Options(**self.options)
@@ -61,7 +73,7 @@ class Task:
             "options": {name: repr(getattr(options, name)) for name in FIELDS},
         }
         rest = [self.title, self.settings, self.lengths, self.budget, self.recompute]
-        rest += [self.runs, self.threads]
+        rest += [self.runs, self.threads, self.measure]
         digest = hashlib.sha256(json.dumps([said, rest], default=str).encode()).hexdigest()
         return evolve(self, digest=digest[:_DIGITS])
 

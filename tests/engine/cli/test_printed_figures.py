@@ -20,8 +20,6 @@ from engine.cli.memory_cost import TRICKS, MemoryCost
 from engine.cli.memory_cost import table as memory_cost_table
 from engine.cli.oracle import OracleComparison
 from engine.cli.passes import PassComparison, PassCosts, compare_passes
-from engine.cli.placements import Placements, place
-from engine.cli.placements import table as placements_table
 from engine.cli.strategies import Entry, Skipped, StrategyComparison
 from engine.cli.strategies import table as strategies_table
 from engine.cli.strategies import to_json as strategies_json
@@ -125,39 +123,6 @@ def test_compare_passes_counts_the_weights_behind_each_pass() -> None:
     comparison = compare_passes(graph, random_feeds(graph), 3, runs=1, options={"backend": "numpy"})
     assert comparison.rows[0].weights_bytes == sum(entry.nbytes for entry in graph.constants.entries.values())
     assert all(row.weights_bytes >= comparison.rows[0].weights_bytes * 0.9 for row in comparison.rows)
-
-
-def test_the_table_of_placements_has_each_size_in_its_column() -> None:
-    reserved = {"pytorch": 17 * KIB, "bfc_tensorflow": 19 * KIB, "bfc_onnxruntime": 23 * KIB}
-    weights, apart, naive, refcount, tflite, bound, arena, least = (n * KIB for n in (5, 40, 31, 13, 12, 11, 10, 9))
-    sizes = weights, apart, naive, refcount, tflite, bound, arena, least
-    row = Placements("net", 2, 6, *sizes, "best", "feasible", 0.0345, reserved)
-    names, line, *_ = placements_table([row]).splitlines()
-    assert dict(zip(cells(names), cells(line), strict=True)) == {
-        "network": "net",
-        "batch": "2",
-        "weights": "5.00 KiB",
-        "not optimised": "40.00 KiB",
-        "pytorch": "17.00 KiB",
-        "refcount": "13.00 KiB",
-        "tflite": "12.00 KiB",
-        "arena": "10.00 KiB",
-        "lower bound": "9.00 KiB",
-        "saved": "75.0%",
-        "planned in": "34.5 ms",
-    }
-    data = row.to_json()
-    assert (data["weights_bytes"], data["naive_bytes"], data["tflite_bound"]) == (5 * KIB, 31 * KIB, 11 * KIB)
-
-
-def test_placements_have_the_numbers_of_the_plans() -> None:
-    graph = zoo.squeezenet(image=64)
-    row, plan = place(graph, "net", 1, repeats=1), engine.make_plan(graph, optimise=0)
-    plain = engine.make_plan(graph, strategy="greedy_by_size", overwrite=False, nest=False, optimise=0)
-    assert row.weights_bytes == sum(entry.nbytes for entry in graph.constants.entries.values())
-    assert row.naive_bytes == plan.report().naive_bytes > row.refcount_bytes == plain.report().dynamic_peak_bytes
-    assert (row.arena_bytes, row.lower_bound) == (plan.arena_bytes, plan.plan.lower_bound)
-    assert row.arena_bytes < row.tflite_bytes == plain.arena_bytes
 
 
 def test_the_table_of_memory_costs_has_each_size_in_its_column() -> None:

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+import engine
+from engine import zoo
 from engine.cli.main import main
 from engine.workers.processes import TRIES
 from tests.helpers.cli.cli_checks import Capture, data, error
@@ -65,6 +67,10 @@ def test_rows_table_chart_and_json_are_written(model: str, tmp_path: Path, capsy
     assert table.read_text().count(r"\\") == 4 and b"<svg" in chart.read_bytes()
 
 
+def test_neither_a_model_nor_a_preset_is_refused(capsys: Capture) -> None:
+    assert "name a model, such as zoo:resnet50, or a preset: placements" in error(["sweep"], 2, capsys)
+
+
 def test_without_a_file_the_rows_are_printed(model: str, capsys: Capture) -> None:
     assert main(["sweep", model, "--vary", "batch=1,2", "--vary", "reuse=true,false", "--on", "here"]) == 0
     head, *rows = capsys.readouterr().out.splitlines()
@@ -81,6 +87,28 @@ def test_operators_of_the_user_are_registered_in_the_workers(tmp_path: Path, cap
     assert [(row["status"], row["error"]) for row in printed["rows"]] == [("ok", None)]
 
 
+def test_a_preset_plans_files_and_networks_at_each_batch(model: str, tmp_path: Path, capsys: Capture) -> None:
+    pytest.importorskip("matplotlib")
+    table, chart, rows = tmp_path / "t.tex", tmp_path / "c.pdf", tmp_path / "rows.csv"
+    models = [model, "zoo:squeezenet?image=32", "zoo:nothing"]
+    words = ["sweep", "--preset", "placements", *models, "--vary", "batch=1,3", "--on", "here", "-o", str(rows)]
+    printed = data([*words, "--table", str(table), "--chart", str(chart)], capsys)
+    assert [(row["model"], row["batch"]) for row in printed["rows"]] == [(name, n) for name in models for n in (1, 3)]
+    assert [row["status"] for row in printed["rows"]] == ["ok"] * 4 + ["error"] * 2
+    assert list(printed["rows"][0]) == printed["columns"]
+    assert printed["rows"][3]["arena_bytes"] == engine.make_plan(zoo.squeezenet(3, 32), optimise=0).arena_bytes
+    assert data(words, capsys)["rows"] == printed["rows"]  # those of the file
+    assert table.read_text().count(r"\\") == 5 and chart.read_bytes().startswith(b"%PDF")
+
+
+def test_a_sweep_whose_rows_all_have_errors_fails_and_shows_them(capsys: Capture) -> None:
+    assert main(["sweep", "zoo:nothing", "./none.onnx", "--on", "here"]) == 1
+    shown = capsys.readouterr()
+    assert "2 rows of 2 with an error" in shown.out
+    assert shown.err.startswith("arenaplan: error: 2 rows, each with an error, the first: there is no network")
+    assert len(shown.err.splitlines()) == 1
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
@@ -93,6 +121,8 @@ def test_operators_of_the_user_are_registered_in_the_workers(tmp_path: Path, cap
         (["--on", "dask://1:2", "--workers", "3"], 2, "leave out the number 3"),
         (["--workers", "0"], 2, "no integer from 1 on"),
         (["--alignment", "3"], 2, "alignment"),
+        (["--preset", "place"], 2, "did you mean placements?"),
+        (["--preset", "placements", "--run"], 2, "leave out 'runs'"),
         (["-o", "none/rows.csv"], 1, "there is no such folder"),
         (["--chart", "none/c.png"], 1, "there is no such folder"),
     ],

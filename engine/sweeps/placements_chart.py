@@ -1,12 +1,14 @@
 """Placements of networks as bars: a panel a batch size, a group a network, a bar a way to place its activations."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from attrs import frozen
 
-from engine.cli.placements import Placements
 from engine.pictures.matplotlib import new_figure
+from engine.sweeps.rows import Row, label_of
+from engine.sweeps.table import Table
+from engine.sweeps.task import BATCH
 
 
 @frozen(eq=False)
@@ -15,15 +17,15 @@ class Series:
 
     label: str
     colour: str
-    bytes: Callable[[Placements], int]
+    column: str
 
 
 SERIES = (
-    Series("not optimised", "#999999", lambda row: row.unoptimised_bytes),
-    Series("dynamic, reserved by PyTorch's allocator", "#D55E00", lambda row: row.reserved_bytes["pytorch"]),
-    Series("dynamic, reference counting without loss", "#E69F00", lambda row: row.refcount_bytes),
-    Series("TensorFlow Lite's greedy by size", "#56B4E9", lambda row: row.tflite_bytes),
-    Series("planned arena", "#0072B2", lambda row: row.arena_bytes),
+    Series("not optimised", "#999999", "unoptimised_bytes"),
+    Series("dynamic, reserved by PyTorch's allocator", "#D55E00", "pytorch_bytes"),
+    Series("dynamic, reference counting without loss", "#E69F00", "refcount_bytes"),
+    Series("TensorFlow Lite's greedy by size", "#56B4E9", "tflite_bytes"),
+    Series("planned arena", "#0072B2", "arena_bytes"),
 )
 _BAR, _GROUP = 0.16, 1.0
 """Heights of a bar, and of a group with the blank below it, in units of the axis."""
@@ -39,19 +41,20 @@ class _Panel:
     """The bars on one pair of axes; `unit` in bytes, `end` of the axis in units."""
 
     axes: Any
-    rows: Sequence[Placements]
+    rows: Sequence[Row]
     unit: int
     end: float
 
 
-def bar_chart(rows: Sequence[Placements]) -> Any:
+def placements_chart(table: Table) -> Any:
     """Returns a matplotlib Figure. Raises EngineError where matplotlib is not installed."""
-    batches = list(dict.fromkeys(row.batch for row in rows))
-    by_batch = [[row for row in rows if row.batch == batch] for batch in batches]
+    rows, names = table.good, [name for name in table.varied if name != BATCH]
+    batches = list(dict.fromkeys(row[BATCH] for row in rows))
+    by_batch = [[row for row in rows if row[BATCH] == batch] for batch in batches]
     tallest = max(map(len, by_batch))
     figure = new_figure(max(5.4 * len(batches) + 0.6, 7.4), 1.35 * tallest + 1.5)
     for axes, part in zip(figure.subplots(1, len(batches), squeeze=False)[0], by_batch, strict=True):
-        _draw(_panel(axes, part))
+        _draw(_panel(axes, part), [label_of(row, names) for row in part])
     bound, *bars = zip(*figure.axes[0].get_legend_handles_labels(), strict=True)
     figure.legend(
         *zip(*bars, bound, strict=True),
@@ -64,23 +67,23 @@ def bar_chart(rows: Sequence[Placements]) -> Any:
     return figure
 
 
-def _panel(axes: Any, rows: Sequence[Placements]) -> _Panel:
+def _panel(axes: Any, rows: Sequence[Row]) -> _Panel:
     """Chooses the end of the axis: bars far beyond all others run out of it."""
-    *_, second, longest = sorted(max(1, *(series.bytes(row) for row in rows)) for series in SERIES)
+    *_, second, longest = sorted(max(1, *(row[series.column] for row in rows)) for series in SERIES)
     most = second if longest > _CUT_BEYOND * second else longest
     name, unit = next((name, unit) for name, unit in _UNITS if most >= unit)
     axes.set_xlabel(name)
     return _Panel(axes, rows, unit, most / unit / _LONGEST)
 
 
-def _draw(panel: _Panel) -> None:
+def _draw(panel: _Panel, labels: Sequence[str]) -> None:
     for group, row in enumerate(panel.rows):
         for place, series in enumerate(SERIES):
             _bar(panel, series, group, group * _GROUP + (place - len(SERIES) / 2 + 0.5) * _BAR, row)
         _bound(panel, group, row)
     axes = panel.axes
-    axes.set_title(f"batch {panel.rows[0].batch}", fontsize=11)
-    axes.set_yticks([g * _GROUP for g in range(len(panel.rows))], [_name(row) for row in panel.rows], fontsize=10)
+    axes.set_title(f"batch {panel.rows[0][BATCH]}", fontsize=11)
+    axes.set_yticks([g * _GROUP for g in range(len(panel.rows))], labels, fontsize=10)
     axes.set_xlim(0, panel.end)
     axes.set_ylim(len(panel.rows) * _GROUP - _GROUP / 2, -_GROUP / 2)
     axes.tick_params(axis="y", length=0)
@@ -89,8 +92,8 @@ def _draw(panel: _Panel) -> None:
     axes.spines[["top", "right", "left"]].set_visible(False)
 
 
-def _bar(panel: _Panel, series: Series, group: int, middle: float, row: Placements) -> None:
-    length = series.bytes(row) / panel.unit
+def _bar(panel: _Panel, series: Series, group: int, middle: float, row: Row) -> None:
+    length = row[series.column] / panel.unit
     at, label = min(length, panel.end), series.label if group == 0 else "_"
     panel.axes.barh(middle, at, _BAR * 0.9, color=series.colour, label=label)
     if length > panel.end:
@@ -108,12 +111,8 @@ def _cut(panel: _Panel, middle: float) -> None:
         panel.axes.plot(x, [middle + _BAR * 0.6, middle - _BAR * 0.6], color="white", linewidth=1.6)
 
 
-def _bound(panel: _Panel, group: int, row: Placements) -> None:
+def _bound(panel: _Panel, group: int, row: Row) -> None:
     reach = len(SERIES) / 2 * _BAR + 0.05
-    bound, middle = row.lower_bound / panel.unit, group * _GROUP
+    bound, middle = row["lower_bound"] / panel.unit, group * _GROUP
     label = "lower bound of the arena" if group == 0 else "_"
     panel.axes.plot([bound] * 2, [middle - reach, middle + reach], color="black", linewidth=1.3, label=label)
-
-
-def _name(row: Placements) -> str:
-    return row.model.removeprefix("zoo:").removesuffix(".onnx")
