@@ -67,8 +67,8 @@ def carry_out(search: OrderSearch) -> OrderResult:
         return lower_than(graph, best.order, limits, best.bound)
     order = shuffled(graph, search.seed)
     start = np.argsort(order)[best.order]
-    found = lower_than(renumbered(graph, order), start, limits, best.bound, is_proving=False)
-    return evolve(found, order=order[found.order])
+    result = lower_than(renumbered(graph, order), start, limits, best.bound, is_proving=False)
+    return evolve(result, order=order[result.order])
 
 
 def _better(best: OrderResult, other: OrderResult) -> OrderResult:

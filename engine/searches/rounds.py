@@ -147,15 +147,15 @@ class _View:
         except BoardClosedError:
             return False
         problem, ours = self.search.problem, self.answer()
-        known = ours if shown is None else _both(problem, shown, ours)
-        if known is not shown:
-            self.search.board.write(known)
+        best = ours if shown is None else _both(problem, shown, ours)
+        if best is not shown:
+            self.search.board.write(best)
         if not self.search.is_sharing:
             return True
-        if arena_bytes(problem, known.offset) < arena_bytes(problem, ours.offset):
-            self.running.take(known.offset)
-            self.taken = known
-        return arena_bytes(problem, known.offset) > max(self.search.options.goal, known.lower_bound)
+        if arena_bytes(problem, best.offset) < arena_bytes(problem, ours.offset):
+            self.running.take(best.offset)
+            self.taken = best
+        return arena_bytes(problem, best.offset) > max(self.search.options.goal, best.lower_bound)
 
     def answer(self) -> Answer:
         """Returns the best plan, who made it, and what this search proved."""

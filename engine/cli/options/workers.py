@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from allocator.solvers import BEST
+from engine import searches
 from engine.cli.options.common import positive
-from engine.searches import shared_search
 from engine.text.errors import OptionError
 from engine.workers.names import AS_MANY_AS_PROCESSORS, HERE, ON, PROCESSES
 
@@ -44,5 +44,5 @@ def workers_share(arguments: Namespace) -> Iterator[None]:
     if not is_shared(arguments):
         yield
         return
-    with shared_search(arguments.on, arguments.workers):
+    with searches.shared_search(arguments.on, arguments.workers):
         yield

@@ -23,8 +23,8 @@ from tests.helpers.allocator.reorderable_programs import dependences, programs
 @given(programs(most=8))
 def test_orders_of_small_programs_are_the_best_and_proved(program: Program) -> None:
     graph = step_graph(program, dependences(program))
-    found, best = lowest_shared(graph, Limits(), Here()), lowest(graph)
-    assert (found.peak, found.bound, found.initial_peak) == (best.peak, best.bound, best.initial_peak)
+    shared, best = lowest_shared(graph, Limits(), Here()), lowest(graph)
+    assert (shared.peak, shared.bound, shared.initial_peak) == (best.peak, best.bound, best.initial_peak)
 
 
 @settings(max_examples=40)
