@@ -21,7 +21,7 @@ def free(begin: list[int], end: list[int], size: list[int], alignment: list[int]
     return Problem(begin, end, size, alignment, [FREE] * len(begin))
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(problems(max_chunks=6, max_size=5, horizon=4, alignments=(1, 2, 3, 8), pins=True, conflicts=True))
 def test_no_plan_is_below_the_bound(problem: Problem) -> None:
     assert lower_bound(problem) <= minimal_peak(problem)
@@ -182,7 +182,7 @@ def test_a_bound_that_a_search_proved_names_the_search(problem: Problem) -> None
     assert not plan.bound.witness or plan.bound == proved_bound(problem)
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(problems(max_chunks=8, alignments=(1, 2, 3, 8), pins=True, conflicts=True))
 def test_the_judge_adds_up_what_a_bound_names(problem: Problem) -> None:
     bound = proved_bound(problem)

@@ -39,7 +39,7 @@ class Notes:
         return nullcontext()
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(problems(), st.sampled_from((BEST, "exact", "hill_climb", "ejection", "pushdown")))
 def test_progress_shows_the_arena_and_changes_no_plan(problem: Problem, strategy: str) -> None:
     notes, alone = Notes(), solve(problem, strategy, nodes=300)

@@ -28,7 +28,7 @@ from tests.helpers.allocator.usage_records import NETWORKS, paper_example
 
 NAMES = tuple(SHARING)
 TIMELESS = tuple(s.name for s in SHARING.values() if s.traits.conflicts)
-quickly = settings(max_examples=40)
+quickly = settings(max_examples=20)
 
 
 def held(shared: SharedObjects) -> list[list[int]]:
@@ -79,7 +79,7 @@ def test_shared_objects_do_not_depend_on_chunk_ids(name: str, problem: Problem, 
 
 @pytest.mark.parametrize("name", NAMES)
 @given(problem=problems(max_chunks=30, horizon=20, alignments=(1,)))
-@settings(max_examples=20)
+@settings(max_examples=12)
 def test_end_to_end_objects_are_a_plan(name: str, problem: Problem) -> None:
     plan, shared = solve(problem, name), assign(problem, name)
     assert plan.arena_bytes == shared.total_bytes
@@ -89,7 +89,7 @@ def test_end_to_end_objects_are_a_plan(name: str, problem: Problem) -> None:
 
 
 @given(problem=problems(max_chunks=40, horizon=30, conflicts=True))
-@settings(max_examples=25)
+@settings(max_examples=15)
 def test_compiled_and_plain_give_the_same_objects(problem: Problem) -> None:
     for name in NAMES if problem.conflicts is None else TIMELESS:
         results = []
@@ -115,7 +115,7 @@ BY_THE_BOOK: dict[str, Reading] = {
 
 @pytest.mark.parametrize("name", BY_THE_BOOK)
 @given(problem=problems(max_chunks=25, horizon=20, max_size=6))
-@settings(max_examples=80)
+@settings(max_examples=40)
 def test_shared_objects_equal_the_plain_model(name: str, problem: Problem) -> None:
     shared = assign(problem, name)
     lifetime = {t.chunks: (t.begin, t.end, t.size, t.alignment) for t in model.units_of(problem)}

@@ -52,16 +52,16 @@ def cases(draw: st.DrawFn) -> Case:
     return FAMILIES[draw(st.integers(0, len(FAMILIES) - 1))](lambda n: draw(st.integers(0, n - 1)))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(cases())
 def test_gradient_rules_agree_with_central_differences(case: Case) -> None:
     check_gradients(case.build, *case.arrays)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("start", range(0, 6000, 1000))
+@pytest.mark.parametrize("start", range(0, 2000, 500))
 def test_gradient_rules_agree_with_central_differences_in_many_cases(start: int) -> None:
-    for seed in range(start, start + 1000):
+    for seed in range(start, start + 500):
         case = FAMILIES[seed % len(FAMILIES)](seeded(seed))
         try:
             check_gradients(case.build, *case.arrays)

@@ -21,7 +21,7 @@ KEYS = {"model", "batch", "mode", "operators", "held_bytes", "internal_bytes", "
 SMALL = ["--shape", "x=1,3,32,32", "--batch", "2"]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(graphs(most=8))
 def test_no_trick_of_memory_cost_costs_memory_and_both_save_most(graph: Graph) -> None:
     cost = memory_cost(graph, "g", 1, FORWARD).internal_bytes

@@ -154,7 +154,7 @@ def cliques(draw: st.DrawFn) -> tuple[Problem, Column]:
 
 
 @given(cliques())
-@settings(max_examples=200)
+@settings(max_examples=80)
 def test_a_compiled_verdict_names_the_same_two_chunks(drawn: tuple[Problem, Column]) -> None:
     assert compiled_fault(*drawn) == check(*drawn, 2**40)
 
@@ -169,7 +169,7 @@ def test_a_compiled_check_permits_overwriters(problem: Problem, data: st.DataObj
 
 
 @given(cliques())
-@settings(max_examples=30)
+@settings(max_examples=20)
 def test_the_kernel_of_the_judge_finds_the_same_plain(drawn: tuple[Problem, Column]) -> None:
     problem, low = drawn
     high, holder = low + np.maximum(problem.size, 1), np.argsort(low, kind="stable")

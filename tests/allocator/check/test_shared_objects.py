@@ -34,7 +34,7 @@ def are_right(problem: Problem, object_of: list[int], size: list[int]) -> bool:
 
 
 @given(problems(max_chunks=6, conflicts=True), st.data())
-@settings(max_examples=300)
+@settings(max_examples=120)
 def test_check_objects_finds_a_fault_where_there_is_one(problem: Problem, data: st.DataObject) -> None:
     object_of = data.draw(st.lists(st.integers(-1, 3), min_size=len(problem), max_size=len(problem)))
     size = data.draw(st.lists(st.integers(6, 9), min_size=3, max_size=4))

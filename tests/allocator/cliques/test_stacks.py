@@ -18,7 +18,7 @@ def alone(clique: Clique) -> FeasibleOffsets:
 
 
 @given(cliques())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_stacking_bound_is_that_of_the_best_order(clique: Clique) -> None:
     low = evolve(clique, head=clique.shift)
     assert bytes_in_stacks(low, alone(low), 0) == stacked(low)

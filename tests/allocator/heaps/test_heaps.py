@@ -90,7 +90,7 @@ def bfc_model(heap: Bfc, capacity: int = NO_CAPACITY) -> BfcModel:
 
 
 @given(streams(SMALL), st.booleans(), st.sampled_from((1, 64, 256)))
-@settings(max_examples=80)
+@settings(max_examples=40)
 def test_first_and_best_fit_are_those_of_a_plain_list(events: Events, is_first: bool, rounding: int) -> None:
     got = simulate(Growing("fit", is_first, rounding), events)
     same_as_model(got, GrowingModel(is_first=is_first, rounding=rounding), events)
@@ -98,7 +98,7 @@ def test_first_and_best_fit_are_those_of_a_plain_list(events: Events, is_first: 
 
 
 @given(streams(EDGES))
-@settings(max_examples=80)
+@settings(max_examples=40)
 def test_the_caching_allocator_is_that_of_a_plain_list(events: Events) -> None:
     got = simulate("pytorch", events)
     same_as_model(got, PyTorchModel(), events)
@@ -106,7 +106,7 @@ def test_the_caching_allocator_is_that_of_a_plain_list(events: Events) -> None:
 
 
 @given(streams(BFC_SIZES), st.sampled_from(BFCS))
-@settings(max_examples=80)
+@settings(max_examples=40)
 def test_the_bfc_arenas_are_those_with_bins(events: Events, heap: Bfc) -> None:
     got = simulate(heap, events)
     same_as_model(got, bfc_model(heap), events)
@@ -114,7 +114,7 @@ def test_the_bfc_arenas_are_those_with_bins(events: Events, heap: Bfc) -> None:
 
 
 @given(streams(SMALL), st.sampled_from((16, 64, 128)), st.sampled_from((16, 256, 1024)))
-@settings(max_examples=80)
+@settings(max_examples=40)
 def test_buddies_are_those_of_a_plain_list(events: Events, block: int, growth: int) -> None:
     got = simulate(Buddy(block=block, growth=growth), events)
     same_as_model(got, BuddyModel(block, max(block, growth)), events)
@@ -125,7 +125,7 @@ def test_buddies_are_those_of_a_plain_list(events: Events, block: int, growth: i
 
 
 @given(streams(st.one_of(SMALL, EDGES)), st.sampled_from(sorted(HEAPS)))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_no_heap_reserves_less_than_reference_counting(events: Events, name: str) -> None:
     got, least = simulate(name, events), simulate("refcount", events)
     assert got.peak_reserved >= got.peak_used >= got.peak_requested == least.peak_reserved == least.peak_requested
@@ -136,7 +136,7 @@ def test_no_heap_reserves_less_than_reference_counting(events: Events, name: str
 
 
 @given(st.lists(st.integers(1, 900), max_size=20), st.data())
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_stacks_do_not_fragment_a_heap_that_grows(sizes: list[int], data: st.DataObject) -> None:
     steps, live = list[tuple[int, int]](), list[int]()
     for one in range(len(sizes)):
@@ -150,7 +150,7 @@ def test_stacks_do_not_fragment_a_heap_that_grows(sizes: list[int], data: st.Dat
 
 
 @given(streams(st.one_of(SMALL, BFC_SIZES)), st.sampled_from(("refcount", "first_fit", "best_fit", "buddy")), st.data())
-@settings(max_examples=100)
+@settings(max_examples=40)
 def test_a_heap_that_returns_no_memory_fails_at_its_capacity(events: Events, name: str, data: st.DataObject) -> None:
     heap = evolve(Buddy(), growth=256) if name == "buddy" else HEAPS[name]
     free = simulate(heap, events).timeline
@@ -169,14 +169,14 @@ def test_a_heap_that_returns_no_memory_fails_at_its_capacity(events: Events, nam
 
 
 @given(streams(BFC_SIZES), st.sampled_from(BFCS), st.data())
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_a_full_arena_fails_where_its_model_does(events: Events, heap: Bfc, data: st.DataObject) -> None:
     capacity = data.draw(tight(heap, events))
     fails_as(heap, bfc_model(heap, capacity), events, capacity)
 
 
 @given(streams(EDGES), st.data())
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_a_full_device_makes_the_caching_allocator_give_back_and_then_fail(events: Events, data: st.DataObject) -> None:
     capacity = data.draw(tight(PyTorch(), events))
     fails_as(PyTorch(), PyTorchModel(capacity), events, capacity)
@@ -207,7 +207,7 @@ def fails_as(heap: Heap, model: Model, events: Events, capacity: int) -> None:
 
 
 @given(problems(overwrites=True))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_events_of_lifetimes_free_before_they_allocate(problem: Problem) -> None:
     events = of_lifetimes(problem.begin, problem.end, problem.size)
     rows = list(zip(events.tick.tolist(), events.sign.tolist(), events.id.tolist(), strict=True))
@@ -236,7 +236,7 @@ def test_a_compiled_heap_is_a_plain_one(name: str, monkeypatch: pytest.MonkeyPat
 
 
 @given(graphs())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_the_events_of_a_graph_are_those_of_its_dynamic_trace(graph: Graph) -> None:
     plan = engine.make_plan(graph, optimise=0)
     events = of_chunks(buffers_of(plan, "dynamic").chunks)

@@ -24,7 +24,7 @@ SUFFIXES = {"x.csv": "minimalloc", "x.TXT": "megengine", "x.megengine.json": "me
 
 
 @given(problems().map(plain))
-@settings(max_examples=30)
+@settings(max_examples=20)
 def test_usage_records_are_read_back(problem: Problem) -> None:
     instance = usage_records.parse(usage_records.render(named(problem)))
     assert instance.ids == named(problem).ids
@@ -71,7 +71,7 @@ def test_every_format_can_be_asked_for_by_name(name: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", ["minimalloc", "megengine-json", "idealloc-plc", "tflm"])
 @given(problem=problems(max_chunks=6).map(plain))
-@settings(max_examples=20)
+@settings(max_examples=12)
 def test_plans_in_every_format_refer_to_the_same_buffers(
     name: str, problem: Problem, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -105,7 +105,7 @@ def test_problems_a_format_cannot_hold_are_refused_before_anything_is_written(tm
 
 @pytest.mark.parametrize("name", READERS)
 @given(data=st.data())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_files_of_any_bytes_are_read_or_refused(name: str, data: st.DataObject) -> None:
     content = bytearray(WRITERS[name](PLACED))
     for _ in range(data.draw(st.integers(1, 4))):

@@ -26,7 +26,7 @@ def alive(instance: Instance) -> list[set[int]]:
 
 
 @given(gapped())
-@settings(max_examples=100)
+@settings(max_examples=40)
 def test_two_buffers_are_in_conflict_where_both_are_alive_in_a_tick(instance: Instance) -> None:
     problem, ticks = instance.problem, alive(instance)
     pairs = conflicts_of(problem.begin, problem.end, problem.size, instance.gaps)

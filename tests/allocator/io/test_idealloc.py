@@ -22,7 +22,7 @@ OVERWRITING = Problem([0, 1], [2, 3], [8, 8], [1, 1], [-1, -1], [1], [0], [0])
 
 
 @given(problems().map(plain), st.sampled_from(Kind))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_idealloc_csv_is_read_back(problem: Problem, kind: Kind) -> None:
     result = idealloc_csv.parse(idealloc_csv.render(named(problem), kind), kind).problem
     assert np.array_equal(result.begin, problem.begin * TICKS[kind])
@@ -31,7 +31,7 @@ def test_idealloc_csv_is_read_back(problem: Problem, kind: Kind) -> None:
 
 
 @given(problems(), st.data())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_idealloc_plc_is_read_back(problem: Problem, data: st.DataObject) -> None:
     free = evolve(problem, src=(), dest=(), overwrite_offset=())
     offset = data.draw(st.lists(st.integers(0, 2**40), min_size=len(free), max_size=len(free)))

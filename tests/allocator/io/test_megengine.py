@@ -33,7 +33,7 @@ def shape(problem: Problem) -> tuple[object, ...]:
 
 
 @given(problems(alignments=(1,)))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_an_interval_list_is_read_back(problem: Problem) -> None:
     instance = megengine_intervals.parse(megengine_intervals.render(named(problem)))
     assert shape(instance.problem) == shape(problem)
@@ -41,7 +41,7 @@ def test_an_interval_list_is_read_back(problem: Problem) -> None:
 
 
 @given(problems())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_a_record_of_a_plan_is_read_back_and_right(problem: Problem) -> None:
     plan = solve(problem, "greedy_by_size")
     instance = megengine_record.parse(megengine_record.render(evolve(named(problem), offset=plan.offset)))

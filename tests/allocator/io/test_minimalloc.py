@@ -26,7 +26,7 @@ def columns(instance: Instance) -> list[list[int]]:
 
 
 @given(gapped(), st.data())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_minimalloc_csv_is_read_back(instance: Instance, data: st.DataObject) -> None:
     numbers = st.lists(st.integers(-1, 9), min_size=len(instance.ids), max_size=len(instance.ids))
     wanted = evolve(instance, offset=data.draw(numbers), hint=data.draw(numbers))

@@ -20,7 +20,7 @@ PLACED = Instance(Problem([0, 1], [2, 3], [10, 20], [1, 64], [-1, -1]), ("conv/1
 
 
 @given(gapped(), st.data())
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_offsets_are_read_back_from_the_metadata_buffer(instance: Instance, data: st.DataObject) -> None:
     count = len(instance.problem)
     offset = data.draw(st.lists(st.integers(0, 2**31 - 1), min_size=count, max_size=count))
@@ -78,7 +78,7 @@ def test_the_c_header_to_the_letter() -> None:
 
 
 @given(st.lists(st.text("ab_./é1", max_size=4), unique=True, max_size=12))
-@settings(max_examples=100)
+@settings(max_examples=40)
 def test_c_identifiers_are_valid_and_different(ids: list[str]) -> None:
     names = c_header.identifiers(ids)
     assert len(set(names)) == len(ids)

@@ -30,7 +30,7 @@ WORDS = st.integers(-(2**63), 2**63 - 1)
 
 
 @given(st.lists(st.integers(-9, 9), max_size=5), st.integers(-5, 5), st.integers(0, 3), st.integers(0, 3))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_compiled_functions_take_what_plain_ones_take(longs: list[int], factor: int, rows: int, columns: int) -> None:
     def called(function: Callable[..., Any]) -> tuple[Any, Any]:
         table, reals = np.arange(rows * columns).reshape(rows, columns), np.ones((rows, columns))
@@ -41,7 +41,7 @@ def test_compiled_functions_take_what_plain_ones_take(longs: list[int], factor: 
 
 
 @given(WORDS)
-@settings(max_examples=20)
+@settings(max_examples=12)
 def test_integers_of_64_bits_arrive_as_they_are(value: int) -> None:
     numbers = np.zeros(3, np.int64)
     assert compiled(write)(numbers, value) is None

@@ -47,7 +47,7 @@ def _check(program: Program, graph: StepGraph, result: OrderResult) -> None:
     assert result.bound <= result.peak <= result.initial_peak
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(programs(most=6))
 def test_no_order_of_a_small_program_is_better(program: Program) -> None:
     graph = _network(program)
@@ -57,14 +57,14 @@ def test_no_order_of_a_small_program_is_better(program: Program) -> None:
     assert result.peak == _best(program, graph)
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(programs(most=6))
 def test_the_bound_of_all_orders_is_never_above_the_best_order(program: Program) -> None:
     graph = _network(program)
     assert as_given(graph).bound <= _best(program, graph)
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(programs(most=12), st.integers(1, 20))
 def test_a_search_that_is_cut_short_still_gives_an_order_and_a_bound(program: Program, nodes: int) -> None:
     graph = _network(program)
@@ -73,7 +73,7 @@ def test_a_search_that_is_cut_short_still_gives_an_order_and_a_bound(program: Pr
     assert result.bound <= lowest(graph).peak <= result.peak
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(programs(most=10))
 def test_depth_first_order_is_runnable(program: Program) -> None:
     graph = _network(program)
@@ -88,7 +88,7 @@ def _check_runnable(graph: StepGraph, order: Sequence[int]) -> None:
     assert all(place[a] < place[b] for a, b in _edges(graph))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(programs(most=6))
 def test_order_cuts_are_where_all_orders_agree(program: Program) -> None:
     graph = _network(program)
@@ -96,7 +96,7 @@ def test_order_cuts_are_where_all_orders_agree(program: Program) -> None:
     assert cuts(reach(graph)) == tuple(k for k, result in enumerate(fronts) if len(set(result)) == 1)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(programs(most=10), st.integers(0, 10**6))
 def test_a_step_taken_back_from_an_order_leaves_no_trace(program: Program, seed: int) -> None:
     graph, rng = _network(program), np.random.default_rng(seed)
@@ -162,7 +162,7 @@ def test_an_overwrite_counts_once_and_only_where_its_input_ends() -> None:
 
 @pytest.mark.slow
 def test_compiled_order_search_finds_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    nets = [_network(build(seeded(seed), 25)) for seed in range(60)]
+    nets = [_network(build(seeded(seed), 25)) for seed in range(25)]
     plain = [lowest(graph) for graph in nets]
     monkeypatch.setattr(search, "_PLAIN", 0)
     for graph, one in zip(nets, plain, strict=True):
@@ -175,7 +175,7 @@ def test_compiled_order_search_finds_the_same(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.slow
 def test_no_order_of_many_small_programs_is_better() -> None:
-    for seed in range(500):
+    for seed in range(200):
         program = build(seeded(seed), 7, sizes=1 + seed % 30)
         graph = _network(program)
         result = lowest(graph)

@@ -81,7 +81,7 @@ CHOICES: dict[str, Any] = {"views": st.booleans(), "overwrite": st.booleans()}
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(program=programs(max_steps=10), layout=LAYOUTS, **CHOICES)
 def test_policies_let_no_two_steps_race_and_lose_no_data(
     name: str, program: Program, layout: tuple[int, int], views: bool, overwrite: bool
@@ -107,7 +107,7 @@ def test_users_of_a_chunk_are_the_steps_that_touch_its_bytes(program: Program) -
     assert len(result) == len(touching(program))
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(program=programs(max_steps=10), **CHOICES)
 def test_the_exact_relation_is_that_neither_is_over_before_the_other_is_written(
     program: Program, views: bool, overwrite: bool

@@ -49,7 +49,7 @@ def check_runnable(work: RecomputeProblem, sequence: Sequence[int]) -> None:
         ran.add(step)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(works(), st.integers(0, 100), st.sampled_from(MANNERS))
 def test_recompute_schedules_can_run_and_need_the_bytes_that_the_planner_computes(
     given_work: tuple[RecomputeProblem, Program], percent: int, manner: Manner
@@ -69,7 +69,7 @@ def test_recompute_schedules_can_run_and_need_the_bytes_that_the_planner_compute
         assert bound == alive(work, sequence).max() >= least
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(works(), st.integers(0, 100))
 def test_recompute_search_is_deterministic_and_keeps_a_budget_or_reports_its_best_peak(
     given_work: tuple[RecomputeProblem, Program], percent: int

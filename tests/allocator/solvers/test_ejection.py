@@ -32,7 +32,7 @@ def gap_of(problem: Problem, strategy: str, nodes: int) -> float:
 
 
 @given(EVERYTHING, st.integers(1, 300), st.integers(0, 5))
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_ejection_is_right_and_never_worse_than_its_start(problem: Problem, nodes: int, seed: int) -> None:
     task = SolverOptions(seed, nodes=nodes)
     result = EJECTION.solve(problem, task).offset
@@ -42,14 +42,14 @@ def test_ejection_is_right_and_never_worse_than_its_start(problem: Problem, node
 
 
 @given(EVERYTHING)
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_without_time_it_gives_the_whole_plan_of_first_fit(problem: Problem) -> None:
     offset = EJECTION.solve(problem, SolverOptions(until=0)).offset
     assert np.array_equal(offset, FIRST_FIT.solve(problem, SolverOptions()).offset)
 
 
 @given(EVERYTHING)
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_more_nodes_are_never_worse(problem: Problem) -> None:
     arenas = [arena_bytes(problem, EJECTION.solve(problem, SolverOptions(nodes=n)).offset) for n in (20, 200, 600)]
     assert arenas == sorted(arenas, reverse=True)

@@ -31,7 +31,7 @@ HARD = Kind(30, 12, (1, 2, 4), overwrites=70, pins=10, highest=64, longest=8)
 NO_LIMIT = 1_000_000
 """Nodes that no search of these problems needs."""
 tiny = problems(max_chunks=7, max_size=6, horizon=6, alignments=MIXED, pins=True, conflicts=True)
-quickly = settings(max_examples=60)
+quickly = settings(max_examples=30)
 
 
 def notched() -> Problem:

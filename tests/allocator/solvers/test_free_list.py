@@ -102,14 +102,14 @@ def test_in_a_tick_chunks_end_first_then_others_begin_then_others_are_overwritte
 
 @pytest.mark.parametrize("strategy", [PUSHDOWN, PUSHDOWN_SORTED], ids=lambda strategy: strategy.name)
 @given(problem=problems(max_chunks=20, horizon=12))
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_the_simulation_leads_to_the_plan_of_the_strategy(strategy: Pushdown, problem: Problem) -> None:
     offset = push_down(problem, simulate(strategy.timeline(problem), FreeList()))
     assert offset.tolist() == solve(problem, strategy.name).offset.tolist()
 
 
 @given(problems(max_chunks=20, horizon=12))
-@settings(max_examples=100)
+@settings(max_examples=40)
 def test_all_events_keep_both_queues_right(problem: Problem) -> None:
     memory = FreeList()
     for event in simulate(PUSHDOWN.timeline(problem), memory):

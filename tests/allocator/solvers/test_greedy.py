@@ -42,7 +42,7 @@ def walked(problem: Problem) -> list[int]:
 
 
 @given(problems(overwrites=True))
-@settings(max_examples=100)
+@settings(max_examples=40)
 def test_by_breadth_goes_through_the_ticks_from_the_broadest_on(problem: Problem) -> None:
     assert problem.size[by_breadth(problem)].tolist() == walked(problem)
 

@@ -31,7 +31,7 @@ def arena(problem: Problem, answer: Answer) -> int:
 
 
 @given(EVERYTHING, st.integers(2, 60), st.integers(0, 5))
-@settings(max_examples=100)
+@settings(max_examples=40)
 def test_hill_climb_is_right_and_never_worse_than_its_start(problem: Problem, nodes: int, seed: int) -> None:
     result = HILL_CLIMB.solve(problem, SolverOptions(seed, nodes=nodes)).offset
     assert is_right(problem, result.tolist(), arena_bytes(problem, result))
@@ -42,7 +42,7 @@ def test_hill_climb_is_right_and_never_worse_than_its_start(problem: Problem, no
 
 
 @given(EVERYTHING, st.integers(0, 5))
-@settings(max_examples=30)
+@settings(max_examples=20)
 def test_hill_climb_is_deterministic_and_no_worse_with_more_nodes(problem: Problem, seed: int) -> None:
     task, longer = SolverOptions(seed, nodes=20), SolverOptions(seed, nodes=60)
     first, second = HILL_CLIMB.solve(problem, task), HILL_CLIMB.solve(problem, task)
@@ -51,7 +51,7 @@ def test_hill_climb_is_deterministic_and_no_worse_with_more_nodes(problem: Probl
 
 
 @given(EVERYTHING, st.data())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_hill_climb_does_not_depend_on_chunk_numbers(problem: Problem, data: st.DataObject) -> None:
     other = relabelled(problem, data.draw(st.permutations(range(len(problem)))))
     task = SolverOptions(nodes=40)
@@ -59,7 +59,7 @@ def test_hill_climb_does_not_depend_on_chunk_numbers(problem: Problem, data: st.
 
 
 @given(EVERYTHING, st.sampled_from((0, 1)))
-@settings(max_examples=30)
+@settings(max_examples=20)
 def test_hill_climb_without_time_is_greedy_by_size(problem: Problem, nodes: int) -> None:
     greedy = GREEDY_BY_SIZE.solve(problem, SolverOptions()).offset
     assert np.array_equal(HILL_CLIMB.solve(problem, SolverOptions(until=0)).offset, greedy)
@@ -152,7 +152,7 @@ def test_a_move_takes_the_last_chunk_placed_before_one_that_it_conflicts_with(mo
 
 
 @given(moves())
-@settings(max_examples=50)
+@settings(max_examples=25)
 def test_lives_and_lists_compiled_and_plain_are_one(move: Move) -> None:
     result = [moved(move, is_plain, by_life) for is_plain in (True, False) for by_life in (True, False)]
     assert all(f == result[0] for f in result)

@@ -74,7 +74,7 @@ def test_megengine_strategies_plan_random_problems_rightly(name: str, alignment:
 
 @pytest.mark.parametrize("name", ALL)
 @given(seed=st.integers(0, 2**32), count=st.integers(1, 60), alignment=st.sampled_from((1, 8)))
-@settings(max_examples=25)
+@settings(max_examples=15)
 def test_megengine_strategies_compiled_and_plain_give_the_same_plan(
     name: str, seed: int, count: int, alignment: int
 ) -> None:
@@ -89,7 +89,7 @@ def test_megengine_strategies_compiled_and_plain_give_the_same_plan(
 
 @pytest.mark.parametrize("name", [name for name in ALL if name not in BY_ID])
 @given(problem=problems(max_chunks=20, max_size=4, horizon=6), data=st.data())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_megengine_strategies_do_not_depend_on_chunk_ids(name: str, problem: Problem, data: st.DataObject) -> None:
     other = relabelled(problem, data.draw(st.permutations(range(len(problem)))))
     assert solve(other, name).arena_bytes == solve(problem, name).arena_bytes
@@ -143,7 +143,7 @@ def best_fit_offsets(problem: Problem, line: Timeline, alignment: int) -> list[i
 
 @pytest.mark.parametrize(("name", "line"), [("best_fit", timeline_by_id), ("best_fit_sorted", sorted_timeline)])
 @given(problem=problems(max_chunks=20, horizon=12, alignments=(1,)), alignment=st.sampled_from((1, 4)))
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_best_fit_takes_the_smallest_free_range_that_fits(
     name: str, line: Callable[[Problem], Timeline], problem: Problem, alignment: int
 ) -> None:
@@ -209,7 +209,7 @@ def interval_move_arena(begin: list[int], end: list[int], size: list[int]) -> in
 
 
 @given(problems(max_chunks=14, max_size=20, horizon=12, alignments=(1,)))
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_interval_move_is_what_trying_each_gap_gives(problem: Problem) -> None:
     free = problem.size * ~np.isin(np.arange(len(problem)), problem.src)
     rows = sorted(

@@ -33,7 +33,7 @@ KINDS = {
     "all at once": Kind(40, 1, (1, 4, 6), overwrites=25, pins=15, highest=80, is_timeless=True),
 }
 tiny = problems(max_chunks=7, max_size=4, horizon=5, alignments=(1, 2, 4), pins=True, conflicts=True)
-quickly = settings(max_examples=60)
+quickly = settings(max_examples=30)
 
 
 @cache
@@ -105,7 +105,7 @@ def test_an_exact_strategy_finds_the_constraint_solvers_optimum(name: str, kind:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2, 5))
+@pytest.mark.parametrize("seed", [2])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", PROVING)
 def test_an_exact_strategy_finds_the_constraint_solvers_optimum_often(name: str, kind: str, seed: int) -> None:
@@ -136,7 +136,7 @@ def test_the_constraint_solver_agrees_on_small_instances_of_every_kind(kind: str
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", DRAWN)
 def test_the_constraint_solver_agrees_on_small_instances_of_every_kind_often(kind: str) -> None:
-    for seed in range(3, 8):
+    for seed in range(3, 5):
         for buffers in (20, 24, 30):
             _agree(kind, buffers, seed)
 
@@ -145,5 +145,5 @@ def test_the_constraint_solver_agrees_on_small_instances_of_every_kind_often(kin
 @pytest.mark.parametrize("buffers", (40, 80))
 @pytest.mark.parametrize("kind", DRAWN)
 def test_no_proof_contradicts_the_constraint_solver_on_larger_instances(kind: str, buffers: int) -> None:
-    for seed in range(8, 10):
+    for seed in [8]:
         _not_contradicted(kind, buffers, seed)

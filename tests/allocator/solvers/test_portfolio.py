@@ -26,7 +26,7 @@ def crowded(count: int, longest: int = 50) -> Problem:
     return Problem(begin, begin + draw.integers(1, longest, count), size, [1] * count, [FREE] * count)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(EVERYTHING, st.integers(1, 5_000), st.integers(1, 40_000), st.integers(0, 5))
 def test_more_nodes_are_never_worse_and_the_same_ones_give_the_same_plan(
     problem: Problem, few: int, more: int, seed: int
@@ -76,14 +76,14 @@ def test_a_stop_ends_the_search_with_a_plan() -> None:
     assert plan.arena_bytes == solve(problem, "pushdown_sorted").arena_bytes
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(EVERYTHING)
 def test_a_plan_exists_when_there_is_no_time(problem: Problem) -> None:
     plan = solve(problem, seconds=0)
     assert is_right(problem, plan.offset.tolist(), plan.arena_bytes)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(problems(max_chunks=60, pins=True, conflicts=True))
 def test_first_fit_without_time_lays_the_rest_above(problem: Problem) -> None:
     for until in (0, np.inf):

@@ -68,7 +68,7 @@ def fixed_point(problem: Problem, pairs: list[tuple[int, int]]) -> list[int]:
 
 @both
 @given(problem=problems(max_chunks=20, horizon=12))
-@settings(max_examples=200)
+@settings(max_examples=80)
 def test_push_down_is_the_least_plan_that_keeps_what_the_free_list_recorded(name: str, problem: Problem) -> None:
     address, result = fixed_point(problem, recorded(problem, name)), problem.chains
     expected = np.array(address, np.int64)[result.root] + result.offset

@@ -35,7 +35,7 @@ WITHOUT = {
 """Problems that need a trait, by what a refusal calls it."""
 BY_ID = ("pushdown", "best_fit")
 """Strategies that follow MegEngine, where ids decide what comes first in a tick."""
-quickly = settings(max_examples=60)
+quickly = settings(max_examples=30)
 
 
 def suitable(name: str, max_chunks: int = 12) -> st.SearchStrategy[Problem]:
@@ -79,7 +79,7 @@ def test_every_arena_lies_between_the_bound_and_the_aligned_sum(name: str, data:
 
 @pytest.mark.parametrize("name", EVERY)
 @given(data=st.data())
-@settings(max_examples=20)
+@settings(max_examples=12)
 def test_strategies_are_deterministic(name: str, data: st.DataObject) -> None:
     problem = data.draw(suitable(name, max_chunks=30))
     first, second = solve(problem, name, seed=3), solve(problem, name, seed=3)
@@ -88,7 +88,7 @@ def test_strategies_are_deterministic(name: str, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("name", EVERY)
 @given(data=st.data())
-@settings(max_examples=30)
+@settings(max_examples=20)
 def test_every_strategy_ends_with_a_right_plan_when_there_is_no_time(name: str, data: st.DataObject) -> None:
     problem = data.draw(suitable(name, max_chunks=30))
     plan = solve(problem, name, seconds=0)
@@ -97,7 +97,7 @@ def test_every_strategy_ends_with_a_right_plan_when_there_is_no_time(name: str, 
 
 @pytest.mark.parametrize("name", NAMES)
 @given(data=st.data())
-@settings(max_examples=30)
+@settings(max_examples=20)
 def test_how_often_a_kernel_returns_decides_nothing(name: str, data: st.DataObject) -> None:
     problem = data.draw(suitable(name, max_chunks=30))
     plan = solve(problem, name, nodes=500)
@@ -130,7 +130,7 @@ def test_a_strategy_takes_what_it_declares_and_refuses_the_rest(obstacle: str, n
 
 @pytest.mark.parametrize("name", EVERY)
 @given(programs(), st.sampled_from((1, 2, 24, 64, 256)), st.sampled_from((0, 1, 32)))
-@settings(max_examples=20)
+@settings(max_examples=12)
 def test_programs_are_planned_with_any_alignment_and_padding(
     name: str, program: Program, alignment: int, padding: int
 ) -> None:

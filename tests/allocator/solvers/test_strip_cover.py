@@ -28,7 +28,7 @@ def plain(*rows: tuple[int, int, int]) -> Problem:
 
 
 @given(problems(max_chunks=30))
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_offsets_are_right_with_time_and_without(problem: Problem) -> None:
     for until in (0.0, np.inf):
         offset = packed(problem, until)
@@ -36,7 +36,7 @@ def test_offsets_are_right_with_time_and_without(problem: Problem) -> None:
 
 
 @given(problems(max_chunks=20))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_plain_and_compiled_kernels_give_the_same(problem: Problem) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(strip_packing, "_PLAIN", -1)
@@ -53,7 +53,7 @@ def test_large_alignments_do_not_overflow() -> None:
 
 
 @given(problems(max_chunks=20), st.sampled_from((2**20, 2**50)))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_only_the_order_of_ticks_counts(problem: Problem, stretch: int) -> None:
     rigid = evolve(problem, src=(), dest=(), overwrite_offset=())
     longer = evolve(rigid, begin=problem.begin * stretch, end=problem.end * stretch)

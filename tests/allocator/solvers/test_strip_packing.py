@@ -54,7 +54,7 @@ def as_units(problem: Problem) -> tuple[list[int], ...]:
 
 
 @given(problems(max_chunks=20, horizon=12))
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_strip_packing_equals_a_plain_skyline(problem: Problem) -> None:
     begin, end, size, alignment = as_units(problem)
     expected = packed(begin, end, size, alignment)

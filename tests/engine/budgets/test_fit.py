@@ -63,7 +63,7 @@ def test_all_lengths_that_fit_are_said_to() -> None:
     assert result.largest[0].lengths == {"batch": 9} and "the largest that was asked for" in str(result)
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=40), st.integers(1, 40))
 def test_the_answer_fits_whatever_arenas_do(arenas: list[int], budget: int) -> None:
     """With arenas that may rise and fall, what is found fits, and no neighbour above it does."""

@@ -51,7 +51,7 @@ def chain() -> Graph:
     return graph
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(graphs(), ASKED, st.sampled_from(["", "exact", "levels"]))
 def test_what_was_asked_for_is_kept(graph: Graph, options: dict[str, Any], parallel: str) -> None:
     plan = engine.make_plan(graph, parallel=parallel, optimise=0, **options)

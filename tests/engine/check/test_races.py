@@ -77,7 +77,7 @@ def _sources(seed: int) -> tuple[Graph, Choose]:
     return build(choose, 14), choose
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(graphs(14), st.integers(0, 99), _KINDS)
 def test_a_plan_that_runs_in_sequence_never_races(graph: Graph, seed: int, options: dict[str, bool]) -> None:
     plan = _plan(graph, seeded(seed), **options)
@@ -85,7 +85,7 @@ def test_a_plan_that_runs_in_sequence_never_races(graph: Graph, seed: int, optio
     check_races(plan)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(graphs(14), st.integers(0, 99))
 def test_data_alone_orders_calls_where_every_chunk_has_bytes_of_its_own(graph: Graph, seed: int) -> None:
     """Nothing is nested where operators run at once, so the judge looks at extents alone."""
@@ -93,7 +93,7 @@ def test_data_alone_orders_calls_where_every_chunk_has_bytes_of_its_own(graph: G
     check_races(evolve(plan, schedule=by_data(plan.lowered, "data")))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(graphs(14), st.integers(0, 99), _KINDS)
 def test_a_sequential_plan_under_data_edges_is_refused_where_two_accesses_are_unordered(
     graph: Graph, seed: int, options: dict[str, bool]
@@ -104,7 +104,7 @@ def test_a_sequential_plan_under_data_edges_is_refused_where_two_accesses_are_un
 
 
 @pytest.mark.slow
-@settings(max_examples=250)
+@settings(max_examples=100)
 @given(graphs(12), st.data(), _KINDS)
 def test_check_races_refuses_what_all_pairs_of_accesses_refuse(
     graph: Graph, data: st.DataObject, options: dict[str, bool]
@@ -143,7 +143,7 @@ def test_random_plans_both_pass_and_fail_check_races() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_check_races_agrees_with_all_pairs_on_many_plans(part: int) -> None:
-    for seed in range(part * 2000, part * 2000 + 2000):
+    for seed in range(part * 600, part * 600 + 600):
         _verdicts(seed)
 
 

@@ -144,7 +144,7 @@ def test_progress_without_a_watcher_is_not_told() -> None:
         assert watched.seen_at(9.0) == ""
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(TEXTS, TEXTS, st.integers(13, 200), st.floats(1, 1e6))
 def test_no_name_breaks_the_progress_line(what: str, item: str, width: int, now: float) -> None:
     terminal = Terminal()
@@ -158,7 +158,7 @@ def test_no_name_breaks_the_progress_line(what: str, item: str, width: int, now:
     assert visible_width(shown[1:]) < width
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(TEXTS, st.integers(4, 80))
 def test_the_progress_text_is_cut_to_the_columns_of_the_terminal(text: str, width: int) -> None:
     shown = cut(printable(text), width)

@@ -99,7 +99,7 @@ def _meet(together: threading.Barrier) -> None:
     together.wait(60)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(_dags(), st.integers(1, 8), st.randoms(use_true_random=False))
 def test_dispatch_runs_each_node_once_and_after_its_predecessors(
     dag: tuple[list[int], Edges], threads: int, rng: random.Random
@@ -113,7 +113,7 @@ def test_dispatch_runs_each_node_once_and_after_its_predecessors(
     recorder.check(edges)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(_dags(), st.sets(st.integers(0, 13), min_size=1), st.integers(1, 8), st.randoms(use_true_random=False))
 def test_after_a_failure_nothing_new_starts_and_nothing_runs_on(
     dag: tuple[list[int], Edges], failing: set[int], threads: int, rng: random.Random
@@ -259,7 +259,7 @@ def _raise(_: int, __: object) -> None:
 def test_dispatch_runs_many_random_agendas(threads: int) -> None:
     rng = random.Random(threads)
     with _helpers(threads - 1) as pool:
-        for _ in range(1000):
+        for _ in range(300):
             costs, edges = _random_dag(rng)
             agenda = _agenda(costs, edges)
             recorder = _Recorder(agenda, rng)

@@ -74,7 +74,7 @@ def _check_order(plan: ExecutionPlan, timings: tuple[Timing, ...]) -> None:
         done_by[node] = begin if tick == BARRIER else at[tick].end
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(graphs(20), st.integers(1, 8), st.booleans(), st.randoms(use_true_random=False))
 def test_outputs_have_the_bits_of_an_unplanned_run_and_calls_keep_the_schedule(
     graph: Graph, threads: int, levels: bool, rng: random.Random
@@ -91,7 +91,7 @@ def test_outputs_have_the_bits_of_an_unplanned_run_and_calls_keep_the_schedule(
         assert {t.thread for t in watch.timings()} <= set(range(threads))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(graphs(), THREADS, st.integers(0, 7))
 def test_parallel_executor_reads_and_writes_bound_arrays_in_place(graph: Graph, threads: int, which: int) -> None:
     bound = tuple(n for i, n in enumerate([*graph.inputs, *graph.outputs]) if which >> i & 1)
@@ -277,7 +277,7 @@ def test_wrong_schedules_and_options_are_refused() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("threads", range(2, 9))
+@pytest.mark.parametrize("threads", [2, 3, 5, 8])
 def test_parallel_executor_gives_the_same_bits_with_delayed_kernels(threads: int) -> None:
     for seed in range(10):
         graph = build(seeded(1000 * threads + seed), 30)

@@ -52,7 +52,7 @@ def declared(plan: ExecutionPlan) -> list[Forward]:
     return [f for call in plan.lowered.calls for f in forwards_of(accesses, call)]
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(graphs(), st.sampled_from(OPTIONS))
 def test_explained_parts_add_up_to_the_arena(graph: Graph, options: dict[str, Any]) -> None:
     plan = planned(graph, options)
@@ -65,7 +65,7 @@ def test_explained_parts_add_up_to_the_arena(graph: Graph, options: dict[str, An
     assert str(explanation) and json.dumps(explanation.to_json())
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(graphs(), st.sampled_from([o for o in OPTIONS if "parallel" not in o and "reuse" not in o]))
 def test_explain_gives_true_reasons_for_live_tensors(graph: Graph, options: dict[str, Any]) -> None:
     plan = planned(graph, options)
@@ -85,7 +85,7 @@ def test_explain_gives_true_reasons_for_live_tensors(graph: Graph, options: dict
             assert alive.need != "held" or (later and alive.written < explanation.peak_tick)
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(graphs(), st.sampled_from(OPTIONS))
 def test_every_reason_why_an_overwrite_is_not_taken_is_a_fact(graph: Graph, options: dict[str, Any]) -> None:
     plan = planned(graph, options)
@@ -93,7 +93,7 @@ def test_every_reason_why_an_overwrite_is_not_taken_is_a_fact(graph: Graph, opti
         assert holds(plan, forward), forward
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(st.integers(0, 2**31))
 def test_overwrite_refusals_are_facts_where_parameters_are_updated(seed: int) -> None:
     plan = planned(random_training(seeded(seed)), {})
@@ -110,7 +110,7 @@ def test_explained_roles_in_training_are_those_of_the_report() -> None:
     assert "It is kept from run to run." in str(plan.explain(tensor=state.tensor))
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(graphs(), st.sampled_from(({}, {"nest": False}, {"padding": 16})))
 def test_explained_overwrite_savings_equal_a_plan_with_the_overwrite(graph: Graph, options: dict[str, Any]) -> None:
     plan = planned(graph, options)
@@ -122,7 +122,7 @@ def test_explained_overwrite_savings_equal_a_plan_with_the_overwrite(graph: Grap
             assert saving(plan, forward) == max(plan.arena_bytes - solution.arena_bytes, 0)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(graphs())
 def test_a_counterfactual_program_has_no_later_readers(graph: Graph) -> None:
     """Without the later reads, what decides about overwrites takes the one that was refused."""
@@ -158,7 +158,7 @@ def done_again(alternative: Alternative, graph: Graph, options: dict[str, Any]) 
     return engine.make_plan(optimise(graph, other.pop("optimise", 0)), optimise=0, **options | other)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(graphs(), st.sampled_from([o for o in OPTIONS if o.get("parallel") in (None, "exact")]))
 def test_explained_alternatives_equal_their_plans(graph: Graph, options: dict[str, Any]) -> None:
     options = {**options, "nodes": NODES}
@@ -171,7 +171,7 @@ def test_explained_alternatives_equal_their_plans(graph: Graph, options: dict[st
             assert done_again(alternative, graph, options).arena_bytes == alternative.arena_bytes
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(graphs(), st.sampled_from(({}, {"nest": False, "order": "memory"}, {"overwrite": False}, {"padding": 16})))
 def test_no_change_to_the_tensors_at_the_peak_goes_below_the_other_peak(graph: Graph, options: dict[str, Any]) -> None:
     """Not even if they had no bytes: that is what is alive in a tick without them, each byte counted once."""
@@ -191,7 +191,7 @@ def test_no_change_to_the_tensors_at_the_peak_goes_below_the_other_peak(graph: G
     assert explanation.other_peak.most_saved == plan.arena_bytes - explanation.other_peak.bytes
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(graphs(), st.sampled_from(OPTIONS))
 def test_every_tensor_and_operator_has_an_explanation(graph: Graph, options: dict[str, Any]) -> None:
     plan = planned(graph, options)

@@ -15,7 +15,7 @@ from tests.helpers.graphs.reorderable_graphs import Recipe, recipe
 OPTIONS: tuple[dict[str, Any], ...] = ({}, {"nest": False}, {"padding": 16}, {"reuse": False}, {"overwrite": False})
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.integers(0, 2**31), st.sampled_from(OPTIONS))
 def test_no_order_goes_below_an_unconditional_claim(seed: int, options: dict[str, Any]) -> None:
     graphs = recipe(seeded(seed))

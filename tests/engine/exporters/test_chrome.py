@@ -20,7 +20,7 @@ def _shown(trace: Trace) -> list[dict[str, Any]]:
     return events
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(any_traces())
 def test_chrome_opens_and_closes_each_tensor_once(trace: Trace) -> None:
     open_spans: dict[int, dict[str, Any]] = {}
@@ -38,7 +38,7 @@ def test_chrome_opens_and_closes_each_tensor_once(trace: Trace) -> None:
     assert shown == [(e.chunk, e.bytes, e.offset, e.overwrites) for e in arrivals(trace)]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(any_traces())
 def test_chrome_operators_of_a_thread_never_overlap(trace: Trace) -> None:
     """By less than the error of times that are written as microseconds."""
@@ -50,7 +50,7 @@ def test_chrome_operators_of_a_thread_never_overlap(trace: Trace) -> None:
     assert len(slices) == sum(e.kind == BEGIN for e in trace)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(any_traces())
 def test_chrome_counters_tell_all_bytes_and_an_instant_the_peak(trace: Trace) -> None:
     shown = _shown(trace)

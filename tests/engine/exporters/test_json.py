@@ -35,7 +35,7 @@ def test_every_field_of_the_trace_schema_is_described(schema: dict[str, Any], of
     assert all(entry["description"] for entry in schema["properties"].values())
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(traces())
 def test_json_traces_keep_to_the_schema(trace: Trace) -> None:
     VALIDATOR.validate(json.loads(exported("json", trace)))

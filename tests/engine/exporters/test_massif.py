@@ -42,7 +42,7 @@ def _snapshot(lines: list[str]) -> Snapshot:
     return Snapshot(float(values["time"]), int(values["mem_heap_B"]), int(values["mem_heap_extra_B"]), lines[5:])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(any_traces())
 def test_massif_has_the_peak_among_few_snapshots_in_order(trace: Trace) -> None:
     snapshots = _snapshots(written("massif", trace))
@@ -53,7 +53,7 @@ def test_massif_has_the_peak_among_few_snapshots_in_order(trace: Trace) -> None:
     assert [s.heap + s.extra for s in snapshots if s.tree] == [e.bytes for e in peaks if e.bytes]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(any_traces())
 def test_each_part_of_the_tree_is_the_sum_of_its_parts(trace: Trace) -> None:
     for snapshot in _snapshots(written("massif", trace)):

@@ -44,7 +44,7 @@ def rows(plan: Any, offset: Any) -> list[tuple[int, ...]]:
 
 
 @given(graphs(), st.booleans(), st.sampled_from((0, 16)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_a_megengine_export_is_read_back(graph: Graph, overwrite: bool, padding: int) -> None:
     plan = engine.make_plan(graph, overwrite=overwrite, padding=padding, optimise=0)
     text = written("megengine", plan.trace())

@@ -29,7 +29,7 @@ def numbers(measure: str, plan: engine.ExecutionPlan) -> dict[str, int]:
 
 
 @given(graphs())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_model_explorer_shows_the_peak_as_the_largest_number(graph: Graph) -> None:
     plan = engine.make_plan(graph, optimise=0)
     alive, report = numbers("alive", plan), plan.report()

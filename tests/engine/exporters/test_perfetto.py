@@ -36,7 +36,7 @@ def _notes(packet: Any) -> dict[str, int | str]:
     return {n.name: n.int_value if n.HasField("int_value") else n.string_value for n in notes}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(any_traces())
 def test_slices_of_a_track_come_one_after_the_other_and_all_is_in_order_of_time(trace: Trace) -> None:
     tracks, events = _packets(trace)
@@ -54,7 +54,7 @@ def test_slices_of_a_track_come_one_after_the_other_and_all_is_in_order_of_time(
     assert times == sorted(times) and set(times) <= {nanoseconds(e) for e in without_overlaps(trace)}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(any_traces())
 def test_each_tensor_is_a_slice_with_notes_in_as_few_lanes_as_can_be(trace: Trace) -> None:
     tracks, events = _packets(trace)
@@ -70,7 +70,7 @@ def test_each_tensor_is_a_slice_with_notes_in_as_few_lanes_as_can_be(trace: Trac
     assert sum(t.name == "tensors" for t in tracks.values()) == most
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(any_traces())
 def test_perfetto_counters_tell_all_bytes(trace: Trace) -> None:
     tracks, events = _packets(trace)

@@ -37,7 +37,7 @@ def _snapshot(trace: Trace) -> Snapshot:
     return snapshot
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(any_traces())
 def test_the_pickle_is_one_that_pages_can_read(trace: Trace) -> None:
     operations = list(pickletools.genops(exported("pytorch", trace)))
@@ -47,7 +47,7 @@ def test_the_pickle_is_one_that_pages_can_read(trace: Trace) -> None:
     assert all(abs(number) < 2**53 for number in numbers)  # a number of JavaScript
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(any_traces())
 def test_live_blocks_lie_in_segments_and_apart_and_peak_as_the_trace_does(trace: Trace) -> None:
     assert _replayed(_snapshot(trace)) == peak(trace)
@@ -100,7 +100,7 @@ def _check_end(segments: list[Snapshot], blocks: dict[int, int]) -> None:
     assert live == blocks
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(graphs(), st.sampled_from(sorted(HEAPS)))
 def test_segments_are_what_a_heap_gets(graph: Graph, heap: str) -> None:
     trace = engine.make_plan(graph, optimise=0).trace("dynamic", heap=heap)

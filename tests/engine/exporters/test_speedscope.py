@@ -23,7 +23,7 @@ def _read(trace: Trace) -> dict[str, Any]:
     return document
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(any_traces())
 def test_stacks_of_the_peak_weigh_what_is_alive(trace: Trace) -> None:
     file = _read(trace)
@@ -42,7 +42,7 @@ def test_stacks_of_the_peak_weigh_what_is_alive(trace: Trace) -> None:
     assert len({(f["file"], f["name"]) for f in frames}) == len(frames)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(any_traces())
 def test_operators_of_a_thread_open_and_close_in_turn(trace: Trace) -> None:
     file = _read(trace)

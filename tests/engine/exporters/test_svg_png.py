@@ -39,7 +39,7 @@ def _texts(text: str) -> list[str]:
     return [element.text or "" for element in ET.fromstring(text).iter(f"{SVG}text")]
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(graphs())
 def test_each_chunk_is_a_box_as_high_as_its_bytes_at_its_address(graph: Graph) -> None:
     of = rectangles_of(engine.make_plan(graph, optimise=0).trace())
@@ -55,7 +55,7 @@ def test_each_chunk_is_a_box_as_high_as_its_bytes_at_its_address(graph: Graph) -
         assert low * pixel == pytest.approx(of.offset[row], abs=pixel)
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(graphs(), st.sampled_from([("static", ""), ("dynamic", ""), ("dynamic", "pytorch")]), st.booleans())
 def test_pictures_have_the_words_and_numbers_of_the_trace(graph: Graph, run: tuple[str, str], compact: bool) -> None:
     trace = engine.make_plan(graph, optimise=0).trace(run[0], heap=run[1])
@@ -68,7 +68,7 @@ def test_pictures_have_the_words_and_numbers_of_the_trace(graph: Graph, run: tup
     assert bool(_boxes(text)) == (len(rectangles_of(trace)) > 0 and run != ("dynamic", ""))
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(graphs(), st.integers(120, 400), st.integers(40, 400), st.tuples(*[st.booleans()] * 5))
 def test_pictures_of_any_size_and_parts_stay_within_their_frame(
     graph: Graph, width: int, height: int, parts: tuple[bool, bool, bool, bool, bool]

@@ -34,7 +34,7 @@ def drawn(name: str, trace: Trace, screen: Screen = FILE) -> str:
     return out.getvalue().decode(screen.encoding)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(traces(), st.sampled_from(["table", "map"]), st.sampled_from(SCREENS))
 def test_every_trace_is_drawn_within_the_screen(trace: Trace, name: str, screen: Screen) -> None:
     text = drawn(name, trace, screen)
@@ -59,7 +59,7 @@ def test_names_in_text_traces_move_no_cursor(hostile: str, name: str, screen: Sc
     assert text.count("\n") == drawn(name, SMALL, screen).count("\n")
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(traces())
 def test_the_table_has_a_line_for_each_change_and_marks_the_peak(trace: Trace) -> None:
     lines = drawn("table", trace).splitlines()
@@ -91,7 +91,7 @@ def test_the_first_lines_of_a_table_fit_the_terminal() -> None:
     assert "117.74 MiB (123,456,789 bytes), and no plan needs less than 95.37 MiB" in drawn("table", trace)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(traces(), st.integers(1, 90), st.integers(1, 30))
 def test_a_map_cell_shows_the_tensor_at_its_middle_when_most_is_alive(trace: Trace, columns: int, rows: int) -> None:
     of = rectangles_of(trace)

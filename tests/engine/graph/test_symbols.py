@@ -37,7 +37,7 @@ def derived(schema: str, *operands: Derived | Array, **attrs: Any) -> Derived:
     return output
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(40, 2000), st.integers(0, 30), st.booleans())
 def test_samples_that_a_table_has_no_row_for_are_given_up_and_no_others(rows: int, least: int, named: bool) -> None:
     graph = Graph()

@@ -38,7 +38,7 @@ def _donating(graph: Graph, **options: Any) -> engine.Executable:
     return engine.compile(graph, caller_buffers=("x",), donated=("x",), optimise=0, **options)
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(graphs(), st.integers(0, 7), st.sampled_from(["", "poison"]), st.booleans())
 def test_random_graphs_give_the_same_bits_in_the_bytes_of_their_inputs(
     graph: Graph, which: int, debug: str, nest: bool

@@ -13,7 +13,7 @@ from ops.schema.backends import NUMBA, NUMPY, PLAIN
 from tests.helpers.graphs.random_graphs import graphs
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(graphs())
 def test_every_kernel_that_was_passed_over_has_a_reason(graph: Graph) -> None:
     lowered = lower(graph)

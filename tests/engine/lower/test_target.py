@@ -40,7 +40,7 @@ def workspaces(plan: ExecutionPlan) -> list[int]:
     return [sum(plan.lowered.values[v].spec.nbytes for v in call.workspace) for call in plan.lowered.calls]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(graphs(), st.data())
 def test_every_call_has_the_workspace_of_the_row_that_says_most_of_it(graph: Graph, data: st.DataObject) -> None:
     calls = engine.make_plan(graph, target=NONE, optimise=0, strategy="greedy_by_size").lowered.calls

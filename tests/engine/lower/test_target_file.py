@@ -71,7 +71,7 @@ def test_a_wrong_file_is_refused_by_its_name(text: str, message: str, tmp_path: 
         read_target(path)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(content=st.binary(max_size=60) | st.text("[]=\"'{}.,#\n -1aworkspcebytsni", max_size=60).map(str.encode))
 def test_any_bytes_are_a_target_or_refused(content: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("target") / "t.toml"

@@ -44,14 +44,14 @@ def concats(draw: st.DrawFn) -> Graph:
     return concat_graph(lambda n: draw(st.integers(0, n - 1)))
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(concats())
 def test_nested_concatenations_run_the_same_in_no_larger_arena(graph: Graph) -> None:
     check_every_mode(graph)
     assert plan_graph(graph, Options()).arena_bytes <= plan_graph(graph, Options(nest=False)).arena_bytes
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(concats(), st.booleans(), st.booleans())
 def test_nesting_all_candidates_runs_the_same(graph: Graph, in_place: bool, with_filled_holes: bool) -> None:
     """Whatever it costs."""
@@ -68,14 +68,14 @@ def test_nesting_all_candidates_runs_the_same(graph: Graph, in_place: bool, with
         assert_same(built.run(feeds, {}, copy=True), run_unplanned(graph, feeds))
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(graphs(most=20))
 def test_nested_random_graphs_run_the_same_in_no_larger_arena(graph: Graph) -> None:
     check_every_mode(graph)
     assert plan_graph(graph, Options()).arena_bytes <= plan_graph(graph, Options(nest=False)).arena_bytes
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(graphs(most=20), st.booleans(), st.booleans())
 def test_nested_graphs_run_the_same_whatever_option_is_off(graph: Graph, overwrite: bool, reuse: bool) -> None:
     options = Options(overwrite=overwrite, reuse=reuse)
@@ -274,7 +274,7 @@ def test_a_nesting_that_costs_bytes_is_refused_for_that() -> None:
     assert bool(reasons) != any(joins(plan_graph(graph, Options())))
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(concats())
 def test_every_concatenation_is_nested_or_refused(graph: Graph) -> None:
     plan = plan_graph(graph, Options())

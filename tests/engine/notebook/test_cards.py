@@ -63,7 +63,7 @@ class Page(HTMLParser):
         return [int(title.removesuffix(" B")) for title in titles]
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(graphs())
 def test_notebook_bars_and_table_equal_the_report(graph: Graph) -> None:
     plan = engine.make_plan(graph, optimise=0)
@@ -138,7 +138,7 @@ def test_a_notebook_card_of_a_trace_has_every_number_in_its_place() -> None:
     ]
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(graphs(), st.sampled_from([("static", ""), ("dynamic", ""), ("dynamic", "pytorch")]))
 def test_a_notebook_card_of_a_trace_tells_its_run(graph: Graph, run: tuple[str, str]) -> None:
     trace = engine.make_plan(graph, optimise=0).trace(run[0], heap=run[1])

@@ -207,7 +207,7 @@ def test_onnx_models_with_data_decided_sizes_agree_in_every_mode(options: dict[s
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.sampled_from(list(CASES)), st.integers(0, 2**32))
 def test_onnx_sizes_decided_by_any_data(name: str, seed: int) -> None:
     case = CASES[name]

@@ -101,7 +101,7 @@ def test_every_truncated_file_is_refused_in_one_line(tmp_path: Path) -> None:
         assert "\n" not in str(caught.value)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), min_size=1, max_size=4))
 def test_damaged_bytes_give_a_graph_or_an_error_of_ours(damage: list[tuple[int, int]]) -> None:
     data = bytearray(_small().SerializeToString())

@@ -160,7 +160,7 @@ def _window_network(layers: Sequence[Layer], dims: Sequence[str]) -> Any:
     return model(nodes, [value("x", (dims[0], 1, *dims[1:]))], initializers=weights)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(_window_layers(), st.permutations(("a", "b", "c")), st.lists(st.integers(0, 700), min_size=2, max_size=2))
 def test_random_long_windows_give_what_the_network_of_fixed_lengths_gives(
     drawn: tuple[list[Layer], tuple[int, ...]], names: list[str], more: list[int]

@@ -153,7 +153,7 @@ def test_shapes_that_are_calculated_leave_no_operator() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.sampled_from([1, 2, 3]), st.sampled_from([1, 2, 5]), LENGTHS, LENGTHS)
 def test_onnx_attention_of_open_lengths(heads: int, size: int, batch: int, seq: int) -> None:
     proto = _attention(heads, size)

@@ -29,7 +29,7 @@ def model_of(arrays: list[Any]) -> Any:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(SIZES, st.sampled_from(["float32", "int64", "uint8"]))
 def test_weights_cut_from_an_onnx_file_can_be_put_back(sizes: list[int], dtype: str) -> None:
     model = model_of([np.arange(n).astype(dtype) for n in sizes])
@@ -48,13 +48,13 @@ def test_weights_cut_from_an_onnx_file_can_be_put_back(sizes: list[int], dtype: 
     assert left == model
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(st.binary(max_size=200))
 def test_cut_weights_leaves_invalid_bytes_for_protobuf_to_refuse(data: bytes) -> None:
     assert isinstance(cut_weights(memoryview(data)), bytes)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.data())
 def test_cut_weights_leaves_a_truncated_file_as_it_is(data: st.DataObject) -> None:
     whole = model_of([np.arange(2000.0), np.arange(10.0)]).SerializeToString()

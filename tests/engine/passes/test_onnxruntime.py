@@ -14,7 +14,7 @@ from tests.helpers.onnx.onnx_writer import to_onnx
 from tests.helpers.onnx.onnxruntime_session import OnnxSession
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(layered_graphs())
 def test_random_layers_agree_with_onnxruntime_behind_all_passes(graph: Graph) -> None:
     feeds = random_feeds(graph)

@@ -138,7 +138,7 @@ def _outputs(exe: engine.Executable, feeds: Feeds) -> dict[str, Array]:
     return {name: array.copy() for name, array in exe.run(dict(feeds)).items()}
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.data(), st.sampled_from([1, 3]), LENGTHS)
 def test_random_open_graphs_stay_near(data: st.DataObject, level: int, lengths: dict[str, int]) -> None:
     graph = symbolic(lambda n: data.draw(st.integers(0, n - 1)), 6)

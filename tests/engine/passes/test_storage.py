@@ -147,7 +147,7 @@ def test_bounds_of_bfloat16_and_lengths_that_are_open() -> None:
     np.testing.assert_array_equal(y.astype(np.float32), np.clip(feeds["x"].astype(np.float32), 0, 1))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(TYPES))
 def test_half_storage_runs_random_graphs(seed: int, dtype: str) -> None:
     graph = build(seeded(seed), 12)

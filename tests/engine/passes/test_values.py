@@ -109,38 +109,38 @@ def test_every_pass_over_a_quantised_network_keeps_its_promise(tmp_path: Any, ca
     judge(load_onnx(quantised_model(zoo.mobilenet_v2(image=32), tmp_path)), caplog)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(layered_graphs())
 def test_every_pass_over_random_layers_keeps_its_promise(graph: Graph) -> None:
     judge_passes(graph, Options())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(formula_graphs())
 def test_every_pass_over_random_formulas_keeps_its_promise(graph: Graph) -> None:
     judge_passes(graph, Options())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(graphs())
 def test_computing_without_a_plan_gives_the_bits_of_the_tests_own_run(graph: Graph) -> None:
     feeds = random_feeds(graph)
     assert_same(compute(graph, feeds), run_unplanned(graph, feeds))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(nets(5))
 def test_passes_over_networks_in_stages_keep_their_promise(net: Net) -> None:
     judge_passes(net.graph, Options())
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(control_graphs())
 def test_passes_over_control_flow_keep_their_promise(graph: Graph) -> None:
     judge_passes(graph, Options())
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10**6))
 def test_passes_over_random_open_graphs_keep_their_promise(seed: int) -> None:
     judge_passes(symbolic(seeded(seed), 8), Options())

@@ -48,7 +48,7 @@ def test_stairs_go_through_each_column_and_turn_only_where_it_changes(values: li
     assert all(y != after for (_, y), (_, after) in zip(corners[1::2], corners[2::2], strict=False))
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.lists(st.tuples(*[st.integers(0, 19)] * 2, *[st.integers(1, 9)] * 2, st.integers(0, 2)), min_size=1))
 def test_merged_boxes_cover_the_cells_that_boxes_cover(boxes: list[tuple[int, int, int, int, int]]) -> None:
     frame = (0.0, 0.0, 28.0, 28.0)

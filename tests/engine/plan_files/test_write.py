@@ -48,7 +48,7 @@ def build(folder: Path, program: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(graphs())
 def test_the_buffers_of_a_plan_with_their_offsets_pass_the_checker(graph: Graph) -> None:
     plan = engine.make_plan(graph, strategy="greedy_by_size")
@@ -57,7 +57,7 @@ def test_the_buffers_of_a_plan_with_their_offsets_pass_the_checker(graph: Graph)
     assert instance.arena_bytes == plan.arena_bytes
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(graph=graphs())
 def test_a_header_has_the_bytes_of_every_tensor(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("header") / "plan.h"

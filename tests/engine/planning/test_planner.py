@@ -23,7 +23,7 @@ from tests.helpers.graphs.random_graphs import graphs
 NODES = 300
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(problems(), st.sampled_from(["best", "pushdown", "naive"]), st.data())
 def test_a_budget_makes_no_plan_larger_and_leaves_one_that_fits_as_it_is(
     problem: Problem, strategy: str, data: st.DataObject
@@ -78,7 +78,7 @@ def test_the_message_says_whether_a_smaller_plan_may_exist() -> None:
     assert open_.value.lower_bound == least < open_.value.available
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(graphs())
 def test_planning_is_deterministic_for_a_number_of_nodes(graph: Graph) -> None:
     one, other = (engine.make_plan(graph, nodes=NODES, strategy="exact", seed=3, optimise=0).plan for _ in range(2))

@@ -40,7 +40,7 @@ NAMES = (
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(traces(), st.sampled_from(SUFFIXES))
 def test_a_saved_trace_comes_back(trace: Trace, suffix: str) -> None:
     with TemporaryDirectory() as folder:
@@ -53,7 +53,7 @@ def test_a_saved_trace_comes_back(trace: Trace, suffix: str) -> None:
             assert [getattr(reread.facts, name) for name in names] == [getattr(trace.facts, name) for name in names]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(CUTS, st.sampled_from([0, 5]), MODES, st.booleans(), st.sampled_from(SUFFIXES))
 def test_a_run_of_several_stages_comes_back(
     cuts: list[int], padding: int, mode: str, is_timed: bool, suffix: str
@@ -67,7 +67,7 @@ def test_a_run_of_several_stages_comes_back(
         assert reread.facts.stages == trace.facts.stages and reread.facts.mode == mode
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(traces())
 def test_csv_tells_an_arena_by_its_events(trace: Trace) -> None:
     with TemporaryDirectory() as folder:
@@ -93,7 +93,7 @@ def test_half_a_surrogate_is_kept_by_json_and_escaped_by_csv(tmp_path: Path) -> 
     assert {e.tensor for e in read_trace(save_trace(trace, tmp_path / "t.csv"))} == {"", "a\\ud800"}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data(), st.sampled_from(SUFFIXES))
 def test_a_damaged_file_is_read_or_refused_in_one_line(data: st.DataObject, suffix: str) -> None:
     content = bytearray(exported(suffix, SMALL))
@@ -108,7 +108,7 @@ def test_a_damaged_file_is_read_or_refused_in_one_line(data: st.DataObject, suff
         _read_or_refuse(path)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.binary(max_size=60) | st.text(max_size=60).map(str.encode))
 def test_any_trace_file_is_read_or_refused(content: bytes) -> None:
     with TemporaryDirectory() as folder:

@@ -35,7 +35,7 @@ def _with_operators(layers: Iterable[Layer]) -> set[str]:
     return {layer.name for layer in layers if layer.operators}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(NAMES, st.sampled_from([0, 3]))
 def test_layers_add_up_to_the_whole(names: list[str], level: int) -> None:
     report, layers = _layers(_chain(names), optimise=level)

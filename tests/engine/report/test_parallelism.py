@@ -44,7 +44,7 @@ def test_two_threads_save_one_of_five_calls_and_more_threads_save_no_more() -> N
     assert seconds == [5, 4, 4]
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(graphs(), st.sampled_from(POLICIES), st.integers(1, 4))
 def test_no_prediction_beats_the_critical_path_nor_all_threads_at_work(graph: Graph, policy: str, threads: int) -> None:
     plan = engine.make_plan(graph, parallel=policy, optimise=0)

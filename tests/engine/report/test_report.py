@@ -22,7 +22,7 @@ from tests.helpers.graphs.random_graphs import graphs
 from tests.helpers.graphs.training_graphs import chain
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(graphs(), st.sampled_from([16, 64]))
 def test_the_arena_is_what_lives_at_the_peak_and_what_is_idle_then(graph: Graph, alignment: int) -> None:
     report = engine.make_plan(graph, alignment=alignment, optimise=0).report()
@@ -115,7 +115,7 @@ def test_byte_sizes_are_written_with_a_unit() -> None:
     assert [format_bytes(n) for n in (0, 1023, 1024, 3 << 19)] == ["0 B", "1023 B", "1.00 KiB", "1.50 MiB"]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(graphs(), st.sampled_from(POLICIES))
 def test_the_report_of_concurrent_calls_explains_the_arena(graph: Graph, policy: str) -> None:
     plan = engine.make_plan(graph, parallel=policy, optimise=0)

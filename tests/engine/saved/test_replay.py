@@ -67,7 +67,7 @@ def texts(graph: Graph) -> dict[str, str]:
 
 
 @given(graphs(), st.sampled_from(OPTIONS))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_replay_gives_the_saved_plan_without_a_solver(graph: Graph, options: dict[str, Any]) -> None:
     plan = engine.make_plan(graph, optimise=0, **options)
     embedded = embed(plan)
@@ -81,7 +81,7 @@ def test_replay_gives_the_saved_plan_without_a_solver(graph: Graph, options: dic
 
 
 @given(st.integers(0, 2**32), st.integers(0, 2**32), st.integers(-300, 300))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_replay_refuses_a_moved_chunk_or_it_is_harmless(seed: int, which: int, by: int) -> None:
     graph = build(seeded(seed))
     embedded = embed(engine.make_plan(graph, optimise=0))
@@ -99,7 +99,7 @@ def test_replay_refuses_a_moved_chunk_or_it_is_harmless(seed: int, which: int, b
 
 
 @given(st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_damaged_texts_are_refused_or_change_nothing(data: st.DataObject) -> None:
     graph = chain()
     saved_texts = texts(graph)
@@ -300,7 +300,7 @@ def test_a_plan_that_computes_again_is_followed_too(order: str) -> None:
 
 
 @given(st.integers(0, 2**32), st.integers(0, 2**32))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_replay_refuses_a_sequence_that_is_none(seed: int, length: int) -> None:
     graph = training_chain(6)
     plan = engine.make_plan(graph, budget=engine.make_plan(graph, optimise=0).arena_bytes * 7 // 10, optimise=0)

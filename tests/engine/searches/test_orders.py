@@ -19,7 +19,7 @@ from engine.workers.place import Borrowed, Here, Place
 from tests.helpers.allocator.reorderable_programs import dependences, programs
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(programs(most=8))
 def test_orders_of_small_programs_are_the_best_and_proved(program: Program) -> None:
     graph = step_graph(program, dependences(program))
@@ -27,7 +27,7 @@ def test_orders_of_small_programs_are_the_best_and_proved(program: Program) -> N
     assert (shared.peak, shared.bound, shared.initial_peak) == (best.peak, best.bound, best.initial_peak)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(programs(most=12))
 def test_a_network_in_another_order_has_the_same_bytes(program: Program) -> None:
     graph = step_graph(program, dependences(program))

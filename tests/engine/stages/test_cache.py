@@ -72,7 +72,7 @@ def kept(cache: PlanCache) -> set[tuple[Hashable, ...]]:
     return paths
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.integers(1, 8), RUNS)
 def test_the_plan_cache_keeps_what_a_plain_one_keeps(size: int, runs: list[tuple[Run, bool]]) -> None:
     cache, plain, asked = PlanCache(size), Plain(size), 0
@@ -84,7 +84,7 @@ def test_the_plan_cache_keeps_what_a_plain_one_keeps(size: int, runs: list[tuple
         assert cache.statistics == CacheStatistics(size, len(plain.used), plain.hits, asked - plain.hits)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.integers(1, 8), st.integers(1, 12))
 def test_a_run_of_more_stages_than_are_kept_finds_its_first_ones(size: int, length: int) -> None:
     cache, keys = PlanCache(size), tuple(range(length))

@@ -42,7 +42,7 @@ def test_repeated_layers_have_the_classes_of_three() -> None:
     assert len(counts) == 1
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10**6), LENGTHS, LENGTHS)
 def test_geometries_of_random_graphs_are_those_of_lowering(
     seed: int, first: dict[str, int], other: dict[str, int]

@@ -48,7 +48,7 @@ def growing() -> Graph:
     return graph
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(1, 5), st.integers(0, 9), MODES)
 def test_a_staged_loop_whose_rows_grow_equals_numpy(n: int, most: int, mode: dict[str, Any]) -> None:
     exe, x = engine.compile(growing(), **mode), rows(n)
@@ -78,7 +78,7 @@ def test_turns_that_are_counted_beforehand_need_no_cut() -> None:
         assert len(exe.stages) == 1
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(0, 5), st.booleans(), st.booleans(), MODES)
 def test_nested_staged_branches_of_unlike_shapes_equal_numpy(
     n: int, one: bool, other: bool, mode: dict[str, Any]
@@ -102,7 +102,7 @@ def test_nested_staged_branches_of_unlike_shapes_equal_numpy(
     np.testing.assert_array_equal(outputs["turned"], wanted.T)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.integers(1, 4), st.integers(0, 3), st.integers(0, 3), MODES)
 def test_staged_loops_inside_loops_equal_numpy(n: int, outer: int, inner: int, mode: dict[str, Any]) -> None:
     graph = Graph("nested")
@@ -122,7 +122,7 @@ def test_staged_loops_inside_loops_equal_numpy(n: int, outer: int, inner: int, m
     np.testing.assert_array_equal(engine.compile(graph, **mode).run(feeds)["y"], wanted)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.integers(0, 6), st.integers(0, 5), MODES)
 def test_staged_bodies_with_data_decided_sizes_equal_numpy(n: int, turns: int, mode: dict[str, Any]) -> None:
     """Each turn throws out the rows whose first element is not positive, and takes one from the others."""

@@ -55,7 +55,7 @@ def network(used: dict[int, str], is_fed: bool) -> Executable:
     return engine.compile(graph)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     st.dictionaries(st.integers(0, COUNT - 1), st.sampled_from(sorted(WAYS)), min_size=1, max_size=2),
     st.booleans(),
@@ -73,7 +73,7 @@ def test_plans_are_made_for_the_elements_that_are_read(
             assert ran[f"{way}{i}"].sum() == WAYS[way](numbers[i] + (not is_fed))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=5), st.lists(st.integers(-6, 5), max_size=4), st.data())
 def test_deciding_keys_are_alike_where_their_elements_are(
     numbers: list[int], indices: list[int], data: st.DataObject

@@ -70,7 +70,7 @@ def test_every_smaller_shape_runs_in_the_arena_of_the_greatest(graph: Graph, len
     assert_same(exe.run(greatest), exact.run(greatest))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10**6), st.lists(st.tuples(*[st.integers(1, 6)] * 4), min_size=1, max_size=3))
 def test_bounded_plans_of_random_graphs_are_right_whether_lengths_fit_or_not(
     seed: int, chosen: list[tuple[int, ...]]

@@ -54,7 +54,7 @@ def test_a_watched_run_needs_no_less_than_one_plan_that_knew_all_sizes(seed: int
     assert len(report.stages) > 1 and report.loss >= 0
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(nets(), st.lists(SEEDS, min_size=1, max_size=3))
 def test_staged_networks_equal_numpy_and_move_no_live_tensor(net: Net, seeds: list[int]) -> None:
     for exe in (engine.compile(net.graph), in_segments(engine.compile(net.graph))):
@@ -117,9 +117,9 @@ def test_outputs_may_stay_in_the_arena_until_the_next_run(net: Net, seed: int) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["reserved", "segments", "dynamic", "poison", "budget"])
-def test_hundreds_of_staged_networks_equal_numpy(kind: str) -> None:
+def test_many_staged_networks_equal_numpy(kind: str) -> None:
     mode = {"dynamic": MODES[1], "poison": MODES[2], "budget": MODES[3]}.get(kind, {})
-    for seed in range(60 if kind == "poison" else 400):
+    for seed in range(20 if kind == "poison" else 120):
         net = build_net(seeded(seed), 12)
         exe = engine.compile(net.graph, **mode)
         exe = in_segments(exe) if kind == "segments" else exe

@@ -77,7 +77,7 @@ def test_lengths_below_their_greatest_give_the_bits_of_stages_that_are_planned()
         exe.run(feeds_of(graph, lengths(1, 32), 0))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10**6), st.lists(st.tuples(*[st.integers(1, 6)] * 4), min_size=2, max_size=4))
 def test_random_graphs_give_the_bits_of_graphs_with_numbers(seed: int, chosen: list[tuple[int, ...]]) -> None:
     graph = symbolic(seeded(seed), 6)

@@ -24,7 +24,7 @@ def piece(memory: Memory, low: int, count: int, step: int = 1) -> Array:
     return memory.view(Layout(first, (count,), (step,), 1), BYTE)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.sampled_from([Segments(64), Segments(4096), Segments(64, 1000), new_memory(0, 64)]),
     st.lists(st.integers(2, 60).map(lambda n: n * BOUNDARY_BYTES), min_size=1, max_size=5),

@@ -65,7 +65,7 @@ def check_apart(events: Sequence[Event]) -> None:
             alive[event.chunk] = low, high
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(CUTS, st.lists(st.booleans(), max_size=3), st.integers(0, 12), MODES, st.sampled_from([0, 200]))
 def test_stages_make_one_balanced_stream(
     cuts: list[int], keep: list[bool], length: int, mode: str, padding: int

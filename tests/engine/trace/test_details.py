@@ -17,7 +17,7 @@ from tests.helpers.traces.sample_traces import staged
 from tests.helpers.traces.saved_traces import save_trace
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(graphs(), st.sampled_from((0, 3)))
 def test_reads_are_those_that_explanations_name(graph: Graph, level: int) -> None:
     plan = engine.make_plan(graph, optimise=level)

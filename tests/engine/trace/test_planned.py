@@ -13,7 +13,7 @@ from tests.helpers.graphs.random_graphs import graphs
 
 
 @given(graphs(), st.sampled_from(["static", "dynamic"]), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_planned_traces_name_the_operator_that_makes_each_tensor(graph: Graph, mode: str, timed: bool) -> None:
     plan = engine.make_plan(graph, optimise=0)
     joins = {

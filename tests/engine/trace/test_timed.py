@@ -25,13 +25,13 @@ def _timed(graph: Graph, mode: str = "static", parallel: str = "", threads: int 
     return exe.trace(mode, timings=timings)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(graphs(), st.sampled_from(KINDS))
 def test_timed_traces_end_all_operators_and_free_all_chunks(graph: Graph, kind: tuple[str, str, int]) -> None:
     check_balanced(tuple(_timed(graph, *kind)))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(graphs(), st.sampled_from([("", 1), ("exact", 1), ("exact", 3), ("levels", 2)]))
 def test_estimated_runs_are_as_balanced_and_keep_to_the_schedule(graph: Graph, kind: tuple[str, int]) -> None:
     plan = engine.make_plan(graph, parallel=kind[0], optimise=0)
@@ -66,14 +66,14 @@ def check_balanced(events: tuple[Event, ...]) -> None:
     assert min((e.live_bytes for e in events), default=0) >= 0
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(graphs(), st.sampled_from(["static", "dynamic"]))
 def test_calls_in_turn_need_no_more_than_was_planned(graph: Graph, mode: str) -> None:
     planned = engine.make_plan(graph, optimise=0).trace(mode)
     assert max(e.live_bytes for e in _timed(graph, mode)) <= max(e.live_bytes for e in planned)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(graphs())
 def test_live_bytes_of_calls_at_once_stay_within_the_arena(graph: Graph) -> None:
     exe = engine.compile(graph, parallel="exact", threads=2, optimise=0)

@@ -27,7 +27,7 @@ def overwrites(problem: Problem) -> Sequence[tuple[int, int, int]]:
     return sorted(zip(*columns, strict=True))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(graphs(), st.sampled_from(["", "exact", "levels"]), st.integers(0, 2), st.sampled_from(["json", "csv"]))
 def test_a_saved_trace_has_the_problem_and_the_plan(graph: Graph, policy: str, threads: int, suffix: str) -> None:
     plan = engine.make_plan(graph, padding=3, parallel=policy, optimise=0)

@@ -24,7 +24,7 @@ from tests.helpers.graphs.training_graphs import random_training
 from tests.helpers.traces.exported_files import written
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(graphs(), st.sampled_from([0, 5]))
 def test_traced_live_bytes_peak_where_the_report_says(graph: Graph, padding: int) -> None:
     plan = engine.make_plan(graph, padding=padding, optimise=0)
@@ -39,7 +39,7 @@ def test_traced_live_bytes_peak_where_the_report_says(graph: Graph, padding: int
         assert ends == Counter(e.chunk for e in events if e.kind in ARRIVALS)
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(graphs())
 def test_the_peak_is_told_once_where_it_is_first_reached(graph: Graph) -> None:
     plan = engine.make_plan(graph, optimise=0)
@@ -58,7 +58,7 @@ def test_the_peak_is_told_once_where_it_is_first_reached(graph: Graph) -> None:
 TRAINED = st.randoms(use_true_random=False).map(lambda random: random_training(random.randrange))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(graphs() | TRAINED, st.sampled_from(sorted(HEAPS)))
 def test_on_a_heap_chunks_lie_apart_and_the_footprint_is_what_it_reserves(graph: Graph, heap: str) -> None:
     plan = engine.make_plan(graph, optimise=0)
@@ -89,7 +89,7 @@ def of_problem_of(plan: engine.ExecutionPlan) -> Events:
     return of_chunks(buffers_of(plan, "dynamic").chunks)
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(graphs())
 def test_a_view_lies_inside_what_it_looks_at(graph: Graph) -> None:
     alive: dict[int, Event] = {}
@@ -105,7 +105,7 @@ def test_a_view_lies_inside_what_it_looks_at(graph: Graph) -> None:
             assert event.offset + event.bytes <= chunk.offset + chunk.bytes
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(graphs())
 def test_each_call_begins_and_ends_around_what_it_writes(graph: Graph) -> None:
     plan = engine.make_plan(graph, optimise=0)
@@ -117,7 +117,7 @@ def test_each_call_begins_and_ends_around_what_it_writes(graph: Graph) -> None:
         assert kinds.index(BEGIN) < min(comes, default=len(kinds))
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(graphs())
 def test_lives_are_the_chunks_of_the_plan(graph: Graph) -> None:
     plan = engine.make_plan(graph, optimise=0)
@@ -172,7 +172,7 @@ def test_every_format_tells_of_every_event() -> None:
     assert [e["tensor"] for e in json.loads(written("json", trace))["events"]] == [e.tensor for e in events]
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(graphs())
 def test_chrome_spans_open_and_close_in_pairs(graph: Graph) -> None:
     shown = json.loads(written("chrome", engine.make_plan(graph, optimise=0).trace()))["traceEvents"]

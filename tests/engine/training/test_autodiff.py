@@ -90,7 +90,7 @@ def test_a_gradient_may_be_differentiated_again() -> None:
 
 
 @given(st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_a_random_polynomial_has_the_gradient_of_central_differences(data: st.DataObject) -> None:
     graph = Graph()
     x = graph.input("x", (3,), "float64")

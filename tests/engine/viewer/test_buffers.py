@@ -19,7 +19,7 @@ def _alive(problem: Problem, tick: int) -> int:
     return int(problem.size[(problem.begin <= tick) & (tick < until)].sum())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(problems(), st.sampled_from(("greedy_by_size", "naive")))
 def test_buffer_rectangles_are_the_lifetimes_of_the_problem(problem: Problem, strategy: str) -> None:
     plan = solvers.solve(problem, strategy)

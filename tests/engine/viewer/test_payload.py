@@ -47,7 +47,7 @@ def _check(data: Rectangles, title: str) -> None:
     assert columns["op_tick"].tolist() == [o.tick for o in data.operators]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(graphs(), st.sampled_from((("static", ""), ("dynamic", ""), ("dynamic", "first_fit"))))
 def test_all_columns_of_a_viewer_payload_come_back(graph: Graph, mode: tuple[str, str]) -> None:
     name, heap = mode

@@ -68,7 +68,7 @@ class Chosen:
 CHOICES = st.lists(st.integers(0, 10), max_size=40)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(CHOICES, st.integers(0, 20))
 def test_each_task_ends_once(choices: list[int], count: int) -> None:
     ends = list(as_they_come(Chosen(choices), fail_on_odd, range(count)))
@@ -77,7 +77,7 @@ def test_each_task_ends_once(choices: list[int], count: int) -> None:
     assert {end.task for end in ends if end.error} == {number for number in range(count) if number % 2}
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(CHOICES, st.dictionaries(st.integers(0, 9), st.integers(1, 5), max_size=4))
 def test_deaths_are_counted_for_each_task(choices: list[int], deaths: dict[int, int]) -> None:
     ends = {end.task: end for end in as_they_come(Chosen(choices, dict(deaths)), square, range(10))}
@@ -86,14 +86,14 @@ def test_deaths_are_counted_for_each_task(choices: list[int], deaths: dict[int, 
     assert all(end.value == task * task for task, end in ends.items() if task not in given_up)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(CHOICES, st.dictionaries(st.integers(0, 9), st.integers(1, 9), max_size=4))
 def test_a_task_that_only_waited_is_never_given_up(choices: list[int], deaths: dict[int, int]) -> None:
     place = Chosen(choices, dict(deaths), blameless=True)
     assert {end.task: end.value for end in as_they_come(place, square, range(10))} == {n: n * n for n in range(10)}
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(CHOICES, st.integers(0, 20), st.integers(1, 8), st.integers(1, 5))
 def test_order_is_kept_and_no_more_tasks_are_read_than_may_be_ahead(
     choices: list[int], count: int, ahead: int, room: int

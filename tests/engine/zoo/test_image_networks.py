@@ -132,7 +132,7 @@ def test_a_batch_is_its_images_one_by_one(batch: int, image: int, seed: int) -> 
     assert np.abs(together - alone).max() <= 1e-4 * np.abs(alone).max()
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(st.integers(0, 99), st.lists(st.integers(0, 9), max_size=3), st.floats(0.01, 9), st.floats(-9, 9))
 def test_zoo_weights_have_the_scale_and_mean_asked_for(seed: int, dims: list[int], scale: float, mean: float) -> None:
     array = drawn(seed, 0, tuple(dims), scale, mean)
@@ -166,7 +166,7 @@ def test_an_image_that_is_too_small_is_refused() -> None:
         IMAGE_NETWORKS["vgg16"](image=31)
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(wiring=st.integers(0, 999), stage=st.integers(0, 3), nodes=st.integers(5, NODES))
 def test_random_wiring_is_acyclic_seeded_and_has_an_edge_for_each_neighbour(
     wiring: int, stage: int, nodes: int

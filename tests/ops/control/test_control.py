@@ -124,7 +124,7 @@ def _stepped(state: Array, x: Array, z: Array, captured: Array) -> tuple[Array, 
     return state * 2 + x, x - z + captured, x[:1] + z[0]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 4), st.tuples(*[st.integers(-2, 1)] * 4), st.lists(st.integers(0, 1), min_size=4, max_size=4))
 def test_a_scan_takes_and_puts_rows_along_any_axis_either_way(
     count: int, axes: tuple[int, int, int, int], ways: list[int]

@@ -54,7 +54,7 @@ def convolutions(draw: Any) -> tuple[list[Array], dict[str, Any]]:
     return normal(draw(st.integers(0, 99)), *shapes), attrs
 
 
-@settings(max_examples=120)
+@settings(max_examples=50)
 @given(convolutions())
 def test_conv_gives_what_onnxruntime_gives(case: tuple[list[Array], dict[str, Any]]) -> None:
     arrays, attrs = case
@@ -79,7 +79,7 @@ def transposed(draw: Any) -> tuple[list[Array], dict[str, Any]]:
     return normal(draw(st.integers(0, 99)), *shapes), attrs
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(transposed())
 def test_conv_transpose_gives_what_onnxruntime_gives(case: tuple[list[Array], dict[str, Any]]) -> None:
     arrays, attrs = case

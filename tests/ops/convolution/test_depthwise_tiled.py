@@ -36,20 +36,20 @@ def check_depthwise(case: Case, parts: int, extra: int) -> None:
     check_native(DEPTHWISE_NATIVE, DEPTHWISE, case, parts, extra, close=1e-5)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(depthwise(), st.integers(1, 3), st.sampled_from([0, 0, 1, 16]))
 def test_tiled_depthwise_conv_equals_numpy(case: Case, parts: int, extra: int) -> None:
     check_depthwise(case, parts, extra)
 
 
 @pytest.mark.slow
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=240, deadline=None)
 @given(depthwise(300), st.integers(1, 5), st.integers(0, 20))
 def test_tiled_depthwise_conv_equals_numpy_in_many_shapes(case: Case, parts: int, extra: int) -> None:
     check_depthwise(case, parts, extra)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(depthwise(40), st.integers(0, 99))
 def test_tiled_depthwise_conv_spreads_nan_and_infinities_as_numpy(case: Case, seed: int) -> None:
     spread_specials(case[0][0], np.random.default_rng(seed), 3)

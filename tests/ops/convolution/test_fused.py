@@ -65,7 +65,7 @@ def fused(draw: Any) -> Case:
     return arrays, attrs, draw(st.sampled_from(PIECEWISE_LINEAR))
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(fused())
 def test_fused_conv_kernels_equal_their_parts(case: Case) -> None:
     arrays, attrs, finish = case

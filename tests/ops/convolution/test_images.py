@@ -15,7 +15,7 @@ from tests.helpers.ops.layer_gradient_checks import floats
 from tests.helpers.ops.window_cases import conv_cases
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(2, 7), st.integers(1, 3), st.integers(1, 3), conv_cases(), st.integers(1, 400))
 def test_conv_of_grouped_images_equals_conv_of_single_images(
     batch: int, channels: int, filters: int, case: tuple[Any, ...], together: int

@@ -89,7 +89,7 @@ def over_residual(kernel: Kernel, signature: Signature, arrays: list[Array]) -> 
     return run_over(kernel, signature, arrays, 3, placed(kernel, arrays[3], 1, 2))[0]
 
 
-@settings(max_examples=120)
+@settings(max_examples=50)
 @given(convolutions(), st.booleans())
 def test_nhwc_conv_kernels_equal_channels_first(case: Case, constant: bool) -> None:
     arrays, attrs, finish = case
@@ -102,7 +102,7 @@ def test_nhwc_conv_kernels_equal_channels_first(case: Case, constant: bool) -> N
             same(over_residual(kernel, signature, arrays), got)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(convolutions())
 def test_nhwc_conv_takes_pixels_inside_wider_tensors(case: Case) -> None:
     arrays, attrs, finish = case

@@ -32,7 +32,7 @@ cases = st.builds(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(cases, st.integers(0, 5000))
 def test_convolution_blocks_are_all_outputs_with_the_inputs_they_read(conv: ConvCase, most: int) -> None:
     w = conv.windows
@@ -51,7 +51,7 @@ def test_convolution_blocks_are_all_outputs_with_the_inputs_they_read(conv: Conv
     assert (times == 1).all()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(cases, st.integers(0, 5000))
 def test_copies_have_as_many_bytes_as_given_or_are_of_one_line(conv: ConvCase, most: int) -> None:
     blocks = Blocks(conv, most)
@@ -61,7 +61,7 @@ def test_copies_have_as_many_bytes_as_given_or_are_of_one_line(conv: ConvCase, m
         assert block.case.windows.outputs[0] <= blocks.lines
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(cases, st.integers(0, 5000))
 def test_one_of_a_few_blocks_reads_as_many_lines_as_any(conv: ConvCase, most: int) -> None:
     blocks = Blocks(conv, most)

@@ -49,7 +49,7 @@ def _cases(draw: Any) -> Case:
     return arrays, attrs
 
 
-@settings(max_examples=120)
+@settings(max_examples=50)
 @given(_cases(), st.booleans())
 def test_nhwc_conv_transpose_kernels_equal_channels_first(case: Case, constant: bool) -> None:
     arrays, attrs = case

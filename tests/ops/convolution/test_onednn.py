@@ -61,7 +61,7 @@ def convolutions(draw: Any) -> Case:
     return arrays, attrs
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(convolutions(), st.integers(0, 15), st.integers(1, 3))
 def test_onednn_conv_equals_numpy_in_any_place_on_any_threads(case: Case, place: int, threads: int) -> None:
     arrays, attrs = case
@@ -82,7 +82,7 @@ def test_onednn_conv_equals_numpy_in_any_place_on_any_threads(case: Case, place:
     assert y.tobytes() == before
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.sampled_from(ACTIVATIONS), st.sampled_from([(1, 1), (1, 3), (16, 3)]), st.integers(1, 2), st.data())
 def test_onednn_conv_spreads_nan_and_infinities_as_numpy(
     finish: dict[str, Any], form: tuple[int, int], threads: int, data: st.DataObject

@@ -59,14 +59,14 @@ def deconvolutions(draw: Any) -> Case:
     return normal(draw(st.integers(0, 99)), *shapes[: draw(st.integers(2, 3))]), attrs
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(deconvolutions(), st.integers(1, 3))
 def test_onednn_conv_transpose_equals_numpy(case: Case, threads: int) -> None:
     check(*case, threads)
 
 
 @pytest.mark.slow
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(deconvolutions(), st.integers(1, 3))
 def test_onednn_conv_transpose_equals_numpy_in_many_cases(case: Case, threads: int) -> None:
     check(*case, threads)

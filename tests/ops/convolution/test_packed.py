@@ -47,7 +47,7 @@ def convolutions(draw: Any) -> tuple[list[Array], dict[str, Any]]:
 
 
 @needs_avx512
-@settings(max_examples=120)
+@settings(max_examples=50)
 @given(convolutions())
 def test_packed_conv_equals_onnxruntime_in_any_shape(case: tuple[list[Array], dict[str, Any]]) -> None:
     arrays, attrs = case

@@ -15,7 +15,7 @@ from tests.helpers.ops.sample_arrays import normal
 KERNELS = {shape.name: phases(lambda shape=shape: shape) for shape in SHAPES}  # type: ignore[misc]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.sampled_from(sorted(KERNELS)),
     st.tuples(st.integers(1, 2), st.integers(1, 19), st.integers(1, 19), st.integers(2, 20)),

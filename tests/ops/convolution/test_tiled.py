@@ -53,14 +53,14 @@ def check_all(kernels: tuple[Kernel, ...], case: Case, parts: int, extra: int) -
         check_native(kernel, COLUMNS, case, parts, extra, close=1e-4)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(kernels, convolutions(), st.integers(1, 3), st.sampled_from([0, 0, 1, 16]))
 def test_tiled_conv_equals_numpy(kernels: tuple[Kernel, ...], case: Case, parts: int, extra: int) -> None:
     check_all(kernels, case, parts, extra)
 
 
 @pytest.mark.slow
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=320, deadline=None)
 @given(kernels, convolutions(150), st.integers(1, 7), st.integers(0, 20))
 def test_tiled_conv_equals_numpy_in_many_shapes(
     kernels: tuple[Kernel, ...], case: Case, parts: int, extra: int
@@ -68,7 +68,7 @@ def test_tiled_conv_equals_numpy_in_many_shapes(
     check_all(kernels, case, parts, extra)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(kernels, convolutions(), st.integers(0, 99))
 def test_tiled_conv_spreads_nan_and_infinities_as_numpy(kernels: tuple[Kernel, ...], case: Case, seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -41,7 +41,7 @@ def _check(case: Case) -> None:
         assert bits(got) == bits(wanted)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(programs())
 def test_fused_elementwise_has_the_bits_of_its_steps(case: Case) -> None:
     _check(case)
@@ -50,7 +50,7 @@ def test_fused_elementwise_has_the_bits_of_its_steps(case: Case) -> None:
             check_overwrites(FUSED_ELEMENTWISE, case.arrays, program=case.program, apart=apart)
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(programs(4))
 def test_fused_elementwise_takes_inputs_of_any_strides(case: Case) -> None:
     signature = sign(FUSED_ELEMENTWISE, case.arrays, {"program": case.program})
@@ -59,7 +59,7 @@ def test_fused_elementwise_takes_inputs_of_any_strides(case: Case) -> None:
         same(run(kernel, signature, stored)[0], case.wanted, rtol=1e-6)
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(programs(), st.integers(0, 31))
 def test_fused_elementwise_takes_packed_constants(case: Case, which: int) -> None:
     constants = frozenset(i for i in range(len(case.arrays)) if which >> i & 1)
@@ -69,8 +69,8 @@ def test_fused_elementwise_takes_packed_constants(case: Case, which: int) -> Non
 
 
 @pytest.mark.slow
-def test_six_hundred_elementwise_chains_have_the_bits_of_their_steps() -> None:
-    for seed in range(600):
+def test_many_elementwise_chains_have_the_bits_of_their_steps() -> None:
+    for seed in range(200):
         _check(seeded_program(seed))
 
 

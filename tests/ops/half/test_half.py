@@ -69,7 +69,7 @@ def test_every_16_bit_number_is_converted_and_back(dtype: np.dtype[Any]) -> None
     assert np.isnan(back.astype(np.float32)[~is_number]).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(Seeds, st.sampled_from(TYPES), st.lists(st.integers(0, 5), max_size=5), st.booleans())
 @example(seed=78531568, dtype=BFLOAT16, shape=[], wide=False)  # a signalling NaN
 def test_half_rounding_equals_numpy_in_any_place(seed: int, dtype: np.dtype[Any], shape: list[int], wide: bool) -> None:
@@ -125,7 +125,7 @@ def _case(seed: int) -> tuple[OpSchema, list[tuple[int, ...]], dict[str, Any]]:
     return cases[int(rng.integers(len(cases)))]
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(Seeds, st.sampled_from(TYPES), st.integers(1, 400), st.booleans())
 def test_half_operators_in_tiles_equal_the_whole(seed: int, dtype: np.dtype[Any], most: int, fixed: bool) -> None:
     schema, shapes, attrs = _case(seed)
@@ -158,7 +158,7 @@ def test_half_workspaces_are_small_beside_the_tensors() -> None:
             assert kernel.workspace(signature) < 0.75 * specs[0].nbytes
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from((-3, -2, -1, 1, 2))), max_size=4), st.sampled_from(TYPES))
 def test_half_operators_read_negative_strides(axes: list[tuple[int, int]], dtype: np.dtype[Any]) -> None:
     count = int(np.prod([3 * n + 2 for n, _ in axes], dtype=int))
@@ -200,7 +200,7 @@ def test_stripes_cover_the_output_once() -> None:
             assert (count == 1).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(1, 70), st.integers(1, 9), st.integers(1, 3), st.integers(0, 12), st.integers(1, 500))
 def test_stripes_of_one_kind_are_alike(rows: int, kernel: int, stride: int, pad: int, most: int) -> None:
     x, single = TensorSpec((1, 2, rows, 3), np.dtype("float32")), np.dtype("float32")

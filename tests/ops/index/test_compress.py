@@ -36,7 +36,7 @@ def test_compress_equals_numpy(case: tuple[Array, Array, int | None]) -> None:
     check_kernels(COMPRESS, [x, condition], [wanted], axis=axis, count=int(condition.sum()))
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(cases().filter(lambda case: case[0].size > 0))
 def test_compress_equals_onnxruntime(case: tuple[Array, Array, int | None]) -> None:
     x, condition, axis = case

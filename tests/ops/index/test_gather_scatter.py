@@ -77,7 +77,7 @@ def shapes(draw: Any, least: int = 1) -> tuple[int, ...]:
     return tuple(draw(st.lists(SIDES, min_size=least, max_size=3)))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(DTYPES, INTS, PARTS, st.data())
 def test_compiled_gather_takes_any_strides(dtype: str, ints: str, parts: int, data: st.DataObject) -> None:
     shape, where = shapes(data.draw), shapes(data.draw, 0)
@@ -86,7 +86,7 @@ def test_compiled_gather_takes_any_strides(dtype: str, ints: str, parts: int, da
     check(GATHER, [numbers(data.draw, shape, dtype), indices], parts, data.draw, axis=axis)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(DTYPES, NUMBERS, INTS, PARTS, st.data())
 def test_compiled_gather_and_scatter_elements_equal_numpy(
     dtype: str, kind: str, ints: str, parts: int, data: st.DataObject
@@ -103,7 +103,7 @@ def test_compiled_gather_and_scatter_elements_equal_numpy(
     check(SCATTER_ELEMENTS, [both[0], indices, both[1]], parts, data.draw, axis=axis, reduction=reduction)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(DTYPES, NUMBERS, INTS, PARTS, st.data())
 def test_compiled_gather_nd_and_scatter_nd_equal_numpy(
     dtype: str, kind: str, ints: str, parts: int, data: st.DataObject

@@ -62,7 +62,7 @@ def rows_of(scores: Array, attrs: dict[str, Any]) -> int:
     return int(scores.shape[0] * scores.shape[1] * min(max(attrs["max_output"], 0), scores.shape[2]))
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(cases())
 def test_non_max_suppression_equals_onnxruntime(case: Case) -> None:
     boxes, scores, attrs = case
@@ -70,14 +70,14 @@ def test_non_max_suppression_equals_onnxruntime(case: Case) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=5000)
+@settings(max_examples=2000)
 @given(cases())
 def test_non_max_suppression_equals_onnxruntime_in_thousands_of_cases(case: Case) -> None:
     boxes, scores, attrs = case
     check_results(NON_MAX_SUPPRESSION, [boxes, scores], oracle(*case, rows_of(scores, attrs)), **attrs)
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(cases())
 def test_non_max_suppression_takes_thresholds_as_inputs_and_bounded_rows(case: Case) -> None:
     boxes, scores, attrs = case

@@ -57,7 +57,7 @@ def test_unique_equals_a_dictionary(case: tuple[Array, int | None], in_order: bo
     check_kernels(UNIQUE, [x], distinct(x, axis, in_order), axis=axis, sorted=in_order)
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(tensors(), st.booleans(), SEEDS)
 def test_unique_takes_nan_as_equal_and_last(case: tuple[Array, int | None], in_order: bool, seed: int) -> None:
     x, axis = case
@@ -65,7 +65,7 @@ def test_unique_takes_nan_as_equal_and_last(case: tuple[Array, int | None], in_o
     check_results(UNIQUE, [holes], distinct(holes, axis, in_order), axis=axis, sorted=in_order)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(tensors(st.sampled_from(["int8", "int64", "float32", "float64"])), st.booleans())
 def test_unique_equals_onnxruntime(case: tuple[Array, int | None], in_order: bool) -> None:
     x, axis = case

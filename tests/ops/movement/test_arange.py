@@ -41,7 +41,7 @@ def test_arange_of_fractions_follows_the_formula(start: float, limit: float, del
     both(bounds(dtype, start, limit, delta), np.array([start + i * delta for i in range(count)]).astype(dtype))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     st.floats(-50, 50, width=32),
     st.floats(-50, 50, width=32),

@@ -57,14 +57,14 @@ def check_moves(pairs: list[tuple[Array, Array]], parts: int) -> None:
         np.testing.assert_array_equal(base, changed)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(moves(), min_size=0, max_size=3), st.integers(1, 4))
 def test_compiled_copies_equal_numpy(pairs: list[tuple[Array, Array]], parts: int) -> None:
     check_moves(pairs, parts)
 
 
 @pytest.mark.slow
-@settings(max_examples=3000, deadline=None)
+@settings(max_examples=1200, deadline=None)
 @given(st.lists(moves(90), min_size=1, max_size=2), st.integers(1, 5))
 def test_compiled_copies_equal_numpy_in_many_shapes(pairs: list[tuple[Array, Array]], parts: int) -> None:
     check_moves(pairs, parts)

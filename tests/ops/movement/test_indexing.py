@@ -17,7 +17,7 @@ SLICES = st.builds(slice, BOUND, BOUND, st.sampled_from((None, 1, 2, -1, -2)))
 KEYS = st.lists(SLICES | st.integers(-4, 4) | st.none() | st.just(...), max_size=4).map(tuple)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(KEYS, st.integers(0, 7), st.integers(0, 7))
 def test_brackets_on_open_lengths_equal_numpy_or_are_an_error(key: Any, n: int, m: int) -> None:
     graph = Graph("brackets")

@@ -76,7 +76,7 @@ def test_native_calls_in_turn_are_one() -> None:
     assert not isinstance(in_turn(_scale(x, x, 2.0), nothing), Native)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(1, 5), st.integers(0, 30), st.integers(0, 200), st.booleans())
 def test_native_steps_begin_after_all_parts_of_the_last_ended(
     threads: int, length: int, count: int, busy: bool

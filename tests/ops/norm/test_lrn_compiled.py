@@ -29,7 +29,7 @@ def check_lrn(x: Array, size: int, beta: float, parts: int, extra: int) -> None:
     same(over, got)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(SHAPES, st.integers(1, 9), st.sampled_from([0.75, 0.5, 1.0, 0.6]), st.integers(1, 3), st.sampled_from([0, 3]))
 def test_compiled_lrn_equals_numpy(shape: tuple[int, ...], size: int, beta: float, parts: int, extra: int) -> None:
     check_lrn(np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32), size, beta, parts, extra)

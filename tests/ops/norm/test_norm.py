@@ -109,7 +109,7 @@ def test_norms_of_large_data_go_piece_by_piece_and_allocate_nothing(
     assert check_overwrites(schema, arrays, **attrs) == 1
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.integers(1, 9), st.integers(1, 7), st.integers(0, 50))
 def test_lrn_of_any_size_is_that_of_onnxruntime(channels: int, half: int, seed: int) -> None:
     (x,) = _data(seed, "float32", (2, channels, 3, 4))

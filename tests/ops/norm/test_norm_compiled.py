@@ -13,7 +13,7 @@ from tests.helpers.ops.kernel_checks import check_overwrites, run, sign
 from tests.helpers.ops.row_kernel_checks import PARTS, SHAPES, check_against_numpy, check_allocates_nothing, row_numbers
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.data(), st.sampled_from(SHAPES[1:]), PARTS, st.integers(0, 99), st.booleans())
 def test_compiled_layer_and_rms_norm_equal_numpy(
     data: st.DataObject, shape: Shape, parts: int, seed: int, with_stats: bool
@@ -26,7 +26,7 @@ def test_compiled_layer_and_rms_norm_equal_numpy(
     check_against_numpy(RMS_NORM, [x, scale], parts, axis=axis)
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(st.sampled_from([(1, 4, 9), (2, 6, 5, 4), (3, 2, 1), (1, 8, 40, 30)]), PARTS, st.integers(0, 99))
 def test_compiled_instance_and_group_norm_equal_numpy(shape: Shape, parts: int, seed: int) -> None:
     arrays = [row_numbers(seed, shape), row_numbers(seed + 1, shape[1:2]), row_numbers(seed + 2, shape[1:2])]

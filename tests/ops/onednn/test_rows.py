@@ -20,7 +20,7 @@ PLACES = st.integers(0, 15)
 THREADS = st.integers(1, 3)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.integers(1, 300), st.integers(10, 200), st.integers(2, 3), PLACES, THREADS)
 def test_onednn_layer_norm_equals_numpy(rows: int, width: int, inputs: int, place: int, threads: int) -> None:
     arrays = [numbers(5, rows, width), numbers(6, width), numbers(7, width)][:inputs]
@@ -39,7 +39,7 @@ def test_onednn_layer_norm_of_several_axes_and_any_numbers() -> None:
     assert not library_kernel(LAYER_NORM).supports(sign(LAYER_NORM, arrays, {"axis": -2, "with_stats": True}))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     st.sampled_from([REDUCE_MAX, REDUCE_MIN]),
     st.lists(st.integers(1, 40), min_size=2, max_size=3),

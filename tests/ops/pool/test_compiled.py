@@ -54,13 +54,13 @@ def check_pool(name: str, case: Case, parts: int, apart: bool, **more: bool) -> 
     same(got, plain(schema, x, attrs | more), *((1e-5, 1e-6) if name == "average" else ()))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(pools(), st.integers(1, 3), st.booleans())
 def test_compiled_max_pool_equals_numpy(case: Case, parts: int, apart: bool) -> None:
     check_pool("max", case, parts, apart)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(pools(), st.integers(1, 3), st.booleans(), st.booleans())
 def test_compiled_average_pool_equals_numpy(case: Case, parts: int, apart: bool, padded: bool) -> None:
     check_pool("average", case, parts, apart, count_include_pad=padded)
@@ -68,7 +68,7 @@ def test_compiled_average_pool_equals_numpy(case: Case, parts: int, apart: bool,
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", POOLS)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(case=pools(), parts=st.integers(1, 5), apart=st.booleans())
 def test_compiled_pool_equals_numpy_in_many_shapes(name: str, case: Case, parts: int, apart: bool) -> None:
     check_pool(name, case, parts, apart)
@@ -81,7 +81,7 @@ def planes(draw: Any) -> Array:
 
 
 @pytest.mark.parametrize("name", ALL)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(x=planes(), parts=st.integers(1, 3))
 def test_compiled_global_pools_equal_numpy(name: str, x: Array, parts: int) -> None:
     schema, native = ALL[name]

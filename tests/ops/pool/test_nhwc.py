@@ -62,7 +62,7 @@ def pools(draw: Any) -> tuple[OpSchema, Array, dict[str, Any]]:
     return schema, data(draw(st.integers(0, 99)), *shape, dtype=dtype, spoilt=dtype.startswith("f")), attrs
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(pools())
 def test_nhwc_pool_kernels_equal_channels_first(case: tuple[OpSchema, Array, dict[str, Any]]) -> None:
     schema, x, attrs = case
@@ -74,7 +74,7 @@ def test_nhwc_pool_kernels_equal_channels_first(case: tuple[OpSchema, Array, dic
     check_strides(schema, [x], rtol=1e-5, atol=1e-5, **attrs)
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(st.integers(1, 9), st.integers(1, 7), st.integers(0, 3), st.integers(0, 99))
 def test_nhwc_lrn_equals_channels_first(channels: int, size: int, batch: int, seed: int) -> None:
     x, attrs = data(seed, batch, 3, 2, channels), {"size": size, "alpha": 0.1, "beta": 0.7, "bias": 1.5}

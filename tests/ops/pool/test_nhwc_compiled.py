@@ -43,13 +43,13 @@ def check_pool(name: str, case: Case, parts: int, extra: int, **more: bool) -> N
     same(got, wanted, *((1e-5, 1e-6) if name == "average" else ()))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(pools(), st.integers(1, 3), st.sampled_from([0, 0, 1, 16]))
 def test_compiled_nhwc_max_pool_equals_numpy(case: Case, parts: int, extra: int) -> None:
     check_pool("max", case, parts, extra)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(pools(), st.integers(1, 3), st.sampled_from([0, 0, 1, 16]), st.booleans())
 def test_compiled_nhwc_average_pool_equals_numpy(case: Case, parts: int, extra: int, padded: bool) -> None:
     check_pool("average", case, parts, extra, count_include_pad=padded)
@@ -57,7 +57,7 @@ def test_compiled_nhwc_average_pool_equals_numpy(case: Case, parts: int, extra: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", POOLS)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=160, deadline=None)
 @given(case=pools(150), parts=st.integers(1, 5), extra=st.integers(0, 20))
 def test_compiled_nhwc_pool_equals_numpy_in_many_shapes(name: str, case: Case, parts: int, extra: int) -> None:
     check_pool(name, case, parts, extra)

@@ -52,14 +52,14 @@ def check_kind(case: tuple[Array, dict[str, Any]], kind: str, place: int, thread
         check(NHWC_AVERAGE_POOL, [x], attrs | {"count_include_pad": kind == "all"}, place, threads, RTOL)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(pools(), st.sampled_from(["max", "inside", "all"]), st.integers(0, 15), st.integers(1, 3))
 def test_onednn_pool_equals_numpy(case: tuple[Array, dict[str, Any]], kind: str, place: int, threads: int) -> None:
     check_kind(case, kind, place, threads)
 
 
 @pytest.mark.slow
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(pools(), st.sampled_from(["max", "inside", "all"]), st.integers(0, 15), st.integers(1, 3))
 def test_onednn_pool_equals_numpy_in_many_cases(
     case: tuple[Array, dict[str, Any]], kind: str, place: int, threads: int
@@ -75,7 +75,7 @@ def test_onednn_pool_takes_pools_of_networks_and_allocates_nothing(schema: OpSch
     run_without_allocation(kernel, signature, [x])
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(pools(), st.integers(0, 99), st.booleans())
 def test_onednn_maxima_inside_a_wider_tensor_have_the_bits_of_those_apart(
     case: tuple[Array, dict[str, Any]], seed: int, special: bool

@@ -56,7 +56,7 @@ def pooled(draw: Any) -> tuple[Array, dict[str, Any]]:
     return normal(draw(st.integers(0, 99)), (draw(st.integers(1, 2)), draw(st.integers(1, 3)), *sizes))[0], attrs
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(pooled(), st.integers(0, 1), st.booleans())
 def test_max_pool_and_its_indices_are_those_of_onnxruntime(
     case: tuple[Array, dict[str, Any]], storage_order: int, dilated: bool
@@ -71,7 +71,7 @@ def test_max_pool_and_its_indices_are_those_of_onnxruntime(
     check_results(MAX_POOL, [x], [values, places], with_indices=True, **attrs)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(pooled(), st.integers(0, 1), st.booleans())
 def test_average_pool_equals_onnxruntime(
     case: tuple[Array, dict[str, Any]], count_include_pad: int, dilated: bool
@@ -84,7 +84,7 @@ def test_average_pool_equals_onnxruntime(
     check_results(AVERAGE_POOL, [x], wanted, rtol=1e-5, atol=1e-6, **attrs)
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(pooled(), st.integers(1, 3))
 def test_lp_pool_equals_onnxruntime(case: tuple[Array, dict[str, Any]], p: int) -> None:
     x, attrs = case

@@ -38,7 +38,7 @@ def _near(arrays: list[Array], attrs: dict[str, Any], constants: frozenset[int],
         assert results[1].tobytes() == results[2].tobytes() == results[0].tobytes(), kernel.name
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(cases(), st.integers(1, 15), st.integers(0, 3), st.booleans())
 def test_compiled_matmul_is_the_same_in_any_parts_and_places(case: Case, first: int, extra: int, packs: bool) -> None:
     arrays, attrs = case

@@ -83,13 +83,13 @@ def check(arrays: list[Array], attrs: dict[str, Any], constants: frozenset[int] 
                 assert over.tobytes() == got.tobytes(), kernel.name
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(cases(), st.sampled_from([frozenset[int](), frozenset({1, 2})]))
 def test_fused_matmul_kernels_equal_their_parts(case: Case, constants: frozenset[int]) -> None:
     check(*case, constants)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(cases())
 def test_fused_matmul_does_not_depend_on_input_strides(case: Case) -> None:
     arrays, attrs = case

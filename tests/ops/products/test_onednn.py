@@ -78,13 +78,13 @@ def products(draw: Any) -> tuple[list[Array], dict[str, Any], set[int]]:
     return arrays, attrs, draw(st.sampled_from([set(), {1}, {1, 2}])) & set(range(len(arrays)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(products(), st.integers(1, 3))
 def test_onednn_fused_matmul_equals_numpy(case: tuple[list[Array], dict[str, Any], set[int]], threads: int) -> None:
     check(FUSED_MATMUL, *case, threads)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(products())
 def test_onednn_matmul_equals_numpy(case: tuple[list[Array], dict[str, Any], set[int]]) -> None:
     arrays, attrs, constants = case
@@ -92,7 +92,7 @@ def test_onednn_matmul_equals_numpy(case: tuple[list[Array], dict[str, Any], set
     check(MATMUL, [arrays[0], b], {}, constants & {1})
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.tuples(*(st.integers(1, 40) for _ in range(3))), st.booleans(), st.sampled_from([1.0, 0.25]), st.data())
 def test_onednn_gemm_equals_numpy(
     sizes: tuple[int, int, int], exchanged: bool, alpha: float, data: st.DataObject

@@ -59,7 +59,7 @@ def convolutions(draw: Any) -> Case:
     return x, w, full_range(rng, (), left), full_range(rng, of_weights, right), attrs
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(convolutions(), st.integers(0, 2))
 def test_convolutions_of_bytes_are_exact(case: Case, zeros: int) -> None:
     x, w, x_zero, w_zero, attrs = case
@@ -69,7 +69,7 @@ def test_convolutions_of_bytes_are_exact(case: Case, zeros: int) -> None:
     check_kernels(CONV_INTEGER, [x, w, *given_zeros], [wanted], **attrs)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(convolutions(), st.sampled_from(["uint8", "int8"]), st.booleans())
 def test_quantised_convolutions_are_scaled_and_rounded(case: Case, out: str, with_bias: bool) -> None:
     x, w, x_zero, w_zero, attrs = case

@@ -63,7 +63,7 @@ def grains(draw: Any) -> tuple[tuple[int, ...], tuple[int, ...], dict[str, int]]
     return shape, tuple(blocked), {"axis": axis, "block_size": block}
 
 
-@settings(max_examples=120)
+@settings(max_examples=50)
 @given(
     grains(),
     st.tuples(
@@ -87,7 +87,7 @@ def test_quantize_linear_follows_its_formula(
     check_kernels(QUANTIZE_LINEAR, operands, [quantised(x, *full)], **attrs, to=code)
 
 
-@settings(max_examples=120)
+@settings(max_examples=50)
 @given(
     grains(),
     st.sampled_from([*STORED_TYPES, "int32"]),

@@ -27,7 +27,7 @@ def check(schema: OpSchema, arrays: list[Array], parts: int, extra: int, **attrs
 SHAPES = st.lists(st.integers(0, 20), min_size=2, max_size=4).map(tuple)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(SHAPES, st.sampled_from(["uint8", "int8"]), st.booleans(), st.integers(1, 3), st.integers(0, 9))
 def test_compiled_quantize_linear_equals_numpy(shape: Any, to: str, with_zero: bool, parts: int, extra: int) -> None:
     rng = np.random.default_rng(sum(shape) + extra)
@@ -38,7 +38,7 @@ def test_compiled_quantize_linear_equals_numpy(shape: Any, to: str, with_zero: b
     check(QUANTIZE_LINEAR, [x, scale, *zero], parts, extra, to=to)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(SHAPES, st.sampled_from(["uint8", "int8"]), st.booleans(), st.integers(1, 3), st.integers(0, 9))
 def test_compiled_dequantize_linear_equals_numpy(
     shape: Any, dtype: str, with_zero: bool, parts: int, extra: int

@@ -54,7 +54,7 @@ def parameters(draw: Any, a: Shape, b: Shape) -> tuple[Shape, Shape]:
     return draw(st.sampled_from(rows)), draw(st.sampled_from(columns))
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(factors(), st.tuples(BYTE, BYTE), st.integers(0, 2), st.integers(0, 99), st.data())
 def test_products_of_bytes_are_exact(
     shapes: tuple[Shape, Shape], dtypes: tuple[str, str], zeros: int, seed: int, data: st.DataObject
@@ -67,7 +67,7 @@ def test_products_of_bytes_are_exact(
     check_kernels(MATMUL_INTEGER, [a, b, *given_zeros], [shaped(a, b, sums).astype(np.int32)])
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(factors(), st.tuples(BYTE, BYTE, BYTE), st.integers(0, 99), st.data())
 def test_quantised_products_are_scaled_and_rounded(
     shapes: tuple[Shape, Shape], dtypes: tuple[str, str, str], seed: int, data: st.DataObject

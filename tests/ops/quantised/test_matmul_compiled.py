@@ -14,7 +14,7 @@ from tests.helpers.ops.kernel_checks import same, sign
 TYPES = st.sampled_from(["uint8", "int8"])
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.data(), TYPES, TYPES, st.integers(0, 2), st.integers(1, 3))
 def test_compiled_quantised_matmul_is_exact(data: Any, left: str, right: str, zeros: int, parts: int) -> None:
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))

@@ -23,14 +23,14 @@ def check(case: Case, dtype: str, parts: int, extra: int) -> None:
         same(got, wanted)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(pools(), st.sampled_from(["uint8", "int8"]), st.integers(1, 3), st.sampled_from([0, 0, 1, 16]))
 def test_quantised_max_pool_equals_numpy(case: Case, dtype: str, parts: int, extra: int) -> None:
     check(case, dtype, parts, extra)
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=160, deadline=None)
 @given(pools(150), st.sampled_from(["uint8", "int8"]), st.integers(1, 5), st.integers(0, 20))
 def test_quantised_max_pool_equals_numpy_in_many_shapes(case: Case, dtype: str, parts: int, extra: int) -> None:
     check(case, dtype, parts, extra)

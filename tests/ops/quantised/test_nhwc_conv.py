@@ -132,13 +132,13 @@ def check(case: Case) -> None:
         same(run(kernel, signature, case.arrays)[0], answer)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(cases())
 def test_nhwc_quantised_conv_kernels_equal_integer_sums(case: Case) -> None:
     check(case)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(cases(), st.integers(1, 300))
 def test_quantised_convolutions_whose_lines_are_copied_in_blocks_equal_integer_sums(case: Case, most: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -164,14 +164,14 @@ def test_blocks_of_copied_lines_bound_the_workspace_of_a_quantised_convolution()
     assert max(workspace(224), workspace(448)) < 70_000
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(cases(deep=True))
 def test_nhwc_quantised_conv_of_many_channels_equals_integer_sums(case: Case) -> None:
     check(case)
 
 
 @pytest.mark.slow
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=240, deadline=None)
 @given(st.one_of(cases(), cases(deep=True)))
 def test_nhwc_quantised_conv_equals_integer_sums_in_many_cases(case: Case) -> None:
     check(case)
@@ -197,14 +197,14 @@ def check_parts(kernel: Kernel, case: Case, answer: Array, parts: int, extra: in
         same(over, answer)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.one_of(depthwise(), cases(deep=True)), st.integers(0, 5), st.integers(1, 3))
 def test_nhwc_quantised_conv_takes_wide_pixels_odd_addresses_and_parts(case: Case, extra: int, parts: int) -> None:
     check_native(case, parts, extra)
 
 
 @pytest.mark.slow
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.one_of(cases(), cases(deep=True), depthwise()), st.integers(0, 20), st.integers(1, 5))
 def test_nhwc_quantised_conv_is_the_same_in_many_parts(case: Case, extra: int, parts: int) -> None:
     check_native(case, parts, extra)

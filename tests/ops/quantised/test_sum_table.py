@@ -42,7 +42,7 @@ def grid(rng: np.random.Generator, to: str) -> dict[str, Any]:
     return attrs
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(SHAPES, st.lists(st.booleans(), min_size=4, max_size=4), TYPES, TYPES, TYPES, st.integers(0, 99))
 def test_quantised_sum_equals_numpy(shape: Any, thin: list[bool], left: str, right: str, to: str, seed: int) -> None:  # noqa: PLR0917
     rng = np.random.default_rng(seed)
@@ -58,7 +58,7 @@ def test_quantised_sum_equals_numpy(shape: Any, thin: list[bool], left: str, rig
     check_kernels(QUANTISED_ADD, [a, b], [held(real, attrs["y_zero"], to, attrs)], **attrs)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(SHAPES.filter(len), TYPES, TYPES, st.integers(0, 99))
 def test_quantised_mean_equals_numpy(shape: Any, dtype: str, to: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -70,7 +70,7 @@ def test_quantised_mean_equals_numpy(shape: Any, dtype: str, to: str, seed: int)
     check_kernels(QUANTISED_MEAN, [x], [held(sums * np.float32(factor), attrs["y_zero"], to, attrs)], **attrs)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(SHAPES, TYPES, TYPES, st.integers(0, 99))
 def test_quantised_table_equals_numpy(shape: Any, dtype: str, to: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -87,7 +87,7 @@ def test_quantised_tables_are_steps_of_an_elementwise_chain(shape: tuple[int, ..
     np.testing.assert_array_equal(evaluate(FUSED_ELEMENTWISE, x, program=steps)[0], x)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(SHAPES.filter(lambda s: len(s) > 1), st.integers(0, 9), st.integers(1, 3), st.integers(0, 99))
 def test_quantised_tables_of_wide_pixels_equal_numpy(shape: Any, extra: int, parts: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -97,7 +97,7 @@ def test_quantised_tables_of_wide_pixels_equal_numpy(shape: Any, extra: int, par
     np.testing.assert_array_equal(got, table[x])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(SHAPES.filter(lambda s: len(s) > 1), st.integers(0, 9), st.integers(1, 3), TYPES, st.integers(0, 99))
 def test_quantised_sums_of_wide_pixels_equal_numpy(shape: Any, extra: int, parts: int, right: str, seed: int) -> None:
     rng = np.random.default_rng(seed)

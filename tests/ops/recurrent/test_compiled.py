@@ -51,7 +51,7 @@ def layers(draw: Any) -> tuple[dict[str, Array], list[str], str]:
     return every, [n for n in ("bias", "initial_h", "initial_c") if draw(st.booleans())], direction
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(layers(), st.booleans(), st.sampled_from([1, 2000, 1 << 18]))
 def test_the_compiled_lstm_follows_its_equations(
     layer: tuple[dict[str, Array], list[str], str], with_y: bool, block: int

@@ -93,7 +93,7 @@ def layers(draw: Any) -> tuple[str, Case, list[Array], str]:
     return kind, (arrays, attrs | more), wanted, dtype
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(layers(), st.booleans())
 def test_recurrent_layers_follow_their_equations(layer: tuple[str, Case, list[Array], str], with_y: bool) -> None:
     kind, (arrays, attrs), wanted, dtype = layer

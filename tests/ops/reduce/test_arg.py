@@ -100,7 +100,7 @@ def test_argmax_refuses_bools_and_missing_axes() -> None:
         evaluate(ARG_MIN, np.zeros(3), axis=1)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     shape=hnp.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=40),
     schema=st.sampled_from([ARG_MAX, ARG_MIN]),

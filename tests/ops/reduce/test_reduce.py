@@ -131,7 +131,7 @@ def test_sums_of_float16_do_not_overflow_on_the_way() -> None:
     assert float(evaluate(REDUCE_L2, x)[0][0]) == pytest.approx(300 * math.sqrt(300), rel=1e-3)
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(
     shape=st.lists(st.integers(1, 20), min_size=1, max_size=4).map(tuple),
     bits=st.integers(0, 15),

@@ -14,7 +14,7 @@ from tests.helpers.ops.row_kernel_checks import PARTS, SHAPES, check_against_num
 REDUCTIONS = ("sum", "mean", "max", "min", "l1", "l2", "sum_square")
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(st.data(), st.sampled_from(SHAPES), st.sampled_from(REDUCTIONS), PARTS, st.integers(0, 99))
 def test_compiled_reductions_equal_numpy(data: st.DataObject, shape: Shape, name: str, parts: int, seed: int) -> None:
     axes = data.draw(st.sets(st.integers(0, len(shape) - 1))) if shape else ()

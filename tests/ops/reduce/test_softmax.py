@@ -15,7 +15,7 @@ from tests.helpers.ops.kernel_checks import check_overwrites, run, sign
 from tests.helpers.ops.row_kernel_checks import PARTS, SHAPES, check_against_numpy, check_allocates_nothing, row_numbers
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.data(), st.sampled_from(SHAPES[1:]), PARTS, st.integers(0, 99), st.sampled_from([0, 3]))
 def test_compiled_softmax_equals_numpy(data: st.DataObject, shape: Shape, parts: int, seed: int, extra: int) -> None:
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))

@@ -50,7 +50,7 @@ def _model(shapes: dict[str, Any], attrs: dict[str, Any]) -> Any:
     return model([node("DeformConv", names, **attrs)], [value(n, s) for n, s in shapes.items()], opset=19)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.data())
 def test_deformable_convolutions_are_those_of_onnxruntime(data: st.DataObject) -> None:
     feeds, attrs = _case(data)
@@ -63,7 +63,7 @@ def test_deformable_convolutions_are_those_of_onnxruntime(data: st.DataObject) -
     assert np.allclose(ours, theirs, atol=2e-4)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.data())
 def test_without_offsets_it_is_a_convolution(data: st.DataObject) -> None:
     feeds, attrs = _case(data)
@@ -100,7 +100,7 @@ def test_a_whole_offset_moves_the_elements_and_what_is_outside_is_0() -> None:
 
 
 @given(st.data())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_compiled_windows_have_the_numbers_of_those_of_numpy(data: st.DataObject) -> None:
     feeds, attrs = _case(data)
     dtype = data.draw(st.sampled_from(["float32", "float64"]))

@@ -23,7 +23,7 @@ def _operands(shape: tuple[int, ...], places: tuple[int, ...], reach: float = 1.
     return random.standard_normal(shape).astype(np.float32), grid.astype(np.float32)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.sampled_from(MODES), st.sampled_from(PADDINGS), st.booleans(),
     st.tuples(*[st.integers(1, 3)] * 2, *[st.integers(2, 6)] * 2), st.tuples(*[st.integers(1, 5)] * 2),
@@ -50,7 +50,7 @@ def test_the_names_of_operator_set_16_mean_the_same(mode: str) -> None:
 
 
 @given(st.lists(st.integers(2, 5), min_size=1, max_size=3), st.sampled_from(MODES), st.sampled_from(PADDINGS))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_the_grid_of_all_elements_gives_the_elements(lengths: list[int], mode: str, padding: str) -> None:
     x = np.random.default_rng(1).standard_normal((2, 3, *lengths))
     axes = np.meshgrid(*(np.linspace(-1, 1, n) for n in lengths), indexing="ij")

@@ -38,7 +38,7 @@ def _regions(seed: int, shape: tuple[int, ...], count: int, scale: float) -> tup
     return random.standard_normal(shape).astype(np.float32), regions.astype(np.float32), images
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     SIZES, st.integers(0, 4), ATTRS, st.sampled_from(["half_pixel", "output_half_pixel", ""]), SEEDS,
 )  # fmt: skip
@@ -56,7 +56,7 @@ def test_samples_of_regions_are_those_of_onnxruntime(
     assert np.allclose(ours, theirs, atol=1e-5)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(SIZES, st.integers(0, 4), st.tuples(*[st.integers(1, 4)] * 2), SCALES, SEEDS)
 def test_largest_elements_of_regions_are_those_of_onnxruntime(
     shape: tuple[int, ...], count: int, pooled: tuple[int, int], scale: float, seed: int

@@ -41,7 +41,7 @@ def _on_a_border(x: Array, attrs: dict[str, Any]) -> bool:
     return any(m % n for n, m in ends)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(resized())
 def test_resize_equals_onnxruntime(case: tuple[Array, dict[str, Any]]) -> None:
     x, attrs = case
@@ -50,7 +50,7 @@ def test_resize_equals_onnxruntime(case: tuple[Array, dict[str, Any]]) -> None:
     check_results(RESIZE, [x], [onnxruntime_resize(x, **attrs)], rtol=1e-3, atol=1e-3, **attrs)
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(st.sampled_from(["linear", "cubic"]), st.integers(2, 9), st.integers(2, 9), st.booleans())
 def test_antialiased_resize_equals_onnxruntime(mode: str, height: int, width: int, exclude: bool) -> None:
     (x,) = normal(height, (1, 2, 8, 9))

@@ -40,7 +40,7 @@ def as_long(signature: Signature, monkeypatch: pytest.MonkeyPatch) -> tuple[list
         return changed_axes(signature), repeats(signature)
 
 
-@settings(max_examples=400)
+@settings(max_examples=160)
 @given(resized())
 def test_rules_for_long_axes_never_take_a_change_for_a_copy(signature: Signature) -> None:
     with pytest.MonkeyPatch.context() as patch:

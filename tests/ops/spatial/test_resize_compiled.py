@@ -49,14 +49,14 @@ def check_resize(case: Case, parts: int, extra: int) -> bool:
     return True
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(resizes(), st.integers(1, 3), st.sampled_from([0, 0, 3]))
 def test_compiled_resize_equals_numpy(case: Case, parts: int, extra: int) -> None:
     check_resize(case, parts, extra)
 
 
 @pytest.mark.slow
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(resizes(), st.integers(1, 5), st.integers(0, 5))
 def test_compiled_resize_equals_numpy_in_many_shapes(case: Case, parts: int, extra: int) -> None:
     check_resize(case, parts, extra)

@@ -74,7 +74,7 @@ def test_no_equal_lengths_are_found_where_none_help() -> None:
     assert not _equations(find("reshape"), ("a", "b"), shape=(5, 7))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.lists(st.sampled_from([1, 2, 3, 5, "a", "b", "c", "d"]), min_size=1, max_size=4), st.data())
 def test_found_equal_lengths_make_the_operator_valid(one: list[int | str], data: st.DataObject) -> None:
     other = [data.draw(st.sampled_from([n, 1, f"{n}x" if isinstance(n, str) else "z"])) for n in one]

@@ -30,7 +30,7 @@ def shape_of(schema: str, table: Samples, *shapes: tuple[Any, ...], **attrs: Any
     return drafted.signed(key).outputs[0].shape
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.integers(1, 12), st.integers(-40, 40), st.sampled_from((1, 2, 4, 8)), st.integers(0, 500))
 def test_a_formula_of_one_dimension_is_found_and_right_for_other_lengths(p: int, r: int, q: int, n: int) -> None:
     table = Samples()
@@ -43,7 +43,7 @@ def test_a_formula_of_one_dimension_is_found_and_right_for_other_lengths(p: int,
         assert eval(str(result), {}, {"a": n}) == p * n + r  # the text is ours
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(0, 300), min_size=SAMPLES, max_size=SAMPLES), st.integers(2, SAMPLES))
 def test_a_formula_is_right_in_every_sample_or_is_a_name(numbers: list[int], count: int) -> None:
     dims = list(names(Samples()).values())
@@ -52,7 +52,7 @@ def test_a_formula_is_right_in_every_sample_or_is_a_name(numbers: list[int], cou
     assert result == "name" if isinstance(result, str) else all(sample_of(result, j) == n for j, n in lengths.items())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.sampled_from(NAMES), st.sampled_from(NAMES), st.integers(1, 5))
 def test_sums_and_products_of_two_dimensions_are_recognised(one: str, other: str, times: int) -> None:
     assume(one < other)
@@ -122,7 +122,7 @@ def test_an_operator_waits_for_numbers_where_a_spec_or_an_attribute_has_none() -
     assert not is_symbolic([plain], {"shape": (6,), "axis": None})
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 6), st.integers(1, 4), st.integers(1, 3), st.integers(0, 2), st.integers(1, 2))
 def test_drafted_signatures_equal_those_of_each_sample(j: int, kernel: int, stride: int, pad: int, dil: int) -> None:
     a, b, _ = names(table := Samples()).values()

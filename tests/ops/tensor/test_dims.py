@@ -73,7 +73,7 @@ def of_dims(tree: Tree, dims: Mapping[str, Dim]) -> Dim:
     return result
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(TREES, NUMBERS)
 def test_dimension_arithmetic_is_that_of_ints(tree: Tree, numbers: dict[str, int]) -> None:
     dim, wanted = of_dims(tree, names(Samples())), in_ints(tree, numbers)
@@ -84,7 +84,7 @@ def test_dimension_arithmetic_is_that_of_ints(tree: Tree, numbers: dict[str, int
         assert value_of(dim, lookup(numbers)) == wanted
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(TREES, NUMBERS)
 def test_the_text_has_the_brackets_that_it_needs(tree: Tree, numbers: dict[str, int]) -> None:
     dim, wanted = of_dims(tree, names(Samples())), in_ints(tree, numbers)
@@ -92,7 +92,7 @@ def test_the_text_has_the_brackets_that_it_needs(tree: Tree, numbers: dict[str, 
     assert eval(str(dim), {}, numbers) == wanted  # the text is ours
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(TREES)
 def test_dimension_samples_equal_int_arithmetic(tree: Tree) -> None:
     dims = names(Samples())
@@ -102,7 +102,7 @@ def test_dimension_samples_equal_int_arithmetic(tree: Tree) -> None:
         assert wanted in {"none", sample_of(dim, j)}
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(TREES, NUMBERS)
 def test_leaves_are_all_that_a_number_depends_on(tree: Tree, numbers: dict[str, int]) -> None:
     dim = of_dims(tree, names(Samples()))
@@ -123,7 +123,7 @@ def choose(decisions: list[tuple[str, Tree, Tree, Tree, Tree]], of: Mapping[str,
 DECISIONS = st.lists(st.tuples(st.sampled_from(RELATIONS), TREES, TREES, TREES, TREES), min_size=1, max_size=3)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(DECISIONS, NUMBERS)
 def test_a_decision_is_right_or_an_error(decisions: Any, numbers: dict[str, int]) -> None:
     table = Samples()
@@ -141,7 +141,7 @@ def test_a_decision_is_right_or_an_error(decisions: Any, numbers: dict[str, int]
     assert value == choose(decisions, numbers)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(DECISIONS)
 def test_dimension_decisions_hold_in_the_samples_that_are_left(decisions: Any) -> None:
     table = Samples()

@@ -21,7 +21,7 @@ def _drawn(shape: tuple[int, ...], step: int = 0, **attrs: Any) -> Array:
     return evaluate(RANDOM_UNIFORM, np.array(step), shape=shape, **attrs)[0]
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(
     st.lists(st.integers(0, 40), max_size=3),
     st.integers(0, 2**40),

@@ -22,7 +22,7 @@ def _tables(forest: Forest) -> list[Array]:
     return [forest.splits, forest.thresholds, forest.roots, forest.votes.targets, forest.votes.weights]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.integers(1, 6), st.sampled_from([0, 1, 5, 70]), st.sampled_from(["sum", "min", "max"]),
     st.sampled_from(["float32", "float64"]), SEEDS,
@@ -38,7 +38,7 @@ def test_votes_are_those_of_a_recursion(count: int, rows: int, aggregate: str, d
     check_kernels(TREE_ENSEMBLE, arrays, [wanted], 1e-5, outputs=kind.targets, aggregate=aggregate)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(SEEDS, st.sampled_from(["sum", "min", "max"]))
 def test_tables_of_anything_end_and_all_kernels_agree(seed: int, aggregate: str) -> None:
     random = np.random.default_rng(seed)

@@ -90,7 +90,7 @@ def _sign(arrays: list[Array], program: tuple[Step, ...]) -> Signature:
     return sign(FUSED_ELEMENTWISE, arrays, {"program": program})
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(_chains(), st.sampled_from([1, 2, 3]), st.data())
 def test_interpreted_chains_equal_their_steps(
     case: tuple[list[Array], tuple[Step, ...]], parts: int, data: st.DataObject
@@ -107,7 +107,7 @@ def test_interpreted_chains_equal_their_steps(
     np.testing.assert_array_equal(got, _wanted(arrays, program))
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(_chains(), st.booleans())
 def test_an_output_may_overwrite_the_inputs_that_its_chain_declares(
     case: tuple[list[Array], tuple[Step, ...]], apart: bool

@@ -83,7 +83,7 @@ def offsets_of(problem: Problem, order: list[int], is_plain: bool, search: GapSe
 
 
 @given(ordered(), st.data())
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_a_placer_takes_the_gap_that_trying_every_offset_finds(
     drawn: tuple[Problem, list[int]], data: st.DataObject
 ) -> None:
@@ -105,7 +105,7 @@ def cliques(draw: st.DrawFn) -> tuple[Problem, list[int]]:
 
 
 @given(cliques() | ordered(max_chunks=40))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_conflict_searches_place_alike_compiled_and_plain(drawn: tuple[Problem, list[int]]) -> None:
     wanted = offsets_of(*drawn, True, Neighbours.of)
     for search in searches_for(drawn[0]):
@@ -114,7 +114,7 @@ def test_conflict_searches_place_alike_compiled_and_plain(drawn: tuple[Problem, 
 
 
 @given(ordered(max_chunks=20), st.booleans(), st.data())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_placing_the_rest_of_an_order_equals_placing_all_of_it(
     drawn: tuple[Problem, list[int]], is_plain: bool, data: st.DataObject
 ) -> None:

@@ -32,7 +32,7 @@ def area(begin: Column, end: Column, size: Column) -> int:
 
 
 @given(FEW)
-@settings(max_examples=200)
+@settings(max_examples=80)
 def test_no_byte_of_a_block_is_empty_and_its_plan_is_right(problem: Problem) -> None:
     blocks, units = Blocks.of(problem), units_of(problem)
     joined = blocks.problem
@@ -44,7 +44,7 @@ def test_no_byte_of_a_block_is_empty_and_its_plan_is_right(problem: Problem) -> 
 
 
 @given(FEW)
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_blocks_are_found_again_in_a_plan_that_keeps_them(problem: Problem) -> None:
     blocks = Blocks.of(problem)
     by_block = solve(blocks.problem, "greedy_by_size").offset
@@ -60,7 +60,7 @@ def test_blocks_are_not_found_in_a_plan_that_tears_them() -> None:
 
 
 @given(FEW, st.data())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_blocks_do_not_depend_on_chunk_numbers(problem: Problem, data: st.DataObject) -> None:
     other = relabelled(problem, data.draw(st.permutations(range(len(problem)))))
     kinds = [

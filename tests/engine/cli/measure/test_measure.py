@@ -114,7 +114,7 @@ def test_below_the_noise_floor_a_difference_means_nothing() -> None:
     assert "noise floor" in reason and "less than 2.50 MiB" in reason
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(random_graphs.graphs())
 def test_reference_counting_is_predicted_as_the_executor_counts_it(graph: Graph) -> None:
     dynamic = compile_graph(graph, mode="dynamic")

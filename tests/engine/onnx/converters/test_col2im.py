@@ -30,7 +30,7 @@ def _summed(x: Array, image: tuple[int, ...], block: tuple[int, ...], places: li
     return y[(slice(None), slice(None), *(slice(1, -1) for _ in image))]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(1, 3), st.integers(1, 3), st.integers(1, 2), st.data())
 def test_blocks_are_added_up(axes: int, stride: int, dilation: int, data: st.DataObject) -> None:
     image = tuple(data.draw(st.integers(1, 6)) for _ in range(axes))

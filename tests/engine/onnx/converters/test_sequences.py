@@ -40,7 +40,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(["Insert", "Erase", "At"]), st.intege
 
 
 @given(STEPS, st.integers(1, 3))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_a_sequence_is_a_list(steps: list[tuple[str, int, bool]], first: int) -> None:
     """Insertions, deletions and reads at random positions do what those of a list of Python do."""
     nodes, name = [node("SequenceConstruct", ["x"] * first, ["s"])], "s"
@@ -86,7 +86,7 @@ def test_without_a_position_the_end_is_meant() -> None:
     st.one_of(st.none(), st.integers(1, 6), st.lists(st.integers(0, 4), min_size=1, max_size=4)),
     st.integers(0, 1),
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_a_tensor_is_split_as_numpy_splits_it(axis: int, split: int | list[int] | None, keepdims: int) -> None:
     length = X.shape[axis]
     if isinstance(split, list):

@@ -48,7 +48,7 @@ def _dft(x: Array, axis: int, length: int, **attrs: Any) -> tuple[Any, Array]:
     return proto, wanted
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.data())
 def test_transforms_are_those_of_numpy(data: st.DataObject) -> None:
     onesided, inverse = data.draw(st.booleans()), data.draw(st.booleans())

@@ -20,19 +20,19 @@ from tests.helpers.graphs.random_graphs import build, graphs, seeded
 from tests.helpers.graphs.unplanned_run import assert_same, random_feeds, run_unplanned
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(graphs(16))
 def test_cleanup_keeps_all_bits_and_is_idempotent(graph: Graph) -> None:
     check_exact(graph, CLEANUP)
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(control_graphs())
 def test_cleanup_keeps_the_bits_of_control_flow(graph: Graph) -> None:
     check_exact(graph, CLEANUP)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(graphs(16))
 def test_level_1_keeps_all_bits_of_planned_runs_too_and_adds_no_operator(graph: Graph) -> None:
     after, feeds = optimise(graph, 1), random_feeds(graph)
@@ -43,7 +43,7 @@ def test_level_1_keeps_all_bits_of_planned_runs_too_and_adds_no_operator(graph: 
 
 @pytest.mark.slow
 def test_cleanup_keeps_the_bits_of_many_graphs() -> None:
-    for seed in range(1500):
+    for seed in range(500):
         graph = build(seeded(seed), 24)
         check_exact(graph, CLEANUP)
 

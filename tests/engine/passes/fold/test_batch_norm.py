@@ -32,7 +32,7 @@ def _check(graph: Graph) -> Graph:
     return folded
 
 
-@settings(max_examples=120)
+@settings(max_examples=50)
 @given(layered_graphs())
 def test_fold_batch_norm_keeps_outputs_and_is_idempotent(graph: Graph) -> None:
     folded = _check(graph)

@@ -28,14 +28,14 @@ def _check_modes(graph: Graph) -> None:
         run_modes(graph, random_feeds(graph), EVERY_MODE)
 
 
-@settings(max_examples=120)
+@settings(max_examples=50)
 @given(layered_graphs())
 def test_fuse_conv_keeps_outputs_and_is_idempotent(graph: Graph) -> None:
     fused, feeds = check_pass(graph, FUSE_CONV), random_feeds(graph)
     check_near(engine.compile(fused, optimise=0).run(feeds), engine.compile(graph, optimise=0).run(feeds))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(layered_graphs())
 def test_fused_conv_graphs_run_in_all_modes(graph: Graph) -> None:
     fused = optimise(graph, 2)

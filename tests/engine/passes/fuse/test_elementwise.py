@@ -15,7 +15,7 @@ from tests.helpers.graphs.random_graphs import graphs
 from tests.helpers.graphs.unplanned_run import EVERY_MODE, assert_same, check_modes, random_feeds
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(graphs(20))
 def test_fuse_elementwise_keeps_all_bits_and_is_idempotent(graph: Graph) -> None:
     check_exact(graph, [FUSE_ELEMENTWISE])
@@ -23,7 +23,7 @@ def test_fuse_elementwise_keeps_all_bits_and_is_idempotent(graph: Graph) -> None
     assert len(fused.operators) < len(graph.operators) or fused is graph
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(graphs(20) | layered_graphs())
 def test_fused_chains_run_in_all_modes(graph: Graph) -> None:
     fused = FUSE_ELEMENTWISE(graph)

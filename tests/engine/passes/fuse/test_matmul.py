@@ -77,14 +77,14 @@ def _graphs(draw: st.DrawFn) -> Graph:
     return graph
 
 
-@settings(max_examples=120)
+@settings(max_examples=50)
 @given(st.one_of(_graphs(), layered_graphs()))
 def test_fuse_matmul_keeps_outputs_and_is_idempotent(graph: Graph) -> None:
     fused, feeds = check_pass(graph, FUSE_MATMUL), random_feeds(graph)
     check_near(engine.compile(fused, optimise=0).run(feeds), run_unplanned(graph, feeds))
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(_graphs())
 def test_fused_matmul_graphs_run_in_all_modes(graph: Graph) -> None:
     fused = optimise(graph, 2)

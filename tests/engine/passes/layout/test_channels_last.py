@@ -21,7 +21,7 @@ def _weights(*shape: int) -> Array:
     return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(image_nets())
 def test_channels_last_networks_compute_the_same(graph: Graph) -> None:
     feeds = random_feeds(graph)
@@ -32,7 +32,7 @@ def test_channels_last_networks_compute_the_same(graph: Graph) -> None:
     assert set(schema_names(CHANNELS_LAST(last))) <= set(schema_names(last))
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(image_nets())
 def test_channels_last_networks_run_behind_all_passes_in_one_arena(graph: Graph) -> None:
     feeds = random_feeds(graph)
@@ -134,7 +134,7 @@ def test_channels_last_leaves_float16_alone() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=600)
+@settings(max_examples=240)
 @given(image_nets(24))
 def test_large_channels_last_networks_compute_the_same(graph: Graph) -> None:
     feeds = random_feeds(graph)

@@ -24,7 +24,7 @@ def _weights(*shape: int) -> Array:
     return np.random.default_rng(0).standard_normal(shape).astype(np.float32) / 5
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(image_nets())
 def test_split_convs_networks_compute_the_same(graph: Graph) -> None:
     feeds = random_feeds(graph)

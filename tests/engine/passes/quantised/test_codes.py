@@ -68,7 +68,7 @@ def _called(function: Callable[..., Any], operands: Any, names: Any, scales: Any
     return function(*operands, **named, **attrs)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(layers())
 def test_layers_of_quantised_tensors_keep_their_bits(graph: Graph) -> None:
     verify(graph, CODES(graph))

@@ -152,7 +152,7 @@ def check_quantum(graph: Graph, after: Graph, most: float = 1.0) -> None:
     assert steps.max(initial=0) <= most + 1e-3, steps.max()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(quantised_graphs())
 def test_quantised_values_differ_by_one_at_most(graph: Graph) -> None:
     after = QUANTISE(graph)
@@ -163,7 +163,7 @@ def test_quantised_values_differ_by_one_at_most(graph: Graph) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(quantised_graphs())
 def test_quantised_networks_run_in_every_mode(graph: Graph) -> None:
     after, feeds = optimise(graph, 2), random_feeds(graph)
