@@ -8,8 +8,10 @@ from typing import Any, TypeAlias, Unpack
 
 from attrs import evolve, frozen
 
+from allocator.problem import NO_CAPACITY
 from allocator.progress import Activity
 from allocator.solvers.base import NO_NODES
+from engine import executor as executors
 from engine import explain as explaining
 from engine import remat
 from engine import saved as saving
@@ -26,7 +28,7 @@ from engine.graph.graph import Graph
 from engine.graph.mapped import check_files
 from engine.graph.opaque import check_runs
 from engine.passes.automatic import optimised, plan_optimised
-from engine.planning.options import Options, PlanOptions, parse_budget
+from engine.planning.options import EVICTIONS, Options, PlanOptions, parse_budget
 from engine.planning.placed import PlacedPlan
 from engine.planning.planner import check_outputs
 from engine.report.report import Report, check_budget
@@ -260,6 +262,7 @@ def compile_graph(
     length_ranges: Mapping[str, tuple[int, int]] | None = None,
     plan_cache_size: int = PLANS_KEPT,
     recompute: bool = True,
+    evict: str = "",
     embedded: "saving.EmbeddedPlan | None" = None,
     **options: Unpack[PlanOptions],
 ) -> Executable:
@@ -269,7 +272,8 @@ def compile_graph(
     static run, and compares what the graph computes before and after each pass. `budget` is the most bytes that the
     arena may have, as a number or a text such as "8 MiB": it makes no plan larger. Where it is not met, and `recompute`
     is left on, some operators run again, so that what they compute need not be kept: the plan's graph has them, and the
-    report what they cost. `embedded` is as for `make_plan`. Other options are those of
+    report what they cost. In dynamic mode `evict` names a heuristic of eviction, and `budget` is the most bytes of all
+    tensors at once: see docs/eviction.md. `embedded` is as for `make_plan`. Other options are those of
     `engine.planning.options.Options`. Raises BudgetError before anything is allocated, OptionError.
 
     Kernels compute on `threads` threads, by default on all processors; where operators may run at once (option
@@ -284,8 +288,9 @@ def compile_graph(
     """
     _check_options("arenaplan.compile", _names(compile_graph), options, recompute)
     asked = {**options, "mode": mode, "debug": debug, "budget": budget, "threads": threads, "recompute": recompute}
-    asked |= {"length_ranges": length_ranges, "plan_cache_size": plan_cache_size}
+    asked |= {"length_ranges": length_ranges, "plan_cache_size": plan_cache_size, "evict": evict}
     _check_mode(mode, debug)
+    _check_evict(evict, mode, parse_budget(budget), graph)
     if debug:
         options["padding"] = max(options.get("padding", 0), GUARD)
     _check_threads(options.get("parallel", ""), mode, threads)
@@ -316,7 +321,11 @@ def compile_graph(
             f"graph {graph.name!r} has no dimension that is a name, so there are no lengths to give ranges of"
         )
     nodes = WATCHED_NODES if debug else NO_NODES
-    plan = _planned(graph, plan_options, budget, recompute=recompute, embedded=embedded, nodes=nodes)
+    most = "" if evict else budget
+    plan = _planned(graph, plan_options, most, recompute=recompute, embedded=embedded, nodes=nodes)
+    if evict:
+        runner = team(threads or cpus())
+        return Executable(graph, executors.EvictingExecutor(plan, parse_budget(budget), evict, runner), asked)
     if debug:
         staging.judge_passes(graph, plan.options, *(done.left_out for done in plan.optimisation))
     return Executable(graph, _executor(plan, mode, debug, threads), asked)
@@ -419,6 +428,21 @@ def _check_mode(mode: str, debug: str) -> None:
         raise OptionError(f"debug {debug!r} is unknown; the only one is 'poison'")
     if debug and mode != "static":
         raise OptionError(f"debug={debug!r} watches a static run; mode {mode!r} has no arena to watch")
+
+
+def _check_evict(evict: str, mode: str, budget: int, graph: Graph) -> None:
+    if not evict:
+        return
+    if evict not in EVICTIONS:
+        raise OptionError(f"evict {evict!r} is unknown; one of: {', '.join(EVICTIONS)}")
+    if mode != "dynamic":
+        raise OptionError(
+            f"evict={evict!r} is for mode='dynamic'; in mode {mode!r} the plan recomputes within its budget"
+        )
+    if budget == NO_CAPACITY:
+        raise OptionError(f"evict={evict!r} keeps within a budget; give one, such as budget='8 MiB'")
+    if graph.is_symbolic:
+        raise OptionError(f"evict={evict!r} needs all sizes beforehand; arenaplan.bind gives {graph.name!r} lengths")
 
 
 def _check_threads(policy: str, mode: str, threads: int) -> None:

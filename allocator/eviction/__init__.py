@@ -3,6 +3,3 @@
 Kirisame et al., "Dynamic tensor rematerialization" (ICLR 2021); Zhang et al., "Coop: memory is not a commodity"
 (NeurIPS 2023).
 """
-
-NAMES = ("dtr", "dtr_eq", "dtr_local", "lru", "size", "coop")
-"""The heuristics of `allocator.eviction.heuristics`, which commands list without loading them."""

@@ -1,14 +1,17 @@
 """`arenaplan compare`: the planned run against reference counting, to the bit, in bytes and in seconds."""
 
 from argparse import ArgumentParser, Namespace
+from functools import partial
 
 from engine.api import make_plan
 from engine.cli.comparison import compare_graph
 from engine.cli.measure.result import measure_plan
 from engine.cli.options.common import (
+    add_evict,
     add_json,
     add_planning,
     add_running,
+    check_evict,
     count,
     plan_options,
     positive,
@@ -69,6 +72,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--pairs", metavar="N", type=positive, default=3, help="with --measure: processes of each mode (default 3)"
     )
+    add_evict(parser)
     parser.set_defaults(parallel="")
     add_json(parser)
 
@@ -86,10 +90,12 @@ def run(arguments: Namespace) -> int:
         return _compare_policies(arguments, subject)
     if arguments.measure:
         return _measure(arguments, subject)
+    if arguments.evict and subject.graph.is_symbolic:
+        raise OptionError(f"--evict needs all sizes beforehand, and {subject.graph.name!r} has some that data decide")
     feeds, threads = subject.feeds | subject.constants, arguments.threads
     oracle = onnxruntime_runner(subject.model, feeds, threads) if arguments.oracle else None
     with limit_threads(threads):
-        compare = compare_stages if subject.graph.is_symbolic else compare_graph
+        compare = compare_stages if subject.graph.is_symbolic else partial(compare_graph, evict=arguments.evict)
         comparison = compare(
             subject.graph,
             subject.feeds,
@@ -111,6 +117,9 @@ def run(arguments: Namespace) -> int:
 
 
 def _check_options(arguments: Namespace) -> None:
+    check_evict(arguments)
+    if arguments.evict and (arguments.passes or arguments.at_once or arguments.measure):
+        raise OptionError("--evict compares plain runs; leave out --passes, --parallel and --measure")
     if arguments.oracle and is_zoo(arguments.file):
         raise OptionError(f"--oracle {arguments.oracle} reads ONNX files; {arguments.file} is none")
     if arguments.at_once and arguments.oracle:

@@ -9,9 +9,18 @@ import numpy as np
 
 from allocator.progress import Activity
 from engine.api import Executable
-from engine.cli.comparison import interleaved
+from engine.cli.comparison import evicted, interleaved
 from engine.cli.many_runs import has_patterns, run_many
-from engine.cli.options.common import add_json, add_parallel, add_planning, add_running, positive, print_json
+from engine.cli.options.common import (
+    add_evict,
+    add_json,
+    add_parallel,
+    add_planning,
+    add_running,
+    check_evict,
+    positive,
+    print_json,
+)
 from engine.cli.options.compile import blas_threads, compile_subject
 from engine.cli.options.embedded import add_plan_from_file, plan_in_file, tell_origin
 from engine.cli.options.files import check_arrays_path, write_arrays
@@ -46,12 +55,16 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--runs", metavar="N", type=positive, default=1, help="timed runs, after a first one (default 1 with --json)"
     )
     parser.add_argument("-o", "--output", metavar="PATH", type=Path, help="write outputs to a folder or a .npz file")
+    add_evict(parser)
     add_workers(parser)
     add_json(parser)
 
 
 def run(arguments: Namespace) -> int:
     """Prints or writes the outputs, and the report of the stages where data decided sizes."""
+    check_evict(arguments)
+    if arguments.evict and arguments.mode != "dynamic":
+        raise OptionError(f"--evict {arguments.evict} is for --mode dynamic")
     if has_patterns(arguments):
         return run_many(arguments, _statistics)
     if arguments.workers or arguments.on != PROCESSES:
@@ -60,7 +73,9 @@ def run(arguments: Namespace) -> int:
         check_arrays_path(arguments.output)
     subject = load_subject(arguments)
     with limit_threads(blas_threads(arguments)):
-        executable = compile_subject(subject, arguments, arguments.mode, plan_in_file(arguments, subject.graph))
+        executable = compile_subject(
+            subject, arguments, arguments.mode, plan_in_file(arguments, subject.graph), arguments.evict
+        )
         if not subject.graph.is_symbolic:
             tell_origin(executable.plan, arguments)
         with Activity("running", subject.graph.name):
@@ -82,7 +97,7 @@ def _plan_data(executable: Executable) -> dict[str, Any]:
     """Returns the report, or the report of the stages where there were some."""
     if executable.stages:
         return {"model": executable.graph.name, "story": executable.stage_report().to_json()}
-    return executable.report().to_json()
+    return executable.report().to_json() | evicted(executable)
 
 
 def _times(executable: Executable, subject: Subject, runs: int) -> tuple[float, ...]:

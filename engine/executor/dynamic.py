@@ -16,7 +16,7 @@ from engine.executor.binding import NO_BYTES, PackCache, Packed, bind_call, kern
 from engine.executor.feeds import check_apart, deliver, initial_values, load_parameters, read_feeds, read_outs
 from engine.executor.programs import as_program
 from engine.executor.team import ALONE, Runner
-from engine.lower.calls import Alias, Call, Instruction, Storage
+from engine.lower.calls import Alias, Call, Instruction, Lowered, Storage
 from engine.planning.placed import PlacedPlan
 from engine.system.arrays import aligned_empty, view_array
 from engine.system.timing import Stopwatch
@@ -29,14 +29,21 @@ from ops.tensor.spec import Array
 class DynamicExecutor:
     """Runs a plan without an arena; it holds no memory between runs. `peak_bytes` is the most bytes of the last run."""
 
-    def __init__(self, plan: PlacedPlan, packs: PackCache | None = None, runner: Runner = ALONE) -> None:
+    def __init__(
+        self,
+        plan: PlacedPlan,
+        packs: PackCache | None = None,
+        runner: Runner = ALONE,
+        lowered: Lowered | None = None,
+    ) -> None:
+        """Takes the calls from `lowered` where it is given, which are those of the plan before they were nested."""
         self.plan = plan
+        self._lowered = lowered or plan.lowered
         self._runner = runner
         self.peak_bytes = 0
-        self._packed = pack_constants(plan.lowered, packs)
-        self._readers = _count_readers(plan)
+        self._packed = pack_constants(self._lowered, packs)
         self.prepacked_bytes = self._packed.nbytes
-        self.parameters = {n: _aligned_copy(a) for n, a in initial_values(plan.lowered).items()}
+        self.parameters = {n: _aligned_copy(a) for n, a in initial_values(self._lowered).items()}
 
     def load(self, values: Mapping[str, Array]) -> None:
         """Sets parameters, by name; arrays of their shapes."""
@@ -59,7 +66,7 @@ class DynamicExecutor:
         arrays = read_feeds(feeds, {n: v.spec for n, v in lowered.graph.inputs.items()})
         outs = read_outs(out, {n: v.spec for n, v in lowered.graph.outputs.items()})
         check_apart({}, {}, outs, NO_BYTES)
-        heap = _Heap(self.plan, self._packed, Counter(self._readers), self._runner, around)
+        heap = _Heap(self.plan, self._packed, _count_readers(self.plan), self._runner, around)
         with kernel_state():
             self._execute(heap, arrays)
         self.peak_bytes = heap.peak

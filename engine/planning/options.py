@@ -353,6 +353,10 @@ class PlanOptions(TypedDict, total=False):
     target: Target | str | PathLike[str]
 
 
+EVICTIONS = ("dtr", "dtr_eq", "dtr_local", "lru", "size", "coop")
+"""The heuristics of `allocator.eviction.heuristics`, which few runs load."""
+
+
 def parse_budget(budget: int | str) -> int:
     """Returns a budget in bytes; NO_CAPACITY where there is no limit. Raises OptionError."""
     return parse_bytes(budget) if budget != "" else NO_CAPACITY

@@ -9,12 +9,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from allocator.eviction import NAMES as HEURISTICS
 from allocator.machine_code.instructions import NAMES
 from allocator.problem import NO_CAPACITY
 from allocator.solvers import BEST, STRATEGIES
 from engine.lower.target import Target
-from engine.planning.options import AT_ONCE, CALLS, FIELDS, LIMITS, SEARCH, PlanOptions, about, flag
+from engine.planning.options import AT_ONCE, CALLS, EVICTIONS, FIELDS, LIMITS, SEARCH, PlanOptions, about, flag
 from engine.system.threads import AS_THEY_ARE
 from engine.text.errors import OptionError
 from engine.text.json_text import json_text
@@ -142,7 +141,7 @@ def add_evict(parser: ArgumentParser) -> None:
     """Adds the option for reference counting within the budget."""
     parser.add_argument(
         "--evict",
-        choices=HEURISTICS,
+        choices=EVICTIONS,
         default="",
         help="reference counting keeps within --budget: a heap without room drops what this heuristic chooses, to be "
         "computed again",

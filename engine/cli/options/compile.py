@@ -10,9 +10,12 @@ from engine.system.threads import AS_THEY_ARE
 
 
 def compile_subject(
-    subject: Subject, arguments: Namespace, mode: str, carried: EmbeddedPlan | None = None
+    subject: Subject, arguments: Namespace, mode: str, carried: EmbeddedPlan | None = None, evict: str = ""
 ) -> Executable:
-    """Compiles a graph as the options of planning, of running and --parallel say. `mode` may be "poison"."""
+    """Compiles a graph as the options of planning, of running and --parallel say. `mode` may be "poison".
+
+    `evict` is the heuristic of a dynamic run that keeps within the budget.
+    """
     options, budget, recompute = plan_options(arguments), arguments.budget, not arguments.no_recompute
     debug = "poison" if mode == "poison" else ""
     return compile_graph(
@@ -22,6 +25,7 @@ def compile_subject(
         budget=budget,
         threads=arguments.threads,
         recompute=recompute,
+        evict=evict,
         embedded=carried,
         **options,
     )

@@ -15,7 +15,6 @@ from allocator.errors import (
     UnknownHeuristicError,
     UnsupportedProblemError,
 )
-from allocator.eviction import NAMES
 from allocator.eviction.evict import MOST_WORK, Act, Eviction, evict
 from allocator.eviction.heuristics import HEURISTICS, cheapest_window
 from allocator.eviction.smallest import PRECISION, smallest_budget
@@ -25,6 +24,7 @@ from allocator.problem import NO_CAPACITY
 from allocator.recompute.sequence import alive, least_bytes
 from allocator.recompute.work import RecomputeProblem, work_of
 from allocator.steps import OverwriteForward, Program, Step, only_required
+from engine.planning.options import EVICTIONS
 from tests.helpers.allocator.recompute_works import chain, works
 
 Content = tuple[object, ...]
@@ -160,7 +160,7 @@ def test_the_cheapest_window_of_addresses_goes_together() -> None:
 
 
 def test_unknown_names_are_told() -> None:
-    assert tuple(HEURISTICS) == NAMES
+    assert tuple(HEURISTICS) == EVICTIONS
     with pytest.raises(UnknownHeuristicError, match="no heuristic 'best'; there are dtr, "):
         evict(chain(2), 640, "best", "refcount")
     with pytest.raises(UnknownHeapError):
