@@ -81,7 +81,7 @@ def text_of_operators() -> str:
         "",
     ]
     names = ", ".join(function_names())
-    rest = ["", "## Read as what onnx defines them by", "", f"{names}: as far as the operators inside are read.", ""]
+    rest = ["", "## Read by definition", "", f"{names}: if the operators of their definition in onnx can be read.", ""]
     return "\n".join([*head, *operator_table(), *_of_random_numbers(), *rest, *_of_onnxruntime(), *_of_ml()])
 
 
@@ -94,9 +94,9 @@ def _of_types() -> list[str]:
         f"{plain}.",
         "",
         f"Stored only, each element in a byte of its own: {narrow}. Cast, CastLike, BitCast, QuantizeLinear,",
-        "DequantizeLinear and operators that move elements without computing (Reshape, Transpose, Concat, Slice,",
-        "Gather and others) take them; what computes refuses them and wants a Cast in front. In ONNX files several",
-        "elements of less than 8 bits share a byte; they are unpacked when the file is read.",
+        "DequantizeLinear and operators that only move elements (Reshape, Transpose, Concat, Slice, Gather and others)",
+        "take these types. Operators that compute refuse them: put a Cast before such an operator. In ONNX files,",
+        "several elements of less than 8 bits share a byte. They are unpacked when the file is read.",
         "",
         "Tensors of strings, of complex numbers and of `float6` are refused with the name of the tensor.",
         "",
@@ -110,11 +110,10 @@ def _of_random_numbers() -> list[str]:
         "## Random numbers",
         "",
         "Each run of a model draws the same numbers. They are a function (Philox4x32-10) of the attribute `seed`, of",
-        "the names of the node and of its outputs, and of the place of an element: two nodes with one seed draw",
+        "the names of the node and of its outputs, and of the place of an element. So two nodes with one seed draw",
         "different numbers.",
-        "A loop that draws is read turn by turn, so its length must be constant; a Scan that draws is refused.",
-        "Bernoulli gives 1 with the probability that its input says, as the operator is documented; onnxruntime (1.31)",
-        "gives 0 with that probability.",
+        "A loop that draws numbers is unrolled, so its length must be constant. A Scan that draws numbers is refused.",
+        "The input of Bernoulli is the probability of 1, as ONNX says. In onnxruntime (1.31) it is that of 0.",
     ]
 
 
@@ -122,25 +121,26 @@ def _of_onnxruntime() -> list[str]:
     """Returns the section of the operators that onnxruntime adds."""
     names = {domain: ", ".join(sorted(table)) for domain, table in (("own", ONNXRUNTIME), ("", norms.DEFAULT_DOMAIN))}
     return [
-        "## Read as onnxruntime means them",
+        "## Operators of onnxruntime",
         "",
         "Files that onnxruntime has optimised or quantised have operators of its domain `com.microsoft`. Each becomes",
         f"operators of this project, which passes fuse again: {names['own']}.",
         "",
         f"It writes without a domain, in models of any operator set: {names['']}.",
         "",
-        "- `MatMulNBits`: weights are kept in 8 bits each and dequantised when the network runs; the left matrix",
-        "  stays real, whatever `accuracy_level` says.",
-        "- `DynamicQuantizeLSTM`: weights are dequantised when the model is read; inputs and states stay real.",
-        "- `GroupQueryAttention`: rows of `present_key` and `present_value` behind the last token have no meaning.",
-        "- Quantised files: on processors without 8-bit dot products (VNNI) kernels need more scratch memory than",
-        "  those of onnxruntime; the arena of a small encoder of the dynamic quantiser is 23 kB with AVX2, there 7 kB.",
-        "- `QLinear...`: real numbers are divided by the scale and rounded, half to even. Where a number lies half-way",
-        "  but for a last bit, onnxruntime may give the next quantised value.",
+        "- `MatMulNBits`: weights are kept in 8 bits each and dequantised when the network runs. The left matrix is",
+        "  not quantised, whatever `accuracy_level` says.",
+        "- `DynamicQuantizeLSTM`: weights are dequantised when the model is read. Inputs and states are not quantised.",
+        "- `GroupQueryAttention`: rows of `present_key` and `present_value` after the last token have no meaning.",
+        "- Quantised files: on processors without 8-bit dot products (VNNI), kernels need larger workspaces than those",
+        "  of onnxruntime. The arena of a small encoder of the dynamic quantiser is 23 kB with AVX2; in onnxruntime it",
+        "  is 7 kB.",
+        "- `QLinear...`: real numbers are divided by the scale and rounded, half to even. If a last bit decides where",
+        "  a number is rounded to, onnxruntime may give the next quantised value.",
         "",
-        "An input, an output or an attribute that is not supported is refused with the operator's name. A file that",
-        "was saved at a level above the extended one has operators for one processor (domain `com.microsoft.nchwc`)",
-        "and is refused.",
+        "If an input, an output or an attribute is not supported, the model is refused with the operator's name. Files",
+        "that onnxruntime saved at a level above the extended one are refused: their operators are for one processor",
+        "(domain `com.microsoft.nchwc`).",
         "",
     ]
 
@@ -150,20 +150,20 @@ def _of_ml() -> list[str]:
     return [
         "## Models of scikit-learn",
         "",
-        f"The operators of the domain `ai.onnx.ml` that exporters such as skl2onnx write: {', '.join(sorted(ML))}.",
+        f"Exporters such as skl2onnx write these operators of the domain `ai.onnx.ml`: {', '.join(sorted(ML))}.",
         "",
-        "- Trees are judged when the file is read: a cycle, or a node that does not exist, is an error. They run as",
+        "- Trees are checked when the file is read: a cycle, or a node that does not exist, is an error. They run as",
         "  one operator, `tree_ensemble`.",
-        "- A classifier whose labels are texts gives the position of the label, int64, in place of the text:",
-        "  `model.classes_[label]` in scikit-learn. Texts as input, or as values of an encoder, are refused.",
+        "- If the labels of a classifier are texts, it gives the position of the label (int64) and not the text. In",
+        "  scikit-learn, the text is `model.classes_[label]`. Texts as input, or as values of an encoder, are refused.",
         "- `ZipMap` gives its input: the matrix of probabilities, with a column for each class in the order of labels.",
-        "- `OneHotEncoder` without `zeros` refuses an element that is no category when the network runs.",
-        "- A single score is transformed by PROBIT alone, as in onnxruntime.",
+        "- `OneHotEncoder` without `zeros` raises an error in the run if an element is no category.",
+        "- If there is only one score, PROBIT is the only transform that is applied to it, as in onnxruntime.",
         "",
         "Where onnxruntime does not do what ONNX says, these operators do what ONNX says:",
         "",
-        "- `TreeEnsembleClassifier` with votes for both of two classes gives the class with the greater score, and one",
-        "  with a single class gives its label; onnxruntime gives 0 or 1.",
+        "- `TreeEnsembleClassifier` with votes for both of two classes gives the class with the greater score. With a",
+        "  single class it gives its label. In both cases, onnxruntime gives 0 or 1.",
         "- `TreeEnsembleRegressor` adds `base_values` to each of several targets, even to one without a vote.",
         "- `TreeEnsemble` takes `post_transform` 1 as SOFTMAX and 2 as LOGISTIC; onnxruntime takes each for the other.",
         "- `Binarizer` makes 0 of NaN; onnxruntime refuses it.",
