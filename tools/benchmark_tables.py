@@ -78,6 +78,18 @@ def kinds_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
         yield [kind, *map(str, numbers), f"{worst:.2%}", seconds(sum(took) / len(took)), seconds(max(took))]
 
 
+def zoo_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
+    """Yields a line for each network of the zoo and one for all: how many plans are proved, and the slowest."""
+    yield ["network", "plans", "most buffers", "proved", "most bytes above the bound", "slowest, ms"]
+    networks = list(dict.fromkeys(row["network"] for row in rows))
+    for network, names in (*((network, {network}) for network in networks), ("all", set(networks))):
+        group = [row for row in rows if row["network"] in names]
+        proved = sum(row["status"] == "optimal" for row in group)
+        gap = max(row["arena_bytes"] - row["lower_bound"] for row in group)
+        most, slowest = max(row["buffers"] for row in group), max(row["seconds"] for row in group)
+        yield [network, f"{len(group)}", f"{most:,}", f"{proved}", f"{gap:,}", f"{1e3 * slowest:.1f}"]
+
+
 def networks_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
     """Yields the table of the networks of the onnx package."""
     yield ["network", "buffers", "arena, bytes", "strategy", "status", "solver, ms", "whole plan, ms", "first plan, ms"]
@@ -250,6 +262,7 @@ TABLES: Mapping[str, Callable[[Sequence[Row]], Iterable[Sequence[str]]]] = {
     "speed": speed_table,
     "proofs": proofs_table,
     "kinds": kinds_table,
+    "zoo": zoo_table,
     "networks": networks_table,
     "startup": startup_table,
     "strategies": strategies_table,

@@ -176,6 +176,7 @@ MEASURES: Mapping[str, Callable[[Path], Sequence[Row]]] = {
     "speed": measure_speed,
     "proofs": measure_proofs,
     "kinds": lambda _: measured("tools.bench_kinds", "--nodes", str(KINDS_NODES))["rows"],
+    "zoo": lambda _: measured("tools.bench_zoo", OPENBLAS_NUM_THREADS="1")["rows"],
     "networks": lambda _: measure_networks(),
     "startup": measure_startup,
     "strategies": measure_strategies,
