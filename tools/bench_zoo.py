@@ -22,6 +22,7 @@ from engine import make_plan
 from engine.cli.options.common import positive
 from engine.cli.progress import add_quiet, progress_shown
 from engine.models.batches import at_batch, training_at_batch
+from engine.models.named import NamedModel
 from engine.models.zoo import PREFIX, can_train
 from engine.text.tables import in_columns
 from engine.zoo import NETWORKS
@@ -48,9 +49,10 @@ class Row:
 def measure(network: str, batch: int) -> list[Row]:
     """Plans a network forward only, and a step of its training where it has one."""
     model = Path(PREFIX + network)
-    graphs = {"forward": at_batch(model, batch, {}, is_forward=True)}
+    named = NamedModel(model)
+    graphs = {"forward": at_batch(named, batch, is_forward=True)}
     if can_train(model):
-        graphs["training"] = training_at_batch(model, batch, {})
+        graphs["training"] = training_at_batch(named, batch)
     rows = []
     for mode, graph in graphs.items():
         problem = make_plan(graph).problem
