@@ -26,13 +26,11 @@ from allocator.io.files import write_whole
 from allocator.progress import each
 from engine.api import make_plan
 from engine.cli.main import main as arenaplan
-from engine.cli.memory_cost import FORWARD, TRAINING, TRICKS, MemoryCost, memory_cost
-from engine.cli.memory_cost_chart import cost_chart
 from engine.cli.options.models import light_model, random_feeds, seeded_subject
 from engine.cli.progress import add_quiet, progress_shown
 from engine.graph.graph import Graph
 from engine.lower.costs import graph_cost
-from engine.models.batches import at_batch, training_at_batch
+from engine.models.batches import at_batch
 from engine.models.named import NamedModel
 from engine.models.zoo import PREFIX
 from engine.notebook.cards import card_of
@@ -41,10 +39,12 @@ from engine.passes.storage import cast_storage
 from engine.pictures.matplotlib import to_png
 from engine.planning.options import LEVELS, STORED
 from engine.sweeps.chart import sweep_chart
-from engine.sweeps.measures import PLACEMENTS
+from engine.sweeps.measures import PLACEMENTS, TRICKS
 from engine.sweeps.rows import MODEL, Row
 from engine.sweeps.table import Table
 from engine.sweeps.task import BATCH
+from engine.sweeps.tricks import MODE, MODES
+from engine.sweeps.tricks_chart import BARS
 from engine.text.units import format_bytes
 from engine.trace.buffers import buffers_of
 from engine.workers.names import HERE
@@ -140,29 +140,27 @@ def _placement(row: Row) -> Sequence[str]:
 
 
 def tricks_table() -> str:
-    """Returns two lines for each network of `tools/memory_cost.py`: trained, and run forward."""
+    """Returns two lines for each network of the preset `tricks`: trained, and run forward."""
     return markdown(_trick_rows(TRICK_NETWORKS))
 
 
 def _trick_rows(names: Sequence[str]) -> Iterable[Sequence[str]]:
-    yield ["network", "mode", "operators", "weights and state", *TRICKS, "both / none"]
-    for row in (row for name in each("network", names) for row in _tricks(name)):
-        none, *_, both = row.internal_bytes.values()
-        sizes = map(format_bytes, (row.held_bytes, *row.internal_bytes.values()))
-        yield [row.model, row.mode, str(row.operators), *sizes, f"{both / none:.1%}"]
+    yield ["network", "mode", "operators", "weights and state", *(name for name, _ in BARS.values()), "both / none"]
+    for row in (row for name in each("network", names) for row in _tricks(name).rows):
+        sizes = (format_bytes(row[column]) for column in ("held_bytes", *BARS))
+        name, mode = row[MODEL].removeprefix(PREFIX), MODES[row[MODE]]
+        yield [name, mode, str(row["operators"]), *sizes, f"{row['both_over_none']:.1%}"]
 
 
 def tricks_chart() -> bytes:
     """Returns the first two lines as bars, of MXNet's network; the file holds them as text."""
     first, *_ = TRICK_NETWORKS
-    return to_png(cost_chart(_tricks(first)), description=markdown(_trick_rows([first])))
+    return to_png(sweep_chart(_tricks(first)), description=markdown(_trick_rows([first])))
 
 
 @cache
-def _tricks(name: str) -> Sequence[MemoryCost]:
-    modes = {TRAINING: training_at_batch, FORWARD: at_batch}
-    named, batch = NamedModel(Path(PREFIX + name)), TRICK_BATCH
-    return [memory_cost(make(named, batch), name, batch, mode) for mode, make in modes.items()]
+def _tricks(name: str) -> Table:
+    return engine.sweep([PREFIX + name], preset=TRICKS, vary={BATCH: [TRICK_BATCH]}, on=HERE)
 
 
 def heaps_table() -> str:

@@ -8,10 +8,11 @@ from types import MappingProxyType
 from typing import Any
 
 from engine.pictures.matplotlib import new_figure
-from engine.sweeps.measures import PLACEMENTS
+from engine.sweeps.measures import PLACEMENTS, TRICKS
 from engine.sweeps.placements_chart import placements_chart
 from engine.sweeps.rows import MODEL, Row, label_of
 from engine.sweeps.table import ARENA, RUN, Table
+from engine.sweeps.tricks_chart import tricks_chart
 from engine.text.errors import EngineError
 from engine.text.palette import OKABE_ITO
 
@@ -21,7 +22,9 @@ _MOST_NAMED = 12
 """Models in the legend of the points."""
 _UNIT = 2**20
 _OTHERS = "#BBBBBB"
-_OF_PRESETS: Mapping[str, Callable[[Table], Any]] = MappingProxyType({PLACEMENTS: placements_chart})
+_OF_PRESETS: Mapping[str, Callable[[Table], Any]] = MappingProxyType(
+    {PLACEMENTS: placements_chart, TRICKS: tricks_chart}
+)
 """The charts of presets that have one of their own."""
 
 

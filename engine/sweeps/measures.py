@@ -6,10 +6,10 @@ from typing import Any
 
 from attrs import frozen
 
-from engine.sweeps import placements, plans
+from engine.sweeps import placements, plans, tricks
 from engine.sweeps.task import BATCH, PLAN, Task
 
-PLACEMENTS = "placements"
+PLACEMENTS, TRICKS = "placements", "tricks"
 
 
 @frozen(eq=False)
@@ -17,7 +17,8 @@ class Measure:
     """A kind of rows: their columns behind those of all kinds, and the function that finds the values of a task.
 
     `shown` are the columns that the text has, and `notes` the lines below it. That of a preset has `models` and values
-    to `vary` for a sweep that says none.
+    to `vary` for a sweep that says none. Names among `own` are no lengths of the model. Tasks that do not fit are left
+    out, unless none does.
     """
 
     columns: tuple[str, ...]
@@ -26,6 +27,8 @@ class Measure:
     notes: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     vary: Mapping[str, Sequence[Any]] = MappingProxyType({})
+    own: tuple[str, ...] = ()
+    fits: Callable[[Task], bool] = lambda _: True
 
 
 MEASURES: Mapping[str, Measure] = MappingProxyType(
@@ -42,6 +45,16 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
             placements.NOTES,
             models=("zoo:vgg16", "zoo:resnet50", "zoo:mobilenet_v2"),
             vary=MappingProxyType({BATCH: (1, 128)}),
+        ),
+        TRICKS: Measure(
+            tricks.COLUMNS,
+            tricks.trick_row,
+            tricks.SHOWN,
+            tricks.NOTES,
+            models=("zoo:inception_bn",),
+            vary=MappingProxyType({BATCH: (32,), tricks.MODE: tuple(tricks.MODES)}),
+            own=(tricks.MODE,),
+            fits=tricks.has_mode,
         ),
     }
 )

@@ -56,8 +56,9 @@ def sweep(
     many times more than once, on `threads` threads. `on` and `workers` say who works: "processes" of this machine, as
     many as processors unless `workers` is a number, "here", "dask://HOST:PORT", or an Executor.
 
-    `preset` "placements" tells of static planning beside no reuse, dynamic allocators and TensorFlow Lite. It plans in
-    ways of its own, networks and batches of its own where `models` and `vary` say none.
+    `preset` "placements" tells of static planning beside no reuse, dynamic allocators and TensorFlow Lite, "tricks" of
+    what overwriting and sharing save in training and forward only. They plan in ways of their own, networks and
+    batches of their own where `models` and `vary` say none.
 
     A model that cannot be planned is a row with its error. Rows are appended to `output` (.csv, .jsonl) as they come;
     those that it has already are not made again. Raises OptionError, and EngineError where workers are lost.
@@ -161,7 +162,7 @@ def make_tasks(
         file = file_digest(of_model.named.model)
         pairs = (tuple(zip(vary, values, strict=True)) for values in combinations)
         tasks += (_with_settings(of_model, some).identified(file) for some in pairs)
-    return tuple(tasks)
+    return tuple(filter(MEASURES[base.measure].fits, tasks)) or tuple(tasks)
 
 
 def _check_preset(preset: str, vary: Mapping[str, Sequence[Any]], base: Task) -> None:
@@ -177,11 +178,11 @@ def _check_preset(preset: str, vary: Mapping[str, Sequence[Any]], base: Task) ->
 
 
 def _with_settings(base: Task, pairs: Sequence[tuple[str, Any]]) -> Task:
-    settings = tuple((name, _text(value)) for name, value in pairs)
+    settings, own = tuple((name, _text(value)) for name, value in pairs), MEASURES[base.measure].own
     return evolve(
         base,
         settings=settings,
-        lengths=tuple((name, text) for name, text in settings if is_of_model(name)),
+        lengths=tuple((name, text) for name, text in settings if is_of_model(name) and name not in own),
         options={**base.options, **{name: value for name, value in pairs if name in FIELDS}},
         budget=next((parse_budget(value) for name, value in pairs if name == BUDGET), base.budget),
     )

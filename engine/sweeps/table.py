@@ -213,4 +213,4 @@ def _cell(name: str, value: Any) -> str:
         return format_bytes(value)
     if name.endswith("_seconds"):
         return f"{value * 1e3:,.1f} ms"
-    return f"{value:.2%}" if name in ("gap", "saved") else str(value)
+    return f"{value:.2%}" if name in ("gap", "saved", "both_over_none") else str(value)

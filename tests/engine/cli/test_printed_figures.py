@@ -16,8 +16,6 @@ from engine import Graph, zoo
 from engine.cli.comparison import Comparison, RunTimes
 from engine.cli.main import main
 from engine.cli.measure.result import Measured, Mode
-from engine.cli.memory_cost import TRICKS, MemoryCost
-from engine.cli.memory_cost import table as memory_cost_table
 from engine.cli.oracle import OracleComparison
 from engine.cli.passes import PassComparison, PassCosts, compare_passes
 from engine.cli.strategies import Entry, Skipped, StrategyComparison
@@ -123,24 +121,6 @@ def test_compare_passes_counts_the_weights_behind_each_pass() -> None:
     comparison = compare_passes(graph, random_feeds(graph), 3, runs=1, options={"backend": "numpy"})
     assert comparison.rows[0].weights_bytes == sum(entry.nbytes for entry in graph.constants.entries.values())
     assert all(row.weights_bytes >= comparison.rows[0].weights_bytes * 0.9 for row in comparison.rows)
-
-
-def test_the_table_of_memory_costs_has_each_size_in_its_column() -> None:
-    internal = dict(zip(TRICKS, (80 * KIB, 60 * KIB, 30 * KIB, 20 * KIB), strict=True))
-    row = MemoryCost("net", 3, "training", 21, 7 * KIB, internal, 2 * KIB, 29 * KIB)
-    names, line, *_ = memory_cost_table([row]).splitlines()
-    assert dict(zip(cells(names), cells(line), strict=True)) == {
-        "network": "net",
-        "batch": "3",
-        "mode": "training",
-        "operators": "21",
-        "weights and state": "7.00 KiB",
-        "no optimisation": "80.00 KiB",
-        "in place": "60.00 KiB",
-        "sharing": "30.00 KiB",
-        "both": "20.00 KiB",
-        "both / none": "25.0%",
-    }
 
 
 def test_heaps_prints_the_numbers_of_its_data(capsys: Capture) -> None:

@@ -68,7 +68,7 @@ def test_rows_table_chart_and_json_are_written(model: str, tmp_path: Path, capsy
 
 
 def test_neither_a_model_nor_a_preset_is_refused(capsys: Capture) -> None:
-    assert "name a model, such as zoo:resnet50, or a preset: placements" in error(["sweep"], 2, capsys)
+    assert "name a model, such as zoo:resnet50, or a preset: placements, tricks" in error(["sweep"], 2, capsys)
 
 
 def test_without_a_file_the_rows_are_printed(model: str, capsys: Capture) -> None:

@@ -140,7 +140,7 @@ def test_a_chart_of_placements_without_matplotlib_says_what_to_install(monkeypat
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"preset": "nothing"}, "'nothing' is no preset; one of: placements"),
+        ({"preset": "nothing"}, "'nothing' is no preset; one of: placements, tricks"),
         ({"order": "memory"}, "leave out 'order'"),
         ({"vary": {"strategy": ["best"]}}, "leave out 'strategy'"),
         ({"budget": "1 MiB"}, "leave out 'budget'"),
