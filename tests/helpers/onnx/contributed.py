@@ -10,6 +10,7 @@ from onnx import helper, numpy_helper
 import engine
 from ops.tensor.spec import Array
 from tests.helpers.onnx.small_models import Dims, run_onnxruntime
+from tests.helpers.ops.sample_arrays import exact_factors
 
 MICROSOFT = "com.microsoft"
 
@@ -48,13 +49,8 @@ def contributed(
 
 
 def factors(dtype: Any, *shape: int) -> Array:
-    """Returns random integers that onnxruntime multiplies by bytes exactly on any processor: int8 has only 7 bits.
-
-    Where a processor has no VNNI, onnxruntime adds pairs of products of uint8 and int8 in 16 bits, and saturates.
-    """
-    limits = np.iinfo(dtype)
-    fewer = 1 + (limits.dtype == np.int8)
-    return np.random.default_rng(shape).integers(limits.min // fewer, limits.max // fewer + 1, shape).astype(dtype)
+    """Returns random integers of the type, which depend on the shape alone; see `exact_factors`."""
+    return exact_factors(np.random.default_rng(shape), shape, np.dtype(dtype).name)
 
 
 def all_runs(proto: Any, feeds: Mapping[str, Array]) -> list[list[Array]]:

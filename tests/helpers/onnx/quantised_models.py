@@ -53,11 +53,17 @@ def _saved(graph: Graph, folder: Path) -> Path:
 
 
 def quantised_model(
-    graph: Graph, folder: Path, kind: str = "uint8", *, per_channel: bool = True, form: QuantFormat = QuantFormat.QDQ
+    graph: Graph,
+    folder: Path,
+    kind: str = "uint8",
+    *,
+    per_channel: bool = True,
+    form: QuantFormat = QuantFormat.QDQ,
+    narrow: bool = False,
 ) -> Path:
     """Returns the path of a model with activations of `kind` and weights of int8.
 
-    Its form is QDQ, as exporters write it, or QOperator.
+    Its form is QDQ, as exporters write it, or QOperator. `narrow` weights have 7 bits; see `exact_factors`.
     """
     source, target = _saved(graph, folder), folder / f"{kind}.onnx"
     with quietly():
@@ -69,15 +75,16 @@ def quantised_model(
             per_channel=per_channel,
             activation_type=QuantType.QUInt8 if kind == "uint8" else QuantType.QInt8,
             weight_type=QuantType.QInt8,
+            reduce_range=narrow,
         )
     return target
 
 
 def dynamically_quantised_model(graph: Graph, folder: Path) -> Path:
-    """Returns the path of a model that quantises activations when it runs."""
+    """Returns the path of a model that quantises activations when it runs; its weights have 7 bits."""
     source, target = _saved(graph, folder), folder / "dynamic.onnx"
     with quietly():
-        quantize_dynamic(source, target)
+        quantize_dynamic(source, target, reduce_range=True)
     return target
 
 

@@ -29,6 +29,15 @@ def full_range(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> 
     return rng.integers(int(ends.min), int(ends.max) + 1, shape).astype(dtype)
 
 
+def exact_factors(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Array:
+    """Returns integers that onnxruntime multiplies by bytes exactly on any processor: int8 has only 7 bits.
+
+    Where a processor has no VNNI, onnxruntime adds pairs of products of uint8 and int8 in 16 bits, and saturates.
+    """
+    numbers = full_range(rng, shape, dtype)
+    return numbers // numbers.dtype.type(2) if dtype == "int8" else numbers
+
+
 def perhaps_special(draw: st.DrawFn, x: Array) -> Array:
     """Returns the array, in half of all cases with NaN or an infinity in a tenth of its elements."""
     if draw(st.booleans()):

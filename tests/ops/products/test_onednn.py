@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ops.convolution.packed import has_avx512
 from ops.onednn.library import objection
 from ops.products import onednn, onednn_strided
 from ops.products.fused import FUSED_MATMUL
@@ -25,6 +26,9 @@ from tests.helpers.ops.sample_arrays import normal
 
 pytestmark = pytest.mark.skipif(bool(objection()), reason=objection() or "oneDNN is there")
 SLOWER = {module: module._slower for module in (onednn, onednn_strided)}
+needs_avx512 = pytest.mark.skipif(
+    not has_avx512(), reason="without AVX-512 the library has only its own GEMM, which allocates"
+)
 ACTIVATIONS = [*activations.ACTIVATIONS, {"activation": "leaky_relu", "slope": 0.0}]
 
 
@@ -78,12 +82,14 @@ def products(draw: Any) -> tuple[list[Array], dict[str, Any], set[int]]:
     return arrays, attrs, draw(st.sampled_from([set(), {1}, {1, 2}])) & set(range(len(arrays)))
 
 
+@needs_avx512
 @settings(max_examples=30, deadline=None)
 @given(products(), st.integers(1, 3))
 def test_onednn_fused_matmul_equals_numpy(case: tuple[list[Array], dict[str, Any], set[int]], threads: int) -> None:
     check(FUSED_MATMUL, *case, threads)
 
 
+@needs_avx512
 @settings(max_examples=12, deadline=None)
 @given(products())
 def test_onednn_matmul_equals_numpy(case: tuple[list[Array], dict[str, Any], set[int]]) -> None:
@@ -92,6 +98,7 @@ def test_onednn_matmul_equals_numpy(case: tuple[list[Array], dict[str, Any], set
     check(MATMUL, [arrays[0], b], {}, constants & {1})
 
 
+@needs_avx512
 @settings(max_examples=12, deadline=None)
 @given(st.tuples(*(st.integers(1, 40) for _ in range(3))), st.booleans(), st.sampled_from([1.0, 0.25]), st.data())
 def test_onednn_gemm_equals_numpy(
@@ -104,6 +111,7 @@ def test_onednn_gemm_equals_numpy(
     check(GEMM, arrays, {"trans_b": exchanged, "alpha": alpha}, constants)
 
 
+@needs_avx512
 @pytest.mark.parametrize("finish", ACTIVATIONS)
 @pytest.mark.parametrize("constants", [set(), {1}])
 def test_onednn_matmul_spreads_nan_and_infinities_as_numpy(finish: dict[str, Any], constants: set[int]) -> None:
@@ -116,6 +124,7 @@ def test_onednn_matmul_spreads_nan_and_infinities_as_numpy(finish: dict[str, Any
     assert taken == (0 if refused else len(constants) + 1)
 
 
+@needs_avx512
 def test_onednn_products_with_silu_are_near_float64_over_all_of_float32() -> None:
     """One number and fifteen zeros times rows of ones: the products are exact."""
     x = np.arange(0, 2**32, 65537, dtype=np.uint32).view(np.float32)
@@ -131,6 +140,7 @@ def test_onednn_products_with_silu_are_near_float64_over_all_of_float32() -> Non
     assert (np.abs(got - wanted) <= 4e-7 * np.abs(wanted) + 1e-36).all()
 
 
+@needs_avx512
 @pytest.mark.parametrize("constants", [set(), {1}])
 def test_onednn_matmul_takes_the_scratchpad_alone(constants: set[int]) -> None:
     arrays = normal(3, (2, 128, 64), (64, 256), (256,), (2, 128, 256))
@@ -140,6 +150,7 @@ def test_onednn_matmul_takes_the_scratchpad_alone(constants: set[int]) -> None:
         run_without_allocation(kernel, signature, arrays)
 
 
+@needs_avx512
 def test_onednn_matmul_reads_heads_side_by_side_in_place() -> None:
     q, k = (a.transpose(0, 2, 1, 3) for a in normal(4, (1, 16, 3, 8), (1, 16, 3, 8)))
     signature = MATMUL.sign([spec_of(q), spec_of(k.swapaxes(-1, -2))], {})
@@ -169,5 +180,5 @@ def test_onednn_matmul_leaves_faster_cases_to_compiled_kernels(
     with pytest.MonkeyPatch.context() as patch:
         for module, slower in SLOWER.items():
             patch.setattr(module, "_slower", slower)
-        assert PACKED.supports(signature) == taken
+        assert PACKED.supports(signature) == (taken and has_avx512())
         assert not STRIDED.supports(signature)
