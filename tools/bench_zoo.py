@@ -61,8 +61,8 @@ def measure(network: str, batch: int) -> list[Row]:
             begin = time.process_time()
             plan = solve(problem)
             seconds.append(time.process_time() - begin)
-        found = len(problem), plan.arena_bytes, plan.lower_bound, plan.status
-        rows.append(Row(network, mode, batch, *found, min(seconds)))
+        figures = len(problem), plan.arena_bytes, plan.lower_bound, plan.status
+        rows.append(Row(network, mode, batch, *figures, min(seconds)))
     return rows
 
 

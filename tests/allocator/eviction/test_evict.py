@@ -121,12 +121,12 @@ def test_a_chain_of_n_layers_within_the_root_of_n_is_computed_about_once_more(na
 
 def test_the_smallest_budget_suffices_and_one_below_it_does_not() -> None:
     work = chain(40)
-    found = smallest_budget(work, "dtr_local", "first_fit")
-    assert found.eviction.peak_reserved <= found.budget
-    assert evict(work, found.budget, "dtr_local", "first_fit").extra == found.eviction.extra > 0
+    smallest = smallest_budget(work, "dtr_local", "first_fit")
+    assert smallest.eviction.peak_reserved <= smallest.budget
+    assert evict(work, smallest.budget, "dtr_local", "first_fit").extra == smallest.eviction.extra > 0
     with pytest.raises((OutOfMemoryError, TooMuchWorkError)):
-        evict(work, int(found.budget * (1 - PRECISION)) - 64, "dtr_local", "first_fit")
-    assert found.eviction.slowdown <= MOST_WORK
+        evict(work, int(smallest.budget * (1 - PRECISION)) - 64, "dtr_local", "first_fit")
+    assert smallest.eviction.slowdown <= MOST_WORK
 
 
 def test_what_is_read_again_after_an_update_is_saved_before_it() -> None:

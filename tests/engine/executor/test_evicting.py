@@ -100,6 +100,6 @@ def test_what_cannot_be_is_told_in_one_line() -> None:
         ({"evict": "dtr", "budget": 10**6, "mode": "static"}, "is for mode='dynamic'"),
         ({"evict": "dtr"}, "keeps within a budget; give one"),
     )
-    for options, told in refused:
-        with pytest.raises(OptionError, match=told):
+    for options, message in refused:
+        with pytest.raises(OptionError, match=message):
             engine.compile(graph, **({"mode": "dynamic"} | options))
