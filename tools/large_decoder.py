@@ -29,6 +29,7 @@ from engine.text.errors import BudgetError, UndecidedError
 from engine.text.units import format_bytes
 from engine.zoo.transformer import attend, join_heads, split_heads
 from ops.tensor.spec import BFLOAT16, TensorSpec
+from tools.benchmark_tables import markdown
 
 MACHINES = (2, 4, 8, 16, 32, 64)
 _HEAD = ("machines", "each", "weights", "arena", "sent in a run", "throughput", "gap", "time")
@@ -107,13 +108,13 @@ def decoder(size: Size = Size()) -> Graph:
 
 def row(graph: Graph, machines: int, size: str, objective: str) -> tuple[str, ...]:
     """Returns the row of a partition: what the fullest part holds, what is sent, or why there is none."""
-    begin = time.process_time()
+    begin, shown = time.process_time(), size.replace("GiB", " GiB")
     try:
         result = partition(graph, [size] * machines, objective, optimise=0, prepack=False)
     except (BudgetError, UndecidedError) as error:
-        needed = f"cannot: {str(error).partition(': ')[2].partition(', though')[0]}"
-        return (f"{machines}", size, needed, "", "", "", "", f"{time.process_time() - begin:.1f} s")
-    return (f"{machines}", size, *_told(result), f"{time.process_time() - begin:.1f} s")
+        needed = str(error).partition(": ")[2].partition(", ")[0]
+        return (f"{machines}", shown, needed, "", "", "", "", f"{time.process_time() - begin:.1f} s")
+    return (f"{machines}", shown, *_told(result), f"{time.process_time() - begin:.1f} s")
 
 
 def _told(result: Partition) -> Iterator[str]:
@@ -125,6 +126,17 @@ def _told(result: Partition) -> Iterator[str]:
     yield "optimal" if not result.gap else f"{result.gap:.2%}"
 
 
+def table(size: Size, objective: str) -> str:
+    """Returns the table of partitions over all machines."""
+    graph = decoder(size)
+    machines = [(str(number), size_of_each) for number in MACHINES for size_of_each in SIZES]
+    rows = [
+        row(graph, int(number), size_of_each, objective)
+        for number, size_of_each in each("machines", machines, " x ".join)
+    ]
+    return markdown([_HEAD, *rows])
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Prints the table."""
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
@@ -134,11 +146,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     add_quiet(parser)
     arguments = parser.parse_args(argv)
     with progress_shown(arguments.quiet):
-        graph = decoder(Size(layers=arguments.layers, tokens=arguments.tokens))
-        print(f"| {' | '.join(_HEAD)} |\n|{'---|' * len(_HEAD)}")
-        for machines in MACHINES:
-            for size in SIZES:
-                print(f"| {' | '.join(row(graph, machines, size, arguments.objective))} |", flush=True)
+        print(table(Size(layers=arguments.layers, tokens=arguments.tokens), arguments.objective))
     return 0
 
 

@@ -13,13 +13,14 @@ import io
 import json
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import engine
+from allocator.cuts.problem import THROUGHPUT, TRAFFIC
 from allocator.heaps import HEAPS, simulate
 from allocator.heaps.events import of_chunks
 from allocator.io.files import write_whole
@@ -49,7 +50,7 @@ from engine.text.units import format_bytes
 from engine.trace.buffers import buffers_of
 from engine.workers.names import HERE
 from engine.zoo import NETWORKS
-from tools import bench_nest, bench_remat, function_errors
+from tools import bench_nest, bench_remat, function_errors, large_decoder
 from tools.benchmark_tables import markdown, replaced
 from tools.demo import memory_rows
 from tools.entry import run_script
@@ -325,6 +326,8 @@ SECTIONS: Mapping[str, tuple[str, Callable[[], str | bytes]]] = {
     "chains": ("docs/remat.md", chains_table),
     "advice": ("docs/explain.md", advice_table),
     "cards": ("docs/notebooks.md", cards_table),
+    "large decoder, traffic": ("docs/partition.md", partial(large_decoder.table, large_decoder.Size(), TRAFFIC)),
+    "large decoder, throughput": ("docs/partition.md", partial(large_decoder.table, large_decoder.Size(), THROUGHPUT)),
 }
 """The page or the chart of each section, and what makes its text or the bytes of its file."""
 
