@@ -182,6 +182,22 @@ def nest_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
         yield [*case, *sizes_mib, saved, str(row["joined"]), f"{row['joined_bytes'] / 2**20:.2f}", str(row["copies"])]
 
 
+def cascades_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
+    """Yields a line for each network and percentage: MB of the arena, what is added, and milliseconds of runs."""
+    yield [
+        *("network", "at most", "arena of whole images, MB", "arena, MB", "saved", "more operations", "calls"),
+        *("whole images, ms", "cascades, ms"),
+    ]
+    for row in rows:
+        before, after = row["plain_bytes"], row["arena_bytes"]
+        sizes = f"{before / 1e6:.2f}", f"{after / 1e6:.2f}", f"{1 - after / before:.0%}"
+        added = f"{row['share']:.1%}", f"x {row['calls']:.1f}"
+        yield [
+            *(row["network"], f"{row['percent']} %", *sizes, *added),
+            *(f"{row['plain_run_ms']:.1f}", f"{row['run_ms']:.1f}"),
+        ]
+
+
 def runs_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
     """Yields a line for each network, back-end and number of threads: milliseconds of runs, and MB of activations."""
     yield [
@@ -272,6 +288,7 @@ TABLES: Mapping[str, Callable[[Sequence[Row]], Iterable[Sequence[str]]]] = {
     "running": running_table,
     "order": order_table,
     "nest": nest_table,
+    "cascades": cascades_table,
     "runs": runs_table,
     "runs_avx2": runs_table,
     "processes": process_table,

@@ -29,7 +29,10 @@ from tools.benchmark_tables import TABLES, Row, markdown, replaced
 from tools.entry import run_script
 
 PAGE, KEPT = Path("docs/benchmarks.md"), Path("out/benchmarks.json")
-PAGES: Mapping[str, Path] = dict.fromkeys(("lengths", "decoding", "threads"), Path("docs/performance.md"))
+PAGES: Mapping[str, Path] = {
+    **dict.fromkeys(("lengths", "decoding", "threads"), Path("docs/performance.md")),
+    "cascades": Path("docs/cascades.md"),
+}
 """The pages of the sections that are not on PAGE."""
 MOST_SECONDS = 150
 """The limit of a process: 120 for the solver, the rest for reading and compiling."""
@@ -186,6 +189,7 @@ MEASURES: Mapping[str, Callable[[Path], Sequence[Row]]] = {
     "running": lambda _: measure_parallel("running"),
     "order": lambda _: measured("tools.bench_order")["rows"],
     "nest": lambda _: measured("tools.bench_nest", *NESTED, "--runs", "0")["rows"],
+    "cascades": lambda _: measured("tools.bench_cascades")["rows"],
     "processes": lambda _: measured("tools.bench_process")["rows"],
     "loading": lambda _: measured("tools.bench_load")["rows"],
     "first_use": lambda _: measured("tools.bench_wheel")["rows"],

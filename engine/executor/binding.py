@@ -12,7 +12,7 @@ from attrs import define, field, frozen
 
 from engine.graph.deferred import Deferred, Entry, array_of
 from engine.graph.mapped import release, release_files
-from engine.lower.calls import Call, Lowered, Storage, unread_inputs
+from engine.lower.calls import Call, Lowered, Storage, pack_key, unread_inputs
 from engine.planning.placed import PlacedPlan
 from engine.planning.weights import is_copy, read_constants
 from engine.system.arrays import view_array
@@ -89,7 +89,7 @@ class PackCache:
         ids = tuple((i, id(a)) for i, a in constants.items())
         if any(a not in self.shared for _, a in ids):
             return pack_call(call, constants)
-        key = (call.name, call.kernel, ids)
+        key = (pack_key(call), ids)
         if key not in self.arrays:
             self.arrays[key] = pack_call(call, constants)
         return self.arrays[key]
@@ -123,13 +123,19 @@ def packs_from(cache: PackCache) -> Iterator[None]:
 
 
 def pack_constants(lowered: Lowered, packs: PackCache | None = None) -> Packed:
-    """Lets every kernel pack its constant inputs, and releases those that nothing else reads."""
+    """Lets every kernel pack its constant inputs, and releases those that nothing else reads.
+
+    Calls that pack alike share the arrays.
+    """
     packs, arrays, entries = packs or _SHARED.get() or PackCache(), {}, lowered.constants.entries
     release_files(e for e in entries.values() if not isinstance(e, Deferred))
-    freed = 0
+    freed, shared = 0, dict[Hashable, tuple[Array, ...]]()
     for call in lowered.calls:
         constants = {i: entries[v] for i, v in enumerate(call.inputs) if i in call.signature.constants}
-        arrays[call.tick] = packs.pack(call, constants) if constants else ()
+        key = pack_key(call), tuple((i, id(entry)) for i, entry in constants.items())
+        if key not in shared:
+            shared[key] = packs.pack(call, constants) if constants else ()
+        arrays[call.tick] = shared[key]
         freed += sum(entry.nbytes for entry in constants.values())
         if freed > _MOST_FREED:
             trim()

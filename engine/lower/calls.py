@@ -1,6 +1,6 @@
 """The result of lowering: values with layouts, and steps that are calls of kernels, aliases or joins."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from enum import Enum, StrEnum
 
 from attrs import field, frozen
@@ -9,7 +9,7 @@ from engine.graph.deferred import Constants, as_constants
 from engine.graph.graph import Graph
 from engine.graph.operator import Operator
 from engine.lower.target import HOST, Target
-from ops.schema.backends import PLAIN
+from ops.schema.backends import ONEDNN, PLAIN
 from ops.schema.schema import Kernel, Overwrite, Signature
 from ops.tensor.layout import Layout
 from ops.tensor.spec import TensorSpec
@@ -220,3 +220,19 @@ def arena_ids(lowered: Lowered) -> dict[int, int]:
 def unread_inputs(call: Call) -> frozenset[int]:
     """Returns the positions of constant inputs that the kernel never reads, as it has packed them."""
     return call.signature.constants.intersection(call.kernel.unread_after_pack(call.signature))
+
+
+def pack_key(call: Call) -> Hashable:
+    """Returns what packed arrays depend on beside the constants: equal keys and constants, equal packed arrays.
+
+    Stripes of one operator differ in lengths and in pads, on which no packed array depends, but those of a library: it
+    chooses layouts of weights by lengths.
+    """
+    kernel, signature = call.kernel, call.signature
+    attrs = tuple((name, value) for name, value in signature.attrs.items() if name != "pads")
+    alike = tuple(s.dtype for s in signature.inputs), kernel.packed_specs(signature), attrs
+    try:
+        hash(alike)
+    except TypeError:  # an attribute that is no plain value
+        return id(kernel), call.name
+    return id(kernel), call.name if kernel.backend == ONEDNN else alike

@@ -20,10 +20,11 @@ from allocator.progress import Activity
 from allocator.solvers.base import NO_NODES
 from engine.graph.graph import Graph
 from engine.lower.backends import backends_of
+from engine.passes.cascade.choose import cascaded
 from engine.passes.pipeline import CHOICES, FAST, GROUPS, applied_passes
 from engine.passes.storage import cast_storage
 from engine.planning.options import AUTO, DEFAULTS, Options
-from engine.planning.placed import Optimisation, PlacedPlan
+from engine.planning.placed import Cascaded, Optimisation, PlacedPlan
 from engine.planning.planner import least_bytes, lower_graph, plan_graph
 from ops.schema.backends import ONEDNN
 
@@ -31,6 +32,8 @@ _PLAIN: Mapping[str, Any] = MappingProxyType(
     {name: getattr(DEFAULTS, name) for name in ("strategy", "seed", "padding", "parallel", "caller_buffers", "donated")}
 )
 """Options of the plain plan: those that change where chunks lie, and not which calls there are."""
+CASCADES = "cascades"
+"""The name of cascades among the passes."""
 LEAST_SHARE = 50
 """Passes that make runs fast may make the arena larger by 1/50 of what it is without passes: memory is traded for time.
 """
@@ -48,7 +51,8 @@ class Optimised:
 def optimised(graph: Graph, options: Options, left_out: Sequence[str] = ()) -> Optimised:
     """Returns the graph after the passes of the option `optimise`, with its tensors stored as the options say.
 
-    `left_out` has names of groups of passes that do not run. Passes come first: they do not see through the casts
+    `left_out` has names of groups of passes that do not run. Cascades come behind all passes, which do not see through
+    their slices. Passes come first: they do not see through the casts
     around each operator. Raises GraphError for a graph whose tensors cannot be stored in 16 bits.
     """
     count, after, changes = len(graph.operators), graph, Counter[str]()
@@ -56,12 +60,19 @@ def optimised(graph: Graph, options: Options, left_out: Sequence[str] = ()) -> O
         for applied in applied_passes(graph, options.level, left_out=left_out):
             after = applied.after
             changes[applied.by] += len(after.operators) - len(applied.before.operators)
+    cascades: tuple[Cascaded, ...] = ()
+    if options.cascade:
+        in_stripes, cascades = cascaded(after, options)
+        if cascades:
+            changes[CASCADES] = len(in_stripes.operators) - len(after.operators)
+        after = in_stripes
     if options.store:
         stored = cast_storage(after, options.store)
         changes[f"stored as {options.store}"] = len(stored.operators) - len(after.operators)
         after = stored
-    done = Optimisation(options.level, count, len(after.operators), tuple(changes.items()), tuple(left_out))
-    return Optimised(after, (done,) if options.level else (), graph)
+    names = tuple(changes.items())
+    done = Optimisation(options.level, count, len(after.operators), names, tuple(left_out), cascades=cascades)
+    return Optimised(after, (done,) if options.level or cascades else (), graph)
 
 
 def plan_optimised(

@@ -36,6 +36,8 @@ LEVELS = (0, 1, 2, 3)
 HIGHEST_LEVEL = LEVELS[-1]
 STORED = tuple(sorted(dtype.name for dtype in HALVES))
 """The types of 16 bits that tensors of float32 may be stored in."""
+CASCADE_PERCENT = 25
+"""The percentage that `cascade=True` stands for."""
 AUTO = "auto"
 """The highest level of optimisation, without groups of passes that make the arena larger."""
 _ABOUT = "about"
@@ -69,6 +71,11 @@ def as_level(value: object) -> object:
     return int(value) if isinstance(value, str) and value.isdecimal() and len(value) == 1 else value
 
 
+def as_percent(value: object) -> object:
+    """Returns the percentage that True or False stands for; any other value as it is."""
+    return CASCADE_PERCENT * value if isinstance(value, bool) else value
+
+
 def check_level(level: object) -> None:
     """Raises OptionError for what is no level of optimisation."""
     if isinstance(level, bool) or not isinstance(level, Integral) or level not in LEVELS:
@@ -94,6 +101,8 @@ class Options:
     after `nodes` steps; where neither is given, after as many steps as the strategy likes.
     `optimise` is the level of optimisation (`engine.passes.pipeline.optimise`), from 0 to 3, or "auto":
     the highest, but groups of passes that make the arena larger are left out (`engine.passes.automatic`).
+    `cascade` lets runs of operators be computed stripe after stripe of rows where that saves bytes, with at most so
+    many percent more operations (`engine.passes.cascade`); True stands for 25, 0 or False switches it off.
     `store` is "float16" or "bfloat16" where tensors of float32 are stored so (`engine.passes.storage`), else "".
     `views`, `overwrite` and `reuse` switch the three ways of saving memory; what is switched off runs through the same
     code. `prepack=False` lets kernels read constants as they are: no packed copies beside them, but slower kernels.
@@ -174,6 +183,16 @@ class Options:
             f"keep float32 tensors in 16 bits: {' or '.join(STORED)}",
             metavar="TYPE",
             choices=STORED,
+            decides_problem=True,
+        ),
+    )
+    cascade: int = field(
+        default=0,
+        converter=as_percent,
+        metadata=_about(
+            "compute runs of operators on images stripe after stripe of rows where that saves bytes, with at most so "
+            f"many percent more operations, such as {CASCADE_PERCENT} (default 0: whole images)",
+            metavar="PERCENT",
             decides_problem=True,
         ),
     )
@@ -340,6 +359,7 @@ class PlanOptions(TypedDict, total=False):
     nodes: int
     optimise: int | str
     store: str
+    cascade: int
     views: bool
     overwrite: bool
     reuse: bool

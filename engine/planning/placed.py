@@ -33,12 +33,35 @@ class Place:
 
 
 @frozen
+class Cascaded:
+    """The cascades of a graph: operators that are computed stripe after stripe of rows.
+
+    `runs` has the first and the last operator of each cascade, and its number of stripes. `share` is the part of all
+    operations that they add, `plain_bytes` the lower bound of the arena without them.
+    """
+
+    runs: tuple[tuple[str, str, int], ...]
+    share: float
+    plain_bytes: int
+
+    @property
+    def text(self) -> str:
+        """The cascades, in one line, which names the first ones."""
+        named = "; ".join(f"{first} to {last} in {count} stripes" for first, last, count in self.runs[:MOST_NAMED])
+        if len(self.runs) > MOST_NAMED:
+            named += f" and {len(self.runs) - MOST_NAMED} more"
+        count = agreed(len(self.runs), "cascade", "adds", "add")
+        return f"{count} {self.share:.1%} more operations ({named}); without, at least {format_bytes(self.plain_bytes)}"
+
+
+@frozen
 class Optimisation:
     """The passes that ran over a graph before it was planned.
 
     `before` and `after` are numbers of operators. `changes` has each pass that changed something, by its name, with the
     number of operators that it added; below 0 where it took some away. `left_out` names the groups of passes that did
-    not run, as the arena would be larger; `cost` is what the others make it larger by, in bytes.
+    not run, as the arena would be larger; `cost` is what the others make it larger by, in bytes. `cascades` says what
+    is computed in stripes; empty where nothing is.
     """
 
     level: int
@@ -47,6 +70,7 @@ class Optimisation:
     changes: tuple[tuple[str, int], ...]
     left_out: tuple[str, ...] = ()
     cost: int = 0
+    cascades: tuple[Cascaded, ...] = ()
 
     @property
     def text(self) -> str:

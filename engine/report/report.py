@@ -275,7 +275,7 @@ def _totals(report: Report) -> list[str]:
             f"{report.parallelism_by_cost:.2f} by cost"
         )
     for optimisation in report.optimisation:
-        head += f"\n  {optimisation.text}"
+        head += "".join(f"\n  {text}" for text in (optimisation.text, *(c.text for c in optimisation.cascades)))
     if report.target:
         head += f"\n  planned for target {report.target!r}, not for this processor: it cannot run here"
     elif report.backends:

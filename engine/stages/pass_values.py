@@ -1,14 +1,16 @@
 """The judge of values on the passes over a graph, with random inputs; lengths that are names are small."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from attrs import evolve
 
 from engine.graph.graph import Graph
+from engine.passes.automatic import CASCADES
 from engine.passes.base import LAST_BITS
-from engine.passes.pipeline import applied_passes
+from engine.passes.cascade.choose import cascaded
+from engine.passes.pipeline import Applied, applied_passes
 from engine.passes.values import Outputs, check_values, compute
 from engine.planning.options import Options
 from engine.stages.bind import bind, input_shapes
@@ -28,7 +30,7 @@ def judge_passes(graph: Graph, options: Options, left_out: Sequence[str] = ()) -
     A graph that cannot be computed from random inputs, for example as they are no positions that exist, or as it is too
     large for this machine, is named in the log: nothing is compared.
     """
-    if not options.level:
+    if not options.level and not options.cascade:
         return
     lengths = small_lengths(graph)
     shapes = input_shapes(graph, lengths)
@@ -39,7 +41,18 @@ def judge_passes(graph: Graph, options: Options, left_out: Sequence[str] = ()) -
     except (OpError, EngineError, MemoryError) as error:
         _LOG.warning("passes over graph %r are not compared: it cannot be computed now: %s", graph.name, error)
         return
-    check_values(applied_passes(graph, options.level, left_out=left_out), run, least)
+    check_values(_applied(graph, options, left_out), run, least)
+
+
+def _applied(graph: Graph, options: Options, left_out: Sequence[str]) -> Iterator[Applied]:
+    """Yields the passes that change a graph as the options ask, and then its cascades."""
+    for applied in applied_passes(graph, options.level, left_out=left_out):
+        graph = applied.after
+        yield applied
+    if options.cascade:
+        in_stripes, cascades = cascaded(graph, options)
+        if cascades:
+            yield Applied(CASCADES, graph, in_stripes)
 
 
 def small_lengths(graph: Graph) -> dict[str, int]:

@@ -1,15 +1,22 @@
-"""How calls are cut into stripes: parts of tensors along one axis, each computed as the whole would be."""
+"""How calls are cut into stripes: parts of tensors along one axis, each computed as the whole would be.
+
+The functions that end with `_rows` give the call of any rows of images with channels last.
+"""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from attrs import evolve
+
 from ops.common.boxes import longest
 from ops.common.epilogue import RESIDUAL
-from ops.common.windows import Windows, windows
+from ops.common.windows import Windows, nhwc_pool_windows, windows
 from ops.schema.schema import Index, Signature, Stripe, Stripes, one_stripe
 from ops.tensor.spec import TensorSpec
 
+ROWS = 1
+"""The axis of rows, of images with channels last."""
 _MOST_KINDS = 64
 """Stripes that read pads, at most: each is a kind of its own, whose kernel is looked for."""
 
@@ -149,3 +156,51 @@ def axis_stripes(signature: Signature, most: int) -> Stripes:
 def image_stripes(signature: Signature, most: int) -> Stripes:
     """Returns stripes of an operator on (N, C, spatial...) that needs all channels of a pixel, and no other pixel."""
     return along(signature, (0, *range(2, signature.y.ndim)), (0,), most)
+
+
+def elementwise_rows(signature: Signature, first: int, last: int) -> Stripe | None:
+    """Returns the call of some rows of an operator whose inputs are broadcast to the output.
+
+    None where the rows of an input are another axis of it, as it has fewer dimensions.
+    """
+    reads = tuple(_cut_like(signature.y, s, ROWS, first, last) for s in signature.inputs)
+    if any(index and len(index) <= ROWS for index in reads):
+        return None
+    return Stripe(reads, cut(ROWS, first, last), signature.attrs)
+
+
+def nhwc_conv_rows(signature: Signature, first: int, last: int) -> Stripe | None:
+    """Returns the call of some rows of a convolution, with what is added to it."""
+    x, w = signature.inputs[:2]
+    geometry = windows(x.shape[1:-1], w.shape[2:], signature.attrs)
+    return _window_rows(geometry, signature, range(RESIDUAL, len(signature.inputs)), (first, last))
+
+
+def nhwc_pool_rows(signature: Signature, first: int, last: int) -> Stripe | None:
+    """Returns the call of some rows of pooling.
+
+    None where the last windows reach beyond pads that count: more would count in pads that hold all windows.
+    """
+    w = nhwc_pool_windows(signature)
+    over = any(w.reach(a, w.outputs[a]) > w.sizes[a] + w.begins[a] + w.ends[a] for a in range(w.ndim))
+    if over and signature.attrs.get("count_include_pad", False):
+        return None
+    return _window_rows(w, signature, (), (first, last))
+
+
+def _window_rows(
+    windows: Windows, signature: Signature, residual: Sequence[int], rows: tuple[int, int]
+) -> Stripe | None:
+    """Returns the call of some rows; None where they read only pads. Its pads end where its last windows end."""
+    spans = (windows.reach(a, n) - windows.sizes[a] - windows.begins[a] for a, n in enumerate(windows.outputs))
+    stripe = _rows(evolve(windows, ends=tuple(max(n, 0) for n in spans)), ROWS, signature, residual, rows)
+    read = stripe.inputs[0][ROWS]
+    return stripe if read.start < read.stop else None
+
+
+def concat_rows(signature: Signature, first: int, last: int) -> Stripe | None:
+    """Returns the call of some rows of a concatenation along another axis; None of one along the rows."""
+    if signature.attrs["axis"] % signature.y.ndim == ROWS:
+        return None
+    part = cut(ROWS, first, last)
+    return Stripe((part,) * len(signature.inputs), part, signature.attrs)

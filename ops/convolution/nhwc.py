@@ -4,7 +4,7 @@ The output may overwrite the tensor that is added: a residual addition is comput
 """
 
 from ops.common.epilogue import FINISH_ATTRIBUTES, RESIDUAL
-from ops.common.tiling import nhwc_conv_stripes
+from ops.common.tiling import nhwc_conv_rows, nhwc_conv_stripes
 from ops.common.windows import CONV_ATTRIBUTES
 from ops.convolution.depthwise_tiled import DEPTHWISE_NATIVE
 from ops.convolution.nhwc_depthwise import DEPTHWISE
@@ -26,5 +26,6 @@ NHWC_CONV = OpSchema(
     overwrites=overwrites_from(RESIDUAL),
     cost=conv_cost,
     stripes=nhwc_conv_stripes,
+    rows=nhwc_conv_rows,
 )
 OPS = (NHWC_CONV,)

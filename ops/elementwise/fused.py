@@ -12,6 +12,7 @@ from attrs import evolve, frozen
 
 from ops.common.blocks import aligned, blocks
 from ops.common.thunks import in_turn
+from ops.common.tiling import elementwise_rows
 from ops.elementwise.program import (
     Program,
     assign_buffers,
@@ -264,5 +265,6 @@ FUSED_ELEMENTWISE = OpSchema(
     attributes=(Attribute("program", read_program), Attribute("apart", flag, False)),
     overwrites=_overwrites,
     cost=_cost,
+    rows=elementwise_rows,
 )
 OPS = (FUSED_ELEMENTWISE,)

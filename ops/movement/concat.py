@@ -6,6 +6,7 @@ from typing import cast
 
 from ops.common.apply import Operand, V, apply
 from ops.common.costs import copy_cost
+from ops.common.tiling import concat_rows
 from ops.movement.copies import Move
 from ops.movement.kernels import movement
 from ops.movement.reshape import unsqueeze
@@ -63,6 +64,7 @@ CONCAT = OpSchema(
     cost=copy_cost,
     gradient=_gradient,
     input_places=_input_places,
+    rows=concat_rows,
     bit_copies=True,
 )
 OPS = (CONCAT,)

@@ -13,7 +13,7 @@ from attrs import frozen
 
 from ops.common.boxes import CACHE_BYTES, Box, boxes
 from ops.common.thunks import in_turn
-from ops.common.tiling import nhwc_pool_stripes
+from ops.common.tiling import nhwc_pool_rows, nhwc_pool_stripes
 from ops.common.windows import (
     POOL_ATTRIBUTES,
     Windows,
@@ -134,6 +134,7 @@ NHWC_MAX_POOL = OpSchema(
     attributes=POOL_ATTRIBUTES,
     cost=_cost,
     stripes=nhwc_pool_stripes,
+    rows=nhwc_pool_rows,
 )
 NHWC_AVERAGE_POOL = OpSchema(
     name="nhwc_average_pool",
@@ -143,5 +144,6 @@ NHWC_AVERAGE_POOL = OpSchema(
     attributes=(*POOL_ATTRIBUTES, Attribute("count_include_pad", flag, False)),
     cost=_cost,
     stripes=nhwc_pool_stripes,
+    rows=nhwc_pool_rows,
 )
 OPS = (NHWC_MAX_POOL, NHWC_AVERAGE_POOL)

@@ -105,6 +105,14 @@ SAMPLES: dict[str, tuple[list[dict[str, Any]], dict[str, str]]] = {
         | {"memory order": "5.00", "both": "6.00", "saved": "25.0%", "computed in place": "5", "MiB of them": "1.00"}
         | {"copies left": "2"},
     ),
+    "cascades": (
+        [
+            {"network": "net", "percent": 10, "plain_bytes": 4_000_000, "arena_bytes": 1_000_000, "share": 0.055}
+            | {"cascades": 2, "calls": 3.25, "plan_seconds": 1.5, "plain_run_ms": 20.0, "run_ms": 18.5}
+        ],
+        {"network": "net", "at most": "10 %", "arena of whole images, MB": "4.00", "arena, MB": "1.00", "saved": "75%"}
+        | {"more operations": "5.5%", "calls": "x 3.2", "whole images, ms": "20.0", "cascades, ms": "18.5"},
+    ),
     "runs": (
         [
             {"network": "net", "backend": "numba", "threads": 2, "arena_bytes": 3_000_000, "ratio_median": 1.5}

@@ -26,6 +26,7 @@ OTHER_VALUES: dict[str, Any] = {
     "order": "memory",
     "optimise": 2,
     "store": "float16",
+    "cascade": 10,
     "backend": "numpy",
     "target": "none",
 }
@@ -63,8 +64,8 @@ def test_only_buffers_of_the_caller_and_threads_have_no_flag() -> None:
 
 def test_a_saved_plan_keeps_the_options_that_decide_the_problem_under_the_keys_of_its_format() -> None:
     assert {"strategy", "seed", "timeout", "nodes", "backend", "threads"} == FIELDS.keys() - set(SHAPING)
-    keys = "alignment padding optimise store views overwrite reuse pack bound donated parallel nest order target"
-    assert list(FILE_KEYS.values()) == keys.split()
+    keys = "alignment padding optimise store cascade views overwrite reuse pack bound donated parallel nest order"
+    assert list(FILE_KEYS.values()) == [*keys.split(), "target"]
 
 
 def test_a_measuring_process_gets_every_option_of_planning() -> None:

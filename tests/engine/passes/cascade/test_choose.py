@@ -1,0 +1,67 @@
+"""Cascades as an option of planning."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+import engine
+from engine.cli.main import main
+from engine.execution_plan import ExecutionPlan
+from engine.passes.cascade.search import search_cascades
+from engine.planning.options import CASCADE_PERCENT
+from engine.text.errors import GraphError
+from tests.engine.passes.cascade.random_chains import large_images
+
+
+def _planned(**options: Any) -> ExecutionPlan:
+    return engine.make_plan(large_images(), nodes=100, **options)
+
+
+def test_cascades_make_the_arena_smaller_within_the_operations_allowed() -> None:
+    plain = _planned()
+    arenas = []
+    for percent in (CASCADE_PERCENT, 5):
+        plan = _planned(cascade=percent)
+        (done,) = plan.optimisation[0].cascades
+        assert done.plain_bytes == plain.plan.lower_bound
+        assert 100 * done.share <= percent
+        assert f"{done.share:.1%} more operations" in str(plan.report())
+        added = sum(op.schema.cost(op.signature).flops for op in plan.graph.operators) / sum(
+            op.schema.cost(op.signature).flops for op in plain.graph.operators
+        )
+        assert added - 1 == pytest.approx(done.share, abs=0.01)
+        arenas.append(plan.arena_bytes)
+    assert arenas[0] <= arenas[1] < plain.arena_bytes
+    assert arenas[0] < 0.6 * plain.arena_bytes
+    assert _planned(cascade=True).arena_bytes == arenas[0]
+    assert _planned(cascade=False).arena_bytes == plain.arena_bytes
+
+
+def test_no_choice_is_worse_than_another_in_both() -> None:
+    front = search_cascades(engine.optimise(large_images()))
+    assert [c.nbytes for c in front] == sorted({c.nbytes for c in front})
+    assert [c.cost for c in front] == sorted({c.cost for c in front}, reverse=True)
+    assert not front[-1].cascades
+    assert not front[-1].cost
+
+
+def test_a_graph_with_open_dimensions_or_parameters_is_refused() -> None:
+    graph = engine.Graph("open")
+    graph.output(graph.input("x", ("n", 3)) * 2.0, "y")
+    with pytest.raises(GraphError, match=r"'open' has dimensions that are names; see arenaplan.bind"):
+        engine.compile(graph, cascade=True)
+    trained = engine.Graph("trained")
+    weights = trained.parameter(np.ones(3, np.float32), "w")
+    trained.output(trained.input("x", (3,)) * weights, "y")
+    with pytest.raises(GraphError, match="'trained' has parameters"):
+        engine.compile(trained, cascade=True)
+
+
+def test_the_command_shows_cascades(capsys: pytest.CaptureFixture[str]) -> None:
+    assert not main(["plan", "zoo:squeezenet?image=96", "--cascade", "10", "--nodes", "100", "--json"])
+    (shown,) = json.loads(capsys.readouterr().out)["optimisation"]
+    assert shown["cascades"][0]["runs"]
+    assert main(["plan", "zoo:squeezenet", "--cascade", "-1"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1

@@ -1,0 +1,142 @@
+"""What cascades save and cost: bytes of the arena, operations and time, beside the run of whole images.
+
+    python -m tools.bench_cascades [mobilenet_v2 ...] [--percents 10 25] [--runs 3] [-o cascades.json]
+
+Both run in turn in one process, with the same threads; the outputs are compared to the bit. `--runs 0` only plans.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from attrs import asdict, frozen
+
+import engine
+from allocator.io.files import write_whole
+from allocator.progress import each
+from engine import Executable, Graph
+from engine.cli.progress import add_quiet, progress_shown, say
+from engine.execution_plan import ExecutionPlan
+from engine.text.tables import in_columns
+from engine.zoo import IMAGE_NETWORKS, NETWORKS
+from tools.bench_nest import least
+from tools.entry import run_script
+
+CASES = ("mobilenet_v2", "resnet50", "vgg16")
+PERCENTS = (10, 25)
+
+
+@frozen
+class Row:
+    """One network with cascades that add at most `percent` percent of the operations.
+
+    `plain_bytes` is the arena of whole images, `share` what cascades add to all operations, `calls` how often kernels
+    are called for one call without. The times are the least ones; a time of 0 was not taken.
+    """
+
+    network: str
+    percent: int
+    plain_bytes: int
+    arena_bytes: int
+    share: float
+    cascades: int
+    calls: float
+    plan_seconds: float
+    plain_run_ms: float
+    run_ms: float
+
+
+def _network(text: str) -> str:
+    """Reads a network of images of the zoo. Raises ArgumentTypeError."""
+    if text not in IMAGE_NETWORKS:
+        raise argparse.ArgumentTypeError(f"{text!r} is no network of images; there are {', '.join(IMAGE_NETWORKS)}")
+    return text
+
+
+def _calls(plan: ExecutionPlan) -> int:
+    return len(plan.lowered.calls)
+
+
+def _run_times(plain: Executable, cut: Executable, runs: int) -> tuple[float, float]:
+    """Returns the least milliseconds of both, which run in turn. Raises SystemExit where a bit of outputs differs."""
+    rng = np.random.default_rng(0)
+    feeds = {name: rng.standard_normal(v.shape, v.dtype) for name, v in plain.graph.inputs.items()}
+    wanted, outputs = plain.run(feeds), cut.run(feeds)
+    if not all(np.array_equal(outputs[name], array) for name, array in wanted.items()):
+        raise SystemExit(f"{plain.graph.name}: outputs differ")
+    pairs = [[least(partial(e.run, feeds), 1) for e in (plain, cut)] for _ in range(runs)]
+    return min(pair[0] for pair in pairs), min(pair[1] for pair in pairs)
+
+
+def measure(name: str, percents: Iterable[int], runs: int) -> Iterator[Row]:
+    """Yields a row for each percentage of a network."""
+    graph: Graph = NETWORKS[name]()
+    plain = engine.compile(graph) if runs else None
+    plain_plan = plain.plan if plain else engine.make_plan(graph)
+    for percent in percents:
+        begin = time.perf_counter()
+        cut: Any = engine.compile(graph, cascade=percent) if runs else None
+        plan = cut.plan if cut else engine.make_plan(graph, cascade=percent)
+        seconds = time.perf_counter() - begin
+        told = [cascaded for done in plan.optimisation for cascaded in done.cascades]
+        times = _run_times(plain, cut, runs) if plain else (0.0, 0.0)
+        yield Row(
+            name,
+            percent,
+            plain_plan.arena_bytes,
+            plan.arena_bytes,
+            sum(each.share for each in told),
+            sum(len(each.runs) for each in told),
+            round(_calls(plan) / _calls(plain_plan), 2),
+            round(seconds, 1),
+            *times,
+        )
+
+
+def show(rows: Iterable[Row]) -> str:
+    """Returns the rows as a table."""
+    names = ("network", "at most", "arena without", "arena", "more operations", "cascades", "calls", "run ms", "with")
+    texts = [
+        (
+            row.network,
+            f"{row.percent} %",
+            f"{row.plain_bytes:,}",
+            f"{row.arena_bytes:,}",
+            f"{row.share:.1%}",
+            str(row.cascades),
+            f"x {row.calls:.1f}",
+            f"{row.plain_run_ms:.1f}",
+            f"{row.run_ms:.1f}",
+        )
+        for row in rows
+    ]
+    return "\n".join(in_columns([names, *texts], right=range(1, len(names))))
+
+
+def main() -> None:
+    """Prints the table; writes it as JSON where asked."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("networks", nargs="*", type=_network, default=CASES, help="networks of images of the zoo")
+    parser.add_argument("--percents", type=int, nargs="+", default=PERCENTS)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("-o", "--output", type=Path, help="JSON file to write")
+    add_quiet(parser)
+    args = parser.parse_args()
+    rows: list[Row] = []
+    with progress_shown(args.quiet):
+        for name in each("network", tuple(args.networks)):
+            for row in measure(name, args.percents, args.runs):
+                rows.append(row)
+                say(show(rows[-1:]))
+    print(show(rows))
+    if args.output:
+        write_whole(args.output, (json.dumps({"rows": [asdict(row) for row in rows]}, indent=1) + "\n").encode())
+
+
+if __name__ == "__main__":
+    run_script(main)
