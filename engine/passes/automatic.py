@@ -20,7 +20,7 @@ from allocator.progress import Activity
 from allocator.solvers.base import NO_NODES
 from engine.graph.graph import Graph
 from engine.lower.backends import backends_of
-from engine.passes.cascade.choose import cascaded
+from engine.passes import cascade
 from engine.passes.pipeline import CHOICES, FAST, GROUPS, applied_passes
 from engine.passes.storage import cast_storage
 from engine.planning.options import AUTO, DEFAULTS, Options
@@ -62,7 +62,7 @@ def optimised(graph: Graph, options: Options, left_out: Sequence[str] = ()) -> O
             changes[applied.by] += len(after.operators) - len(applied.before.operators)
     cascades: tuple[Cascaded, ...] = ()
     if options.cascade:
-        in_stripes, cascades = cascaded(after, options)
+        in_stripes, cascades = cascade.cascaded(after, options)
         if cascades:
             changes[CASCADES] = len(in_stripes.operators) - len(after.operators)
         after = in_stripes

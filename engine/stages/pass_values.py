@@ -7,9 +7,9 @@ from functools import partial
 from attrs import evolve
 
 from engine.graph.graph import Graph
+from engine.passes import cascade
 from engine.passes.automatic import CASCADES
 from engine.passes.base import LAST_BITS
-from engine.passes.cascade.choose import cascaded
 from engine.passes.pipeline import Applied, applied_passes
 from engine.passes.values import Outputs, check_values, compute
 from engine.planning.options import Options
@@ -50,7 +50,7 @@ def _applied(graph: Graph, options: Options, left_out: Sequence[str]) -> Iterato
         graph = applied.after
         yield applied
     if options.cascade:
-        in_stripes, cascades = cascaded(graph, options)
+        in_stripes, cascades = cascade.cascaded(graph, options)
         if cascades:
             yield Applied(CASCADES, graph, in_stripes)
 
