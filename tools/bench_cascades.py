@@ -83,15 +83,15 @@ def measure(name: str, percents: Iterable[int], runs: int) -> Iterator[Row]:
         cut: Any = engine.compile(graph, cascade=percent) if runs else None
         plan = cut.plan if cut else engine.make_plan(graph, cascade=percent)
         seconds = time.perf_counter() - begin
-        told = [cascaded for done in plan.optimisation for cascaded in done.cascades]
+        cascades = [cascaded for done in plan.optimisation for cascaded in done.cascades]
         times = _run_times(plain, cut, runs) if plain else (0.0, 0.0)
         yield Row(
             name,
             percent,
             plain_plan.arena_bytes,
             plan.arena_bytes,
-            sum(each.share for each in told),
-            sum(len(each.runs) for each in told),
+            sum(each.share for each in cascades),
+            sum(len(each.runs) for each in cascades),
             round(_calls(plan) / _calls(plain_plan), 2),
             round(seconds, 1),
             *times,
