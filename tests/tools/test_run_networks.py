@@ -7,6 +7,7 @@ import pytest
 
 from engine.api import compile_graph
 from engine.cli.oracle import TOLERANCE, compare_with_oracle, onnxruntime_runner
+from ops.quantised.nhwc_tiled import has_vnni
 from tools import run_networks
 from tools.onnxruntime_arena import onnxruntime_activations
 from tools.run_networks import NETWORKS, loaded, network_file
@@ -24,6 +25,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("name", EACH)
 def test_the_default_of_a_timed_network_equals_onnxruntime_in_no_larger_arena(name: str, folder: Path) -> None:
     pytest.importorskip("onnxruntime")
+    if name.endswith("_int8") and not has_vnni():
+        pytest.skip("sums of onnxruntime saturate on a processor without VNNI")
     path = network_file(name)
     assert path.parent == folder
     graph, feeds = loaded(path)
