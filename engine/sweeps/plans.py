@@ -44,9 +44,9 @@ def plan_row(task: Task) -> dict[str, Any]:
 def _planned(graph: Graph, task: Task) -> tuple[ExecutionPlan, float]:
     """Returns a plan and its time in seconds. It plans again where machine code was made, whose time is no plan's."""
     while True:
-        made, begin = made_count(), time.perf_counter()
+        before, begin = made_count(), time.perf_counter()
         plan = make_plan(graph, budget=task.budget, recompute=task.recompute, threads=task.threads, **task.options)
-        if made == made_count():
+        if made_count() == before:
             return plan, time.perf_counter() - begin
 
 
