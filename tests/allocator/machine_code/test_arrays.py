@@ -15,10 +15,8 @@ from hypothesis import strategies as st
 from allocator import kernels
 from allocator.kernels.positional_maximums import find_maximums, raise_ticks
 from allocator.machine_code.arrays import compiled, parameters
-from allocator.machine_code.door import made
 from allocator.machine_code.entry import entries_of
 from allocator.machine_code.errors import SymbolError
-from allocator.machine_code.instructions import instructions
 from tests.helpers.allocator.array_entries import Record, halved, named, weigh, write
 
 KERNELS = [
@@ -102,12 +100,6 @@ def test_a_function_that_is_not_declared_is_not_compiled() -> None:
 @pytest.mark.parametrize(("home", "name"), KERNELS)
 def test_the_types_of_each_kernel_are_known_before_it_runs(home: str, name: str) -> None:
     assert parameters(getattr(import_module(home), name))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("home", "name"), KERNELS)
-def test_no_kernel_wants_the_runtime_of_numba(home: str, name: str) -> None:
-    assert made(home, name, instructions(), name)
 
 
 def test_a_process_with_kernels_on_disk_loads_no_compiler() -> None:

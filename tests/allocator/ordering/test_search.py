@@ -162,7 +162,7 @@ def test_an_overwrite_counts_once_and_only_where_its_input_ends() -> None:
 
 @pytest.mark.slow
 def test_compiled_order_search_finds_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    nets = [_network(build(seeded(seed), 25)) for seed in range(25)]
+    nets = [_network(build(seeded(seed), 25)) for seed in range(8)]
     plain = [lowest(graph) for graph in nets]
     monkeypatch.setattr(search, "_PLAIN", 0)
     for graph, one in zip(nets, plain, strict=True):
@@ -175,7 +175,7 @@ def test_compiled_order_search_finds_the_same(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.slow
 def test_no_order_of_many_small_programs_is_better() -> None:
-    for seed in range(200):
+    for seed in range(80):
         program = build(seeded(seed), 7, sizes=1 + seed % 30)
         graph = _network(program)
         result = lowest(graph)

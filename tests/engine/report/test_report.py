@@ -59,7 +59,9 @@ def test_numbers_of_a_small_network_by_hand() -> None:
 def test_the_text_is_readable_and_names_the_peak() -> None:
     graph = Graph("hand")
     graph.output(ops.neg(graph.input("x", (256,))), "y")
-    text = str(engine.make_plan(graph, optimise=0).report())
+    report = engine.make_plan(graph, optimise=0).report()
+    text = str(report)
+    assert "  tensor " in text and "  tensor " not in report.text(0)
     assert (
         "hand: 1 operator, " in text
         and "met: these calls in this order fit in no smaller arena" in text
