@@ -6,7 +6,7 @@ from inspect import Parameter, signature
 from types import MappingProxyType
 from typing import Any, TypeAlias, Unpack
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from allocator.problem import NO_CAPACITY
 from allocator.progress import Activity
@@ -271,10 +271,11 @@ def compile_graph(
     `mode` is "static" (one arena) or "dynamic" (reference counting); `debug="poison"` watches every byte of a
     static run, and compares what the graph computes before and after each pass. `budget` is the most bytes that the
     arena may have, as a number or a text such as "8 MiB": it makes no plan larger. Where it is not met, and `recompute`
-    is left on, some operators run again, so that what they compute need not be kept: the plan's graph has them, and the
-    report what they cost. In dynamic mode `evict` names a heuristic of eviction, and `budget` is the most bytes of all
-    tensors at once: see docs/eviction.md. `embedded` is as for `make_plan`. Other options are those of
-    `engine.planning.options.Options`. Raises BudgetError before anything is allocated, OptionError.
+    is left on, some operators run again, so that what they compute need not be kept, or images are computed in stripes
+    (option `cascade`): the plan's graph has them, and the report what they cost. In dynamic mode `evict` names a
+    heuristic of eviction, and `budget` is the most bytes of all tensors at once: see docs/eviction.md. `embedded` is as
+    for `make_plan`. Other options are those of `engine.planning.options.Options`. Raises BudgetError before anything is
+    allocated, OptionError.
 
     Kernels compute on `threads` threads, by default on all processors; where operators may run at once (option
     `parallel`), the threads run operators. Their number changes no bit of what compiled kernels give. BLAS, which
@@ -327,7 +328,7 @@ def compile_graph(
         runner = team(threads or cpus())
         return Executable(graph, executors.EvictingExecutor(plan, parse_budget(budget), evict, runner), asked)
     if debug:
-        staging.judge_passes(graph, plan.options, *(done.left_out for done in plan.optimisation))
+        staging.judge_passes(graph, plan.options, plan.optimisation)
     return Executable(graph, _executor(plan, mode, debug, threads), asked)
 
 
@@ -383,7 +384,7 @@ def _planned(
     passes, most = cache(partial(optimised, graph, options)), parse_budget(budget)
 
     def make() -> PlacedPlan:
-        return _within(plan_optimised(passes(()), options, most, nodes=nodes), options, recompute)
+        return _within(graph, plan_optimised(passes(()), options, most, nodes=nodes), options, recompute)
 
     with Activity("planning", graph.name):
         plan = (
@@ -399,14 +400,17 @@ def _alternatives(graph: Graph, options: Options, plan: PlacedPlan) -> "explaini
     return explaining.AlternativeSearch(graph, plan.graph, options)(plan)
 
 
-def _within(plan: PlacedPlan, options: Options, recompute: bool) -> PlacedPlan:
-    """Returns the plan, or where it is larger than its budget one in which operators run again. Raises BudgetError."""
-    if recompute and plan.arena_bytes > plan.plan.capacity:
-        least = remat.plan_recomputed(plan.graph, options, plan.plan.capacity, plan)
-        if least.arena_bytes <= least.plan.capacity:
-            return evolve(least, options=options, optimisation=plan.optimisation)
-        check_budget(plan, least=[least] if least is not plan else [])
-    check_budget(plan)
+def _within(graph: Graph, plan: PlacedPlan, options: Options, recompute: bool) -> PlacedPlan:
+    """Returns the plan, or where it is larger than its budget one in which more is computed. Raises BudgetError."""
+    if not recompute or plan.arena_bytes <= plan.plan.capacity:
+        check_budget(plan)
+        return plan
+    least = plan
+    for other in remat.plans_within(graph, plan, options):
+        least = min(least, other, key=lambda each: each.arena_bytes)
+        if least.arena_bytes <= plan.plan.capacity:
+            return least
+    check_budget(plan, least=[least] if least is not plan else [])
     return plan
 
 

@@ -9,11 +9,12 @@ from engine.budgets.steps import Steps, changes_of
 from engine.graph.graph import Graph
 from engine.lower.calls import Lowered
 from engine.lower.costs import call_cost
-from engine.passes.automatic import Optimised, optimised, plan_optimised
+from engine.passes.automatic import Optimised, Passed, passed, plan_optimised
 from engine.planning.options import AUTO, Options
 from engine.planning.placed import PlacedPlan
 from engine.planning.planner import least_bytes, lower_graph, nestings
 from engine.remat.planning import plan_recomputed
+from engine.text.errors import OptionError
 from ops.schema.backends import NUMBA, NUMPY, ONEDNN
 
 NODES = 20_000
@@ -46,6 +47,7 @@ class Candidates:
 
     graph: Graph
     asked: Options
+    _passed: dict[int, Passed] = field(factory=dict)
     _graphs: dict[tuple[Any, ...], Optimised] = field(factory=dict)
     _candidates: dict[Steps, Candidate] = field(factory=dict)
     _plans: dict[Steps, PlacedPlan] = field(factory=dict)
@@ -66,7 +68,7 @@ class Candidates:
         if options.optimise == AUTO or options.parallel:
             plan = self.plan(steps)
             return Candidate(steps, options, plan.plan.lower_bound, _cost(plan.lowered, options))
-        lowered = lower_graph(self._optimised(options).graph, options)
+        lowered = lower_graph(self._optimised(steps).graph, options)
         bound = min(least_bytes(way, options) for way in nestings(lowered, options))
         return Candidate(steps, options, bound, _cost(lowered, options))
 
@@ -74,7 +76,7 @@ class Candidates:
         """Returns a plan in which no operator runs again."""
         if steps not in self._plans:
             options = self._quick(steps)
-            self._plans[steps] = plan_optimised(self._optimised(options), options)
+            self._plans[steps] = plan_optimised(self._optimised(steps), options)
         return self._plans[steps]
 
     def recomputed(self, steps: Steps, budget: int) -> PlacedPlan:
@@ -86,10 +88,21 @@ class Candidates:
         options = self.options(steps)
         return evolve(options, nodes=min(options.nodes, NODES))
 
-    def _optimised(self, options: Options) -> Optimised:
-        key = options.level, options.store
+    def _optimised(self, steps: Steps) -> Optimised:
+        """Returns the graph after passes; which cascades it has depends on the kernels, too, and so on all steps.
+
+        Raises OptionError for a step to cascades where there are none that save bytes.
+        """
+        options = self.options(steps)
+        level = options.level
+        if level not in self._passed:
+            self._passed[level] = passed(self.graph, level)
+        key = level, options.store, *(changes_of(steps).items() if options.cascade else ())
         if key not in self._graphs:
-            self._graphs[key] = optimised(self.graph, options)
+            self._graphs[key] = self._passed[level].finished(options)
+        done = self._graphs[key].done
+        if "cascade" in changes_of(steps) and not any(one.cascades for one in done):
+            raise OptionError(f"cascades save no byte of {self.graph.name!r}")
         return self._graphs[key]
 
 

@@ -201,7 +201,8 @@ class _Search:
         """Returns the ways from the one as asked to the last, each with the step that then saves most."""
         rungs, taken, left = [asked], tuple[Step, ...](), list(last.steps)
         while left:
-            step = min(left, key=lambda s: self.candidates.plan((*taken, s)).arena_bytes)
+            possible = [step for step in left if self._possible((*taken, step))]
+            step = min(possible, key=lambda s: self.candidates.plan((*taken, s)).arena_bytes)
             left.remove(step)
             taken = (*taken, step)
             if left or last.again:
@@ -212,9 +213,10 @@ class _Search:
         """Returns pairs of steps of which one saves bytes, and fewer with the other, as the bound alone shows."""
         clashes = []
         for candidate in tried:
-            if len(candidate.steps) != 2:
+            ways = [alone[step] for step in candidate.steps if step in alone]  # cascades may save nothing alone
+            if len(candidate.steps) != 2 or not ways:
                 continue
-            better = min((alone[step] for step in candidate.steps), key=lambda way: way.arena_bytes)
+            better = min(ways, key=lambda way: way.arena_bytes)
             if better.arena_bytes < min(candidate.bound / CLEAR, asked.arena_bytes):
                 clashes.append((candidate.bound - better.arena_bytes, candidate.steps, better))
         clashes.sort(key=lambda one: -one[0])

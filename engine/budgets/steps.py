@@ -11,7 +11,7 @@ from attrs import frozen
 
 from engine.lower.backends import backends_of
 from engine.lower.order import MEMORY
-from engine.planning.options import FIELDS, LEVELS, STORED, Options, about, flag
+from engine.planning.options import CASCADE_PERCENT, FIELDS, LEVELS, STORED, Options, about, flag
 from engine.text.errors import OptionError
 from ops.schema.backends import NUMBA, NUMPY, ONEDNN
 
@@ -44,6 +44,7 @@ STEPS: Steps = (
     ),
     *(Step("storage", f"tensors stored as {t}", f"--store {t}", ROUNDED, {"store": t}) for t in reversed(STORED)),
     *(Step("back-end", f"kernels of {b}", f"--backend {b}", LAST_BITS, {"backend": b}) for b in (NUMPY, NUMBA, ONEDNN)),
+    Step("cascades", "images in stripes of rows", f"--cascade {CASCADE_PERCENT}", KEPT, {"cascade": CASCADE_PERCENT}),
     Step("packing", "no packed copies of weights", "--no-prepack", LAST_BITS, {"prepack": False}),
     *(
         Step(name, about(name).saving, f"without {flag(name)}", KEPT, {name: FIELDS[name].default})

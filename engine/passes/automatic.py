@@ -9,9 +9,10 @@ graph: watched for poison, at once, within a budget, by another strategy.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from operator import itemgetter
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
@@ -24,9 +25,12 @@ from engine.passes import cascade
 from engine.passes.pipeline import CHOICES, FAST, GROUPS, applied_passes
 from engine.passes.storage import cast_storage
 from engine.planning.options import AUTO, DEFAULTS, Options
-from engine.planning.placed import Cascaded, Optimisation, PlacedPlan
+from engine.planning.placed import Optimisation, PlacedPlan
 from engine.planning.planner import least_bytes, lower_graph, plan_graph
 from ops.schema.backends import ONEDNN
+
+if TYPE_CHECKING:  # few plans have cascades; its module is imported when it is first used
+    from engine.passes.cascade import CascadeSearch
 
 _PLAIN: Mapping[str, Any] = MappingProxyType(
     {name: getattr(DEFAULTS, name) for name in ("strategy", "seed", "padding", "parallel", "caller_buffers", "donated")}
@@ -48,31 +52,60 @@ class Optimised:
     before: Graph
 
 
-def optimised(graph: Graph, options: Options, left_out: Sequence[str] = ()) -> Optimised:
-    """Returns the graph after the passes of the option `optimise`, with its tensors stored as the options say.
+@frozen(eq=False)
+class Passed:
+    """A graph after passes of a level, which can be cut into stripes and stored in 16 bits; `before` is as given.
 
-    `left_out` has names of groups of passes that do not run. Cascades come behind all passes, which do not see through
-    their slices. Passes come first: they do not see through the casts
-    around each operator. Raises GraphError for a graph whose tensors cannot be stored in 16 bits.
+    `changes` has the operators that each pass added, `left_out` the groups of passes that did not run.
     """
-    count, after, changes = len(graph.operators), graph, Counter[str]()
+
+    before: Graph
+    graph: Graph
+    level: int
+    changes: tuple[tuple[str, int], ...]
+    left_out: tuple[str, ...]
+
+    @cached_property
+    def cascades(self) -> "CascadeSearch":
+        """The search for cascades, which come behind all passes: these do not see through slices of rows."""
+        return cascade.CascadeSearch(self.graph)
+
+    def finished(self, options: Options) -> Optimised:
+        """Returns the graph with cascades and with its tensors stored, as the options say.
+
+        Stored last: passes do not see through the casts around each operator. Raises GraphError for a graph with
+        parameters, which has no cascades, and for one whose tensors cannot be stored in 16 bits.
+        """
+        after, changes = self.graph, dict(self.changes)
+        cascades = self.cascades.within(options) if options.cascade else ()
+        for cascaded in cascades:
+            after = cascade.with_cascades(self.graph, cascaded.cascades)
+            changes[CASCADES] = len(after.operators) - len(self.graph.operators)
+        if options.store:
+            stored = cast_storage(after, options.store)
+            changes[f"stored as {options.store}"] = len(stored.operators) - len(after.operators)
+            after = stored
+        names, count = tuple(changes.items()), len(self.before.operators)
+        done = Optimisation(self.level, count, len(after.operators), names, self.left_out, cascades=cascades)
+        return Optimised(after, (done,) if self.level or cascades else (), self.before)
+
+
+def passed(graph: Graph, level: int, left_out: Sequence[str] = ()) -> Passed:
+    """Returns the graph after the passes of a level; `left_out` has names of groups of passes that do not run."""
+    after, changes = graph, Counter[str]()
     with Activity("optimising", graph.name):
-        for applied in applied_passes(graph, options.level, left_out=left_out):
+        for applied in applied_passes(graph, level, left_out=left_out):
             after = applied.after
             changes[applied.by] += len(after.operators) - len(applied.before.operators)
-    cascades: tuple[Cascaded, ...] = ()
-    if options.cascade:
-        in_stripes, cascades = cascade.cascaded(after, options)
-        if cascades:
-            changes[CASCADES] = len(in_stripes.operators) - len(after.operators)
-        after = in_stripes
-    if options.store:
-        stored = cast_storage(after, options.store)
-        changes[f"stored as {options.store}"] = len(stored.operators) - len(after.operators)
-        after = stored
-    names = tuple(changes.items())
-    done = Optimisation(options.level, count, len(after.operators), names, tuple(left_out), cascades=cascades)
-    return Optimised(after, (done,) if options.level or cascades else (), graph)
+    return Passed(graph, after, level, tuple(changes.items()), tuple(left_out))
+
+
+def optimised(graph: Graph, options: Options, left_out: Sequence[str] = ()) -> Optimised:
+    """Returns the graph after the passes of the option `optimise`, with cascades and 16 bits as the options say.
+
+    `left_out` has names of groups of passes that do not run. Raises GraphError as `Passed.finished`.
+    """
+    return passed(graph, options.level, left_out).finished(options)
 
 
 def plan_optimised(
@@ -119,8 +152,8 @@ class _Search:
 
     @property
     def unchanged(self) -> Graph:
-        """Returns the graph without passes."""
-        return optimised(self.graph, evolve(self.options, optimise=0)).graph
+        """Returns the graph without passes and cascades."""
+        return optimised(self.graph, evolve(self.options, optimise=0, cascade=0)).graph
 
     def planned(self, prepared: Optimised) -> _Trial:
         return _Trial(prepared, plan_graph(prepared.graph, self.options))

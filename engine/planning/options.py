@@ -36,7 +36,9 @@ LEVELS = (0, 1, 2, 3)
 HIGHEST_LEVEL = LEVELS[-1]
 STORED = tuple(sorted(dtype.name for dtype in HALVES))
 """The types of 16 bits that tensors of float32 may be stored in."""
-CASCADE_PERCENT = 25
+CASCADE_PERCENTS = (10, 25)
+"""The percentages of more operations that cascades are tried with where a budget is not met."""
+CASCADE_PERCENT = CASCADE_PERCENTS[-1]
 """The percentage that `cascade=True` stands for."""
 AUTO = "auto"
 """The highest level of optimisation, without groups of passes that make the arena larger."""

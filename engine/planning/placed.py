@@ -33,16 +33,27 @@ class Place:
 
 
 @frozen
+class Cascade:
+    """The operators [first, last) of a graph, by position, that are computed in stripes of `height` rows."""
+
+    first: int
+    last: int
+    height: int
+
+
+@frozen
 class Cascaded:
     """The cascades of a graph: operators that are computed stripe after stripe of rows.
 
     `runs` has the first and the last operator of each cascade, and its number of stripes. `share` is the part of all
-    operations that they add, `plain_bytes` the lower bound of the arena without them.
+    operations that they add, `plain_bytes` the lower bound of the arena without them. `cascades` are positions in the
+    graph that was cut.
     """
 
     runs: tuple[tuple[str, str, int], ...]
     share: float
     plain_bytes: int
+    cascades: tuple[Cascade, ...] = field(repr=False)
 
     @property
     def text(self) -> str:

@@ -6,10 +6,12 @@ from ops.lazy import importer
 
 if TYPE_CHECKING:  # most plans fit; at run time it is imported when it is first used
     from engine.remat.planning import plan_recomputed
+    from engine.remat.within import plans_within
 
-__all__ = ["plan_recomputed"]
+__all__ = ["plan_recomputed", "plans_within"]
 
 _HOMES = {
+    "plans_within": "engine.remat.within:plans_within",
     "plan_recomputed": "engine.remat.planning:plan_recomputed",
 }
 

@@ -14,7 +14,7 @@ from engine.graph.opaque import OpaqueOperator, opaque_operators, opaque_text
 from engine.lower.calls import Role, Value
 from engine.lower.costs import graph_cost
 from engine.lower.order import Ordering
-from engine.planning.placed import Optimisation, PlacedPlan, Recomputed
+from engine.planning.placed import Cascaded, Optimisation, PlacedPlan, Recomputed
 from engine.report.kernels import BackendShare, KernelUse, backend_shares, kernel_uses, shares_text
 from engine.report.layers import Layer, layer_table, layers_of
 from engine.report.layout_copies import Conversion, conversions
@@ -107,7 +107,9 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """Returns plain data with stable keys."""
-        return asdict(self, filter=exclude(fields(Recomputed).before, fields(Recomputed).sequence))
+        return asdict(
+            self, filter=exclude(fields(Recomputed).before, fields(Recomputed).sequence, fields(Cascaded).cascades)
+        )
 
     def text(self, most: int = 10, width: int = UNBOUNDED) -> str:
         """Returns the report as text, with the `most` largest tensors at the peak, in lines of at most `width`."""
@@ -175,13 +177,13 @@ def report(plan: PlacedPlan) -> Report:
 def check_budget(plan: PlacedPlan, where: str = "", *, least: Sequence[PlacedPlan] = ()) -> None:
     """Raises BudgetError where a plan needs more than its capacity; `where` is put before the message.
 
-    `least` is the smallest plan that recomputing led to; empty where that was not tried or did not help.
+    `least` is the smallest plan that more work led to; empty where that was not tried or did not help.
     """
     needed, available = plan.arena_bytes, plan.plan.capacity
     if needed > available:
-        message, again = where + _budget_message(plan, least), tuple(r for p in least for r in p.recomputed)
+        message = where + _budget_message(plan, least)
         least_bytes = min([needed, *(p.arena_bytes for p in least)])
-        share = max((r.share for r in again), default=0.0)
+        share = sum(done.share for other in least for done in _more_work(other))
         raise BudgetError(message, needed, available, plan.plan.lower_bound, least=least_bytes, share=share)
 
 
@@ -196,9 +198,14 @@ def _budget_message(plan: PlacedPlan, least: Sequence[PlacedPlan]) -> str:
         f"available: {needed - available} bytes too much; lower bound {bound} bytes, {verdict}"
     )
     for other in least:
-        size, done = other.arena_bytes, "; ".join(again.text for again in other.recomputed)
+        size, done = other.arena_bytes, "; ".join(each.text for each in _more_work(other))
         head += f". The smallest arena found has {size} bytes ({format_bytes(size)}): {done}"
     return "\n".join([head, *_peak_table(report([plan, *least][-1]), 10)])
+
+
+def _more_work(plan: PlacedPlan) -> tuple[Cascaded | Recomputed, ...]:
+    """Returns what is computed more than once: rows of cascades, and operators that run again."""
+    return (*(cascaded for done in plan.optimisation for cascaded in done.cascades), *plan.recomputed)
 
 
 def _workspaces(plan: PlacedPlan) -> list[Value]:
@@ -334,5 +341,4 @@ def _peak_table(report: Report, most: int, width: int = UNBOUNDED) -> list[str]:
         shape = "x".join(map(str, t.shape)) or "scalar"
         operator = f"{t.operator} {t.kind}".rstrip()
         rows.append((t.name, operator, shape, str(t.bytes), f"{t.share:.1%}", f"[{t.begin}, {t.end})", str(t.offset)))
-    table = in_columns(rows, width=less(width, 2)) if len(rows) > 1 else []
-    return [head, *(f"  {line}" for line in table)]
+    return [head, *(f"  {line}" for line in in_columns(rows, width=less(width, 2)))]

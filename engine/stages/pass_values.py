@@ -13,6 +13,7 @@ from engine.passes.base import LAST_BITS
 from engine.passes.pipeline import Applied, applied_passes
 from engine.passes.values import Outputs, check_values, compute
 from engine.planning.options import Options
+from engine.planning.placed import Optimisation
 from engine.stages.bind import bind, input_shapes
 from engine.stages.compiling import staged
 from engine.stages.template import template
@@ -24,13 +25,14 @@ from ops.tensor.spec import Array, TensorSpec
 _LOG = logging.getLogger("arenaplan")
 
 
-def judge_passes(graph: Graph, options: Options, left_out: Sequence[str] = ()) -> None:
+def judge_passes(graph: Graph, options: Options, done: Sequence[Optimisation] = ()) -> None:
     """Raises PassError where a pass that the options ask for moves an output by more than it promises.
 
-    A graph that cannot be computed from random inputs, for example as they are no positions that exist, or as it is too
-    large for this machine, is named in the log: nothing is compared.
+    `done` says which groups of passes are left out, and which cascades were found. A graph that cannot be computed from
+    random inputs, for example as they are no positions that exist, or as it is too large for this machine, is named in
+    the log: nothing is compared.
     """
-    if not options.level and not options.cascade:
+    if not options.level and not done:
         return
     lengths = small_lengths(graph)
     shapes = input_shapes(graph, lengths)
@@ -41,18 +43,17 @@ def judge_passes(graph: Graph, options: Options, left_out: Sequence[str] = ()) -
     except (OpError, EngineError, MemoryError) as error:
         _LOG.warning("passes over graph %r are not compared: it cannot be computed now: %s", graph.name, error)
         return
-    check_values(_applied(graph, options, left_out), run, least)
+    check_values(_applied(graph, options, done), run, least)
 
 
-def _applied(graph: Graph, options: Options, left_out: Sequence[str]) -> Iterator[Applied]:
+def _applied(graph: Graph, options: Options, done: Sequence[Optimisation]) -> Iterator[Applied]:
     """Yields the passes that change a graph as the options ask, and then its cascades."""
+    left_out = tuple(name for one in done for name in one.left_out)
     for applied in applied_passes(graph, options.level, left_out=left_out):
         graph = applied.after
         yield applied
-    if options.cascade:
-        in_stripes, cascades = cascade.cascaded(graph, options)
-        if cascades:
-            yield Applied(CASCADES, graph, in_stripes)
+    for cascaded in (each for one in done for each in one.cascades):
+        yield Applied(CASCADES, graph, cascade.with_cascades(graph, cascaded.cascades))
 
 
 def small_lengths(graph: Graph) -> dict[str, int]:

@@ -34,7 +34,7 @@ def add_planning(parser: ArgumentParser) -> None:
     _add_group(parser, CALLS)
     add_solving(parser)
     parser.add_argument(
-        "--no-recompute", action="store_true", help="run no operator twice, even where the budget is not met otherwise"
+        "--no-recompute", action="store_true", help="compute nothing twice, even where the budget is not met otherwise"
     )
 
 

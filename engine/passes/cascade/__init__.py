@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 from ops.lazy import importer
 
 if TYPE_CHECKING:  # few plans have cascades; at run time it is imported when it is first used
-    from engine.passes.cascade.choose import cascaded
+    from engine.passes.cascade.choose import CascadeSearch
+    from engine.passes.cascade.rewrite import with_cascades
 
-__all__ = ["cascaded"]
+__all__ = ["CascadeSearch", "with_cascades"]
 
 _HOMES = {
-    "cascaded": "engine.passes.cascade.choose:cascaded",
+    "CascadeSearch": "engine.passes.cascade.choose:CascadeSearch",
+    "with_cascades": "engine.passes.cascade.rewrite:with_cascades",
 }
 
 if not TYPE_CHECKING:  # a checker of types would take every name for one that exists

@@ -1,11 +1,17 @@
 """Chooses the cascades of a graph: of what the search proposes, what the planner needs the fewest bytes for."""
 
+from collections.abc import Sequence
+from functools import cached_property
+
+from attrs import evolve, field, frozen
+
 from allocator.progress import Activity
+from allocator.solvers.base import NO_NODES
 from engine.graph.graph import Graph
-from engine.passes.cascade.rewrite import Cascade, with_cascades
+from engine.passes.cascade.rewrite import with_cascades
 from engine.passes.cascade.search import Choice, operations, search_cascades
 from engine.planning.options import Options
-from engine.planning.placed import Cascaded
+from engine.planning.placed import Cascade, Cascaded
 from engine.planning.planner import least_bytes, lower_graph, nestings
 from engine.text.errors import GraphError
 from ops.common.tiling import ROWS
@@ -14,36 +20,60 @@ _MOST_TRIED = 4
 """The choices with the fewest estimated bytes that are lowered. Estimates and lower bounds differ by a few percent."""
 
 
-def cascaded(graph: Graph, options: Options) -> tuple[Graph, tuple[Cascaded, ...]]:
-    """Returns the graph with the cascades that save most bytes, and what they are; the very graph where none saves any.
+@frozen(eq=False)
+class CascadeSearch:
+    """The search for the cascades of a graph, which is done once for all options."""
 
-    Every bit of outputs stays, as long as compiled kernels compute. They add at most `options.cascade` percent of the
-    operations. Raises GraphError for a graph with open dimensions or parameters.
-    """
-    if graph.is_symbolic:
-        raise GraphError(f"graph {graph.name!r} has dimensions that are names; see arenaplan.bind")
-    if graph.parameters:
-        raise GraphError(f"graph {graph.name!r} has parameters; cascades are for networks that are not trained")
-    with Activity("searching cascades", graph.name):
-        work = operations(graph)
-        choices = [c for c in search_cascades(graph) if c.cascades and c.extra * 100 <= options.cascade * work]
-        plain = _bound(graph, options)
-        best, least, chosen = graph, plain, None
-        for choice in choices[:_MOST_TRIED]:
-            other = with_cascades(graph, choice.cascades)
-            bound = _bound(other, options)
-            if bound < least:
-                best, least, chosen = other, bound, choice
-    return best, () if chosen is None else (_told(graph, chosen, chosen.extra / work, plain),)
+    graph: Graph
+    _bounds: dict[tuple[tuple[Cascade, ...], Options], int] = field(factory=dict)
+
+    @cached_property
+    def choices(self) -> Sequence[Choice]:
+        """Returns the choices with cascades of which none is better in bytes and cost, from the fewest bytes on.
+
+        Raises GraphError for a graph with open dimensions or parameters.
+        """
+        graph = self.graph
+        if graph.is_symbolic:
+            raise GraphError(f"graph {graph.name!r} has dimensions that are names; see arenaplan.bind")
+        if graph.parameters:
+            raise GraphError(f"graph {graph.name!r} has parameters; cascades are for networks that are not trained")
+        with Activity("searching cascades", graph.name):
+            return [choice for choice in search_cascades(graph) if choice.cascades]
+
+    def within(self, options: Options) -> tuple[Cascaded, ...]:
+        """Returns the cascades that save most bytes; nothing where none saves any.
+
+        They add at most `options.cascade` percent of the operations. Raises GraphError as `choices`.
+        """
+        work = operations(self.graph)
+        allowed = [choice for choice in self.choices if choice.extra * 100 <= options.cascade * work]
+        if not allowed:
+            return ()
+        plain = self._bound((), options)
+        tried = allowed[:_MOST_TRIED]
+        bounds = [self._bound(choice.cascades, options) for choice in tried]
+        least, choice = min(zip(bounds, tried, strict=True), key=lambda pair: pair[0])
+        return (self._told(choice, choice.extra / work, plain),) if least < plain else ()
+
+    def _bound(self, cascades: tuple[Cascade, ...], options: Options) -> int:
+        """Returns a lower bound of the arena with cascades, with values nested where that saves bytes."""
+        key = cascades, _deciding(options)
+        if key not in self._bounds:
+            cut = with_cascades(self.graph, cascades) if cascades else self.graph
+            ways = nestings(lower_graph(cut, options), options)
+            self._bounds[key] = min(least_bytes(way, options) for way in ways)
+        return self._bounds[key]
+
+    def _told(self, choice: Choice, share: float, plain: int) -> Cascaded:
+        runs = tuple(_run(self.graph, cascade) for cascade in choice.cascades)
+        return Cascaded(runs, share, plain, choice.cascades)
 
 
-def _bound(graph: Graph, options: Options) -> int:
-    """Returns a lower bound of the arena, with values nested where that saves bytes."""
-    return min(least_bytes(way, options) for way in nestings(lower_graph(graph, options), options))
-
-
-def _told(graph: Graph, choice: Choice, share: float, plain: int) -> Cascaded:
-    return Cascaded(tuple(_run(graph, cascade) for cascade in choice.cascades), share, plain)
+def _deciding(options: Options) -> Options:
+    """Returns options that are equal where bounds of the same graph are; lists of names become tuples."""
+    buffers, donated = tuple(options.caller_buffers), tuple(options.donated)
+    return evolve(options, optimise=0, cascade=0, store="", nodes=NO_NODES, caller_buffers=buffers, donated=donated)
 
 
 def _run(graph: Graph, cascade: Cascade) -> tuple[str, str, int]:

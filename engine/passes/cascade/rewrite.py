@@ -8,7 +8,7 @@ writes into the concatenation, so that nothing is copied; what lies between is a
 from collections.abc import Sequence
 from itertools import chain, count
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from engine.graph.graph import Graph
 from engine.graph.operator import Operator
@@ -16,20 +16,12 @@ from engine.graph.vanished import FED, vanished
 from engine.graph.var import Var
 from engine.passes.cascade.rows import Part, Span, Stripe, spans
 from engine.passes.verify import verify
+from engine.planning.placed import Cascade
 from engine.text.errors import PassError
 from ops.common.tiling import ROWS
 from ops.movement.concat import CONCAT
 from ops.movement.slicing import SLICE
 from ops.schema.schema import Attrs, OpSchema
-
-
-@frozen
-class Cascade:
-    """The operators [first, last) of a graph, by position, that are computed in stripes of `height` rows."""
-
-    first: int
-    last: int
-    height: int
 
 
 def with_cascades(graph: Graph, cascades: Sequence[Cascade]) -> Graph:

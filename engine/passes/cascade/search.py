@@ -18,8 +18,8 @@ from attrs import frozen
 from engine.graph.graph import Graph
 from engine.graph.operator import Operator
 from engine.graph.var import Var
-from engine.passes.cascade.rewrite import Cascade
 from engine.passes.cascade.rows import Part, Stripe, is_image, spans
+from engine.planning.placed import Cascade
 from ops.common.tiling import ROWS
 
 _COUNTS = (2, 3, 4, 6, 8, 10, 14, 20, 28, 40, 56)

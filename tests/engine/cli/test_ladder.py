@@ -18,7 +18,6 @@ def _asked(file: str, capsys: Capture, *more: str) -> int:
     return size
 
 
-@pytest.mark.slow
 def test_the_command_that_is_printed_fits(tmp_path: Path, capsys: Capture) -> None:
     file = convolutions(tmp_path)
     asked = _asked(file, capsys, "--dim", "batch=2")
@@ -33,6 +32,19 @@ def test_the_command_that_is_printed_fits(tmp_path: Path, capsys: Capture) -> No
     assert all({"steps", "saves", "bits", "seconds", "difference"} <= way.keys() for way in printed["alone"])
     (smaller,) = printed["smaller"]
     assert smaller["how"] == "--dim batch=1" and smaller["arena_bytes"] == _asked(file, capsys, "--dim", "batch=1")
+
+
+@pytest.mark.slow
+def test_images_in_stripes_keep_within_a_budget_that_16_bits_do_not(tmp_path: Path, capsys: Capture) -> None:
+    file = convolutions(tmp_path, batch=1)
+    budget = _asked(file, capsys) * 4 // 10
+    printed = data(["explain", file, "--budget", str(budget)], capsys)
+    assert printed["fits"] and "cascade" in printed["best"]["options"] and "--cascade" in printed["command"]
+    planned = data(shlex.split(printed["command"])[1:], capsys)
+    assert planned["arena_bytes"] == printed["best"]["arena_bytes"] <= budget
+    assert planned["optimisation"][0]["cascades"]
+    (alone,) = (way for way in printed["alone"] if way["steps"] == ["--cascade 25"])
+    assert alone["saves"] > 0
 
 
 def test_where_nothing_fits_the_command_ends_with_3_and_says_what_holds_it(tmp_path: Path, capsys: Capture) -> None:

@@ -9,7 +9,7 @@ from engine.cli.main import NO_FIT, main
 from tests.helpers.cli.cli_checks import Capture, page_headers
 
 NETWORK = "zoo:squeezenet?image=32"
-BUDGET = "50 KiB"
+BUDGET = "20 KiB"
 
 
 def _warning(capsys: Capture) -> str:
@@ -23,9 +23,9 @@ def test_a_trace_that_misses_its_budget_has_it_among_its_facts(tmp_path: Path, c
     warning = _warning(capsys)
     assert warning.startswith(f"arenaplan: {NETWORK} misses the budget, and is shown all the same: the plan needs ")
     facts = json.loads(saved.read_text())["facts"]
-    assert facts["budget_bytes"] == 51_200 < facts["arena_bytes"]
+    assert facts["budget_bytes"] == 20_480 < facts["arena_bytes"]
     assert main(["trace", str(saved)]) == 0
-    assert "budget 50.00 KiB (51,200 bytes), missed by " in capsys.readouterr().out
+    assert "budget 20.00 KiB (20,480 bytes), missed by " in capsys.readouterr().out
 
 
 def test_the_plan_that_is_drawn_is_the_one_without_a_budget(tmp_path: Path, capsys: Capture) -> None:
@@ -51,7 +51,7 @@ def test_a_page_has_the_budget_of_the_plan_that_misses_it(tmp_path: Path, capsys
     page = tmp_path / "view.html"
     assert main(["view", NETWORK, "--budget", BUDGET, "-o", str(page)]) == 0
     (header,) = page_headers(page)
-    assert header["facts"]["budget_bytes"] == 51_200 < header["facts"]["arena_bytes"]
+    assert header["facts"]["budget_bytes"] == 20_480 < header["facts"]["arena_bytes"]
     assert "misses the budget" in _warning(capsys)
 
 

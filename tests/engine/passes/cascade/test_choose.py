@@ -9,7 +9,9 @@ import pytest
 import engine
 from engine.cli.main import main
 from engine.execution_plan import ExecutionPlan
-from engine.passes.cascade.search import search_cascades
+from engine.graph.graph import Graph
+from engine.passes.cascade import choose
+from engine.passes.cascade.search import Choice, search_cascades
 from engine.planning.options import CASCADE_PERCENT
 from engine.text.errors import GraphError
 from tests.engine.passes.cascade.random_chains import large_images
@@ -45,6 +47,18 @@ def test_no_choice_is_worse_than_another_in_both() -> None:
     assert [c.cost for c in front] == sorted({c.cost for c in front}, reverse=True)
     assert not front[-1].cascades
     assert not front[-1].cost
+
+
+def test_cascades_are_searched_once_for_a_watched_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[Graph] = []
+
+    def counted(graph: Graph) -> list[Choice]:
+        searched.append(graph)
+        return search_cascades(graph)
+
+    monkeypatch.setattr(choose, "search_cascades", counted)
+    engine.compile(large_images(), cascade=True, debug="poison", nodes=100)
+    assert len(searched) == 1
 
 
 def test_a_graph_with_open_dimensions_or_parameters_is_refused() -> None:

@@ -14,8 +14,9 @@ import engine
 from engine.graph.graph import Graph
 from engine.graph.operator import Operator
 from engine.passes.cascade import rows
-from engine.passes.cascade.rewrite import Cascade, with_cascades
+from engine.passes.cascade.rewrite import with_cascades
 from engine.passes.cascade.rows import Part, Stripe, is_image
+from engine.planning.placed import Cascade
 from engine.text.errors import PassError
 from ops.common.tiling import ROWS
 from ops.tensor.spec import Array
@@ -67,7 +68,6 @@ def _run(graph: Graph, **options: Any) -> Array:
     return engine.compile(graph, optimise=0, nodes=FEW_STEPS, **options).run(_feeds(graph))["y"]
 
 
-@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(MODES))
 def test_stripes_compute_every_bit_of_whole_images(seed: int, options: dict[str, Any]) -> None:

@@ -1,0 +1,42 @@
+"""Plans within a budget that the plain plan does not meet, the cheapest change first; outputs keep every bit."""
+
+from collections.abc import Iterator
+
+from attrs import evolve
+
+from engine.graph.graph import Graph
+from engine.passes.automatic import passed
+from engine.planning.options import CASCADE_PERCENTS, Options
+from engine.planning.placed import PlacedPlan
+from engine.planning.planner import plan_graph
+from engine.remat.planning import plan_recomputed
+from ops.schema.backends import NUMBA
+
+
+def plans_within(graph: Graph, plain: PlacedPlan, options: Options) -> Iterator[PlacedPlan]:
+    """Yields plans that may meet the capacity of the plain plan: the first one that does costs least.
+
+    Values are computed again; else images are computed in stripes of rows; else both. Cascades are left out where the
+    options have some, and where kernels of other back-ends than numba compute, which may sum fewer rows in another
+    order. `graph` is the graph as it was given, `options` are those of the plain plan.
+    """
+    yield _recomputed(plain, options)
+    if options.cascade or options.backend != NUMBA or graph.parameters or options.parallel:
+        return
+    left_out = tuple(name for done in plain.optimisation for name in done.left_out)
+    whole = passed(graph, options.level, left_out)
+    cut = plain
+    for percent in CASCADE_PERCENTS:
+        asked = evolve(options, cascade=percent)
+        prepared = whole.finished(asked)
+        if any(done.cascades for done in prepared.done):
+            cut = evolve(plan_graph(prepared.graph, asked, plain.plan.capacity), optimisation=prepared.done)
+            yield cut
+    if cut is not plain:
+        yield _recomputed(cut, cut.options)
+
+
+def _recomputed(plain: PlacedPlan, options: Options) -> PlacedPlan:
+    """Returns a plan of the same graph in which operators run again; the plain plan where that saves nothing."""
+    plan = plan_recomputed(plain.graph, options, plain.plan.capacity, plain)
+    return plan if plan is plain else evolve(plan, options=options, optimisation=plain.optimisation)
