@@ -127,6 +127,7 @@ def test_kernels_that_read_other_layouts_give_near_numbers(options: dict[str, An
     assert moved <= 1e-4 * np.abs(wanted).max()
 
 
+@pytest.mark.slow
 def test_two_processes_make_the_same_plan_and_compute_the_same_bits() -> None:
     printed = {
         subprocess.run(

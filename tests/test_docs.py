@@ -75,6 +75,7 @@ def is_there(dotted: str) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pages", COURSES, ids=lambda pages: title(pages[0]))
 def test_blocks_of_pages_run_one_after_the_other_and_print_what_is_shown(
     pages: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -91,6 +92,7 @@ def test_the_first_page_of_a_course_lists_all_others(course: list[Path]) -> None
     assert set(course) == set(course[0].parent.glob("*.md"))
 
 
+@pytest.mark.slow
 def test_pictures_show_what_the_pages_beside_them_make() -> None:
     drawn = dict(pictures())
     assert [path.name for path, text in drawn.items() if not path.exists() or path.read_text() != text] == [], (

@@ -9,6 +9,7 @@ from tests.fuzz.__main__ import main
 from tests.helpers.killed_writers import IS_THERE, WRITERS
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not IS_THERE, reason="no processes are forked here")
 def test_a_killed_writer_leaves_nothing_half_written(tmp_path: Path) -> None:
     """`python -m tests.fuzz --only kills` kills as many as one likes."""

@@ -27,6 +27,8 @@ _MUTEX = Mutex(threading.RLock)
 _LOG = logging.getLogger("allocator")
 _TOLD: set[str] = set()
 """Subjects of which the log has said something in this process."""
+_MADE: list[str] = []
+"""Files of the functions that this process has made, loaded ones not counted."""
 _COMPILING = "compiling functions for this kind of processor; this takes some seconds, once"
 
 
@@ -49,6 +51,11 @@ def function(module: str, name: str) -> Callable[[int], int]:
     """Returns an entry with the signature CALL as a function of Python. While it runs, other threads run too."""
     call: Callable[[int], int] = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(address(module, name))
     return call
+
+
+def made_count() -> int:
+    """Returns how many functions this process had to make, as they were not on disk."""
+    return len(_MADE)
 
 
 def stored_address(folder: Path, file: str) -> int:
@@ -77,6 +84,7 @@ def _read(number: int) -> bytes:
 def _made(module: str, name: str, chosen: Instructions, file: str) -> int:
     """Makes a function, keeps it on disk if that can be, and returns its address."""
     _tell(_COMPILING, _COMPILING)
+    _MADE.append(file)
     try:
         if not load.IS_SUPPORTED:
             raise ImageError("this system's programs are no ELF files")

@@ -56,7 +56,8 @@ def layer_table(layers: Sequence[Layer], most: int, width: int = UNBOUNDED) -> l
     for layer in layers[:most]:
         size = format_bytes(layer.peak_bytes)
         rows.append((layer.name or "(no layer)", str(layer.operators), f"{layer.work:.1%}", size, f"{layer.share:.1%}"))
-    lines = ["by layer:", *(f"  {line}" for line in in_columns(rows, {1, 2, 3, 4}, less(width, 2)))]
+    table = in_columns(rows, {1, 2, 3, 4}, less(width, 2)) if len(rows) > 1 else []
+    lines = ["by layer:", *(f"  {line}" for line in table)]
     rest = layers[most:]
     if rest:
         size, work = format_bytes(sum(layer.peak_bytes for layer in rest)), sum(layer.work for layer in rest)

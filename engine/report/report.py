@@ -341,4 +341,5 @@ def _peak_table(report: Report, most: int, width: int = UNBOUNDED) -> list[str]:
         shape = "x".join(map(str, t.shape)) or "scalar"
         operator = f"{t.operator} {t.kind}".rstrip()
         rows.append((t.name, operator, shape, str(t.bytes), f"{t.share:.1%}", f"[{t.begin}, {t.end})", str(t.offset)))
-    return [head, *(f"  {line}" for line in in_columns(rows, width=less(width, 2)))]
+    table = in_columns(rows, width=less(width, 2)) if len(rows) > 1 else []
+    return [head, *(f"  {line}" for line in table)]

@@ -4,6 +4,7 @@ import time
 from functools import lru_cache
 from typing import Any
 
+from allocator.machine_code.door import made_count
 from engine.api import compile_graph, make_plan
 from engine.execution_plan import ExecutionPlan
 from engine.graph.graph import Graph
@@ -32,13 +33,21 @@ COLUMNS = (
 
 def plan_row(task: Task) -> dict[str, Any]:
     """Plans the model of a task as its options say, and runs it where it says so."""
-    graph, begin = _graph(task.model), time.perf_counter()
-    plan = make_plan(graph, budget=task.budget, recompute=task.recompute, threads=task.threads, **task.options)
-    seconds = time.perf_counter() - begin
+    graph = _graph(task.model)
+    plan, seconds = _planned(graph, task)
     report = plan.report().to_json()
     values = {name: report[name] for name in COLUMNS if name in report}
     values["solver"] = report["strategy"]
     return values | {"proof": report["status"], "plan_seconds": seconds, "run_seconds": _run_seconds(graph, plan, task)}
+
+
+def _planned(graph: Graph, task: Task) -> tuple[ExecutionPlan, float]:
+    """Returns a plan and its time in seconds. It plans again where machine code was made, whose time is no plan's."""
+    while True:
+        before, begin = made_count(), time.perf_counter()
+        plan = make_plan(graph, budget=task.budget, recompute=task.recompute, threads=task.threads, **task.options)
+        if made_count() == before:
+            return plan, time.perf_counter() - begin
 
 
 @lru_cache(maxsize=1)

@@ -88,6 +88,7 @@ def test_end_to_end_objects_are_a_plan(name: str, problem: Problem) -> None:
     assert plan.offset[roots].tolist() == starts[shared.object_of[roots]].tolist()
 
 
+@pytest.mark.slow
 @given(problem=problems(max_chunks=40, horizon=30, conflicts=True))
 @settings(max_examples=15)
 def test_compiled_and_plain_give_the_same_objects(problem: Problem) -> None:

@@ -329,6 +329,7 @@ def test_a_small_alignment_misaligns_no_workspace() -> None:
     assert spaces and all(offset % 64 == 0 for offset in spaces)
 
 
+@pytest.mark.slow
 def test_a_long_chain_meets_no_recursion_limit() -> None:
     graph = Graph()
     x = graph.input("x", (4,))

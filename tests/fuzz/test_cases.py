@@ -10,6 +10,7 @@ from tests.fuzz.kinds import KINDS
 CASES = sorted((Path(__file__).parent / "cases").iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.name)
 def test_an_input_that_failed_once_ends_as_it_should(path: Path) -> None:
     kind = KINDS[path.name.partition("-")[0]]

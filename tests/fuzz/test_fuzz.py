@@ -236,6 +236,7 @@ def test_a_property_that_fails_is_told_with_what_repeats_it(tmp_path: Path) -> N
     assert run_file(test, 3).has_passed
 
 
+@pytest.mark.slow
 def test_the_command_fuzzes_repeats_and_adds_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "fuzz.json"
     for _ in range(2):

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+import pytest
+
 from ops.registry import REGISTRY
 from ops.schema.backends import BACKENDS, NUMPY
 from ops.schema.schema import Kernel, OpSchema
@@ -87,6 +89,7 @@ def test_kernels_of_other_back_ends_reach_compiled_code() -> None:
     assert len(compiled) > 100
 
 
+@pytest.mark.slow
 def test_operators_run_with_numpy_where_numba_cannot_be_imported() -> None:
     command = [sys.executable, "-m", "tests.helpers.ops.numpy_backend"]
     script = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -111,6 +111,7 @@ def _check_plans(small: Iterable[Use], large: Iterable[Use]) -> None:
             _check(_plan, *(evolve(use, constants=frozenset()) for use in pair))
 
 
+@pytest.mark.slow
 def test_plans_of_large_tensors_cost_as_much_as_those_of_small_ones() -> None:
     of_floats = [{use.schema.name: use for use in uses(n)} for n in (SMALL, LARGE)]
     _check_plans(*(by_name.values() for by_name in of_floats))

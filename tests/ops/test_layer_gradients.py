@@ -85,6 +85,7 @@ def test_labels_must_have_the_shape_of_the_logits_without_classes() -> None:
         evaluate(SOFTMAX_CROSS_ENTROPY, np.zeros((2, 4, 3)), np.zeros((2, 4), np.int64))
 
 
+@pytest.mark.slow
 @FEW
 @given(conv_cases(), st.integers(1, 2), st.integers(1, 2), st.booleans())
 def test_convolution_gradient_agrees_with_central_differences(
@@ -147,6 +148,7 @@ def pools(n: int) -> st.SearchStrategy[dict[str, Any]]:
     return st.tuples(*[st.integers(1, 3)] * n).flatmap(attrs)
 
 
+@pytest.mark.slow
 @FEW
 @given(st.integers(1, 3).flatmap(pools), st.integers(5, 7))
 def test_maximum_pooling_gradient_agrees_with_central_differences(attrs: dict[str, Any], size: int) -> None:

@@ -6,6 +6,7 @@ import pytest
 from tools.bench_order import main
 
 
+@pytest.mark.slow
 def test_bench_order_measures_every_kind_of_network(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = ["zoo:random_wired?image=32&nodes=6", "late:resnet18?image=64", "light:shufflenet"]
     assert main([*names, "--markdown", "-o", str(tmp_path / "order.json")]) == 0

@@ -29,6 +29,7 @@ def test_bounds_are_told_beside_exact_plans() -> None:
     assert rows[0].exact_bytes < rows[0].bounded_bytes == rows[1].exact_bytes
 
 
+@pytest.mark.slow
 def test_examples_run_in_stages_and_lose_little() -> None:
     rows = staged_rows()
     assert all(row.stages > 2 and row.loss < 0.1 for row in rows) and len(show(rows).splitlines()) == len(rows) + 1

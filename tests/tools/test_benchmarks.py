@@ -232,6 +232,7 @@ def test_every_section_has_a_measure_a_table_and_a_place() -> None:
         assert replaced(page, section, "new") != page
 
 
+@pytest.mark.slow
 def test_measurements_are_processes_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "a.csv"
     file.write_text(BUFFERS)

@@ -63,6 +63,7 @@ def test_a_wheel_with_machine_code_runs_without_a_compiler_the_first_time(tmp_pa
     assert {*installed.rglob("*")} == files and not [*home.rglob("*.code")]
 
 
+@pytest.mark.slow
 def test_a_wheel_has_all_packages_and_nothing_that_was_made_beside_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

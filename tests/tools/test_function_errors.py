@@ -86,6 +86,7 @@ def test_a_function_that_is_wrong_has_a_large_error() -> None:
     assert sweep(Case("sign", lambda x: np.where(np.isnan(x), 0.0, np.sign(x))), NUMPY, FEW).error == np.inf
 
 
+@pytest.mark.slow
 def test_the_page_states_an_error_for_each_function_that_no_sample_exceeds() -> None:
     stated = _stated()
     assert list(stated) == [case.label for case in CASES]

@@ -22,6 +22,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EACH)
 def test_the_default_of_a_timed_network_equals_onnxruntime_in_no_larger_arena(name: str, folder: Path) -> None:
     pytest.importorskip("onnxruntime")
@@ -38,6 +39,7 @@ def test_the_default_of_a_timed_network_equals_onnxruntime_in_no_larger_arena(na
     assert executable.arena_bytes <= onnxruntime_activations(path).planned
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("folder")
 def test_the_detector_selects_some_boxes_and_drops_others() -> None:
     graph, feeds = loaded(network_file("detector"))

@@ -15,6 +15,7 @@ def are_equal(one: Problem, other: Problem) -> bool:
     return all(np.array_equal(getattr(one, c), getattr(other, c)) for c in COLUMNS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", GENERATORS)
 @given(buffers, seeds)
 def test_an_instance_has_as_many_buffers_as_asked_for(kind: str, count: int, seed: int) -> None:
@@ -35,6 +36,7 @@ def test_many_buffers_are_drawn(kind: str) -> None:
     assert len(draw(kind, 20_000, 0)) == 20_000
 
 
+@pytest.mark.slow
 @given(seeds)
 def test_kinds_are_what_their_names_say(seed: int) -> None:
     drawn = {kind: draw(kind, 400, seed) for kind in KINDS}

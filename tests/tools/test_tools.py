@@ -69,6 +69,7 @@ def test_the_demo_compares_and_writes_a_trace_for_perfetto(model: Path, tmp_path
     assert phases.count("b") == phases.count("e") > 0
 
 
+@pytest.mark.slow
 def test_the_benchmark_times_both_engines_in_turn(model: Path, tmp_path: Path, capsys: Capture) -> None:
     pytest.importorskip("onnxruntime")
     output = tmp_path / "bench.json"
@@ -83,6 +84,7 @@ def test_the_benchmark_times_both_engines_in_turn(model: Path, tmp_path: Path, c
     assert "| perceptron | numpy | 1 |" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_benchmark_without_options_times_the_default(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,6 +148,7 @@ def test_a_strategy_that_cannot_take_an_instance_says_so(tmp_path: Path, capsys:
     assert "cannot take conflicts" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_startup_is_timed_cold_and_warm(tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "a.csv").write_text(BUFFERS)
     output = tmp_path / "bench.json"

@@ -19,6 +19,7 @@ MOST_BYTES = 80_000_000
 """A tenth more than one relu took with numpy 2.4 and onnx 1.23."""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(process_memory.file_bytes() is None, reason="the system tells no resident sets")
 def test_a_process_of_one_relu_is_python_its_modules_and_the_reader_of_models(tmp_path: Path) -> None:
     model = small_models.model([small_models.node("Relu", ["x"], ["y"])], [small_models.value("x", (16,))])

@@ -63,6 +63,7 @@ def test_the_zoo_page_has_the_figures_of_a_plan() -> None:
     assert cells[1:4] == [f"{weights / 2**20:.2f}", str(len(squeezenet().operators)), str(report.operators)]
 
 
+@pytest.mark.slow
 def test_the_readme_has_the_figures_of_the_demo() -> None:
     plan = engine.make_plan(seeded_subject(light_model("resnet50")).graph)
     assert _rows("first figures") == [list(row) for row in memory_rows(plan)]
@@ -105,6 +106,7 @@ def test_the_page_on_passes_has_the_figures_of_plans() -> None:
         assert sizes == [f"{plan.arena_bytes / 2**20:.2f}" for plan in plans]
 
 
+@pytest.mark.slow
 def test_the_page_on_recomputing_has_the_figures_of_a_plan() -> None:
     graph = bench_remat.chain(16)
     (row,) = [row for row in _rows("chains") if row[0] == graph.name]

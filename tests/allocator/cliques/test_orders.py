@@ -33,6 +33,7 @@ def alive_at_once(count: int, seed: int, most: int = 2**10) -> Problem:
     return Problem([0] * count, [1] * count, size, draw.choice((1, 8, 64), count), [FREE] * count)
 
 
+@pytest.mark.slow
 @given(cliques())
 def test_the_search_of_orders_is_below_every_stack(clique: Clique) -> None:
     assert StackSearch().bytes_needed(clique, 0) <= stacked(clique)
@@ -61,6 +62,7 @@ def test_the_constraint_solver_finds_no_stack_below_that_of_all_orders(seed: int
     assert lower_bound(problem) <= optimum(problem, 0.5).arena_bytes
 
 
+@pytest.mark.slow
 def test_orders_of_many_chunks_prove_plans_that_sizes_do_not() -> None:
     problem = alive_at_once(16, 3, 2**8)
     plan = solve(problem)

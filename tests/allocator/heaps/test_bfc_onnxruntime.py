@@ -98,6 +98,7 @@ def test_blocks_lie_where_the_real_arena_puts_them(name: str) -> None:
     assert sum(size for _, size in served.regions) == wanted.reserved[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_the_simulated_arena_gets_the_regions_of_the_real_one(name: str) -> None:
     case = CASES[name]

@@ -80,6 +80,7 @@ LAYOUTS = st.sampled_from([(1, 0), (4, 0), (1, 3), (4, 3)])
 CHOICES: dict[str, Any] = {"views": st.booleans(), "overwrite": st.booleans()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=60)
 @given(program=programs(max_steps=10), layout=LAYOUTS, **CHOICES)

@@ -107,6 +107,7 @@ def test_exact_meets_the_constraint_solver_where_bodies_have_notches(alignments:
         assert plan.lower_bound == plan.arena_bytes == model.arena_bytes == model.lower_bound
 
 
+@pytest.mark.slow
 def test_the_pair_search_gives_the_same_plain_and_compiled() -> None:
     """Both begin with all bodies end to end, and aim halfway down to the bound."""
     rng = np.random.default_rng(5)

@@ -61,6 +61,7 @@ def test_megengine_overwrite_same_end_reaches_its_bound(name: str, padding: int,
     assert plan.arena_bytes == plan.lower_bound == 1 + padding
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("alignment", [1, 256])
 @pytest.mark.parametrize("padding", [1, 32])

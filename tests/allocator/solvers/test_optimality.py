@@ -52,6 +52,7 @@ def test_the_constraint_solver_finds_what_brute_force_finds(problem: Problem) ->
     assert is_right(problem, best.offset, best.arena_bytes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_lower_bound_is_not_above_the_constraint_solvers_optimum(kind: str) -> None:
     for problem, result in instances(kind, 3, 1):
@@ -98,6 +99,7 @@ def _compare(name: str, kind: str, repeats: int, seed: int) -> None:
         assert (plan.arena_bytes, plan.status) == (result.arena_bytes, "optimal") or not is_proved
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", PROVING)
 def test_an_exact_strategy_finds_the_constraint_solvers_optimum(name: str, kind: str) -> None:

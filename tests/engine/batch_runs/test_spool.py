@@ -27,6 +27,7 @@ NETWORKS: dict[str, Callable[[], Graph]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NETWORKS)
 @pytest.mark.parametrize("backend", ["numba", "numpy"])
 def test_an_executable_from_files_gives_the_same_bits(name: str, backend: str, tmp_path: Path) -> None:

@@ -74,6 +74,7 @@ def test_where_nothing_fits_the_nearest_plan_is_told_with_what_holds_it() -> Non
     assert "what holds it" in str(ladder) and "too much" in str(ladder)
 
 
+@pytest.mark.slow
 def test_steps_that_work_against_each_other_need_more_together(tmp_path: Path) -> None:
     graph = ap.load_onnx(convolutions(tmp_path, size=24), shapes={"x": (1, 8, 24, 24)})
     ladder = ap.budget_ladder(graph, 64)

@@ -170,6 +170,7 @@ def test_optional_packages_are_named_when_they_are_missing(
     assert f"{package}" in error(["compare", model, "--runs", "1", *option], 1, capsys)
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_is_no_error(model: str) -> None:
     reader, writer = os.pipe()
     os.close(reader)

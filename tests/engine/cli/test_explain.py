@@ -116,6 +116,7 @@ def test_a_plan_for_many_lengths_is_explained_at_the_greatest(capsys: Capture) -
     assert printed["alive"][0]["shape"][0] == 3
 
 
+@pytest.mark.slow
 def test_a_training_step_tells_of_parameters(capsys: Capture) -> None:
     text = said(["explain", "zoo:squeezenet?image=64&optimiser=sgd", "--top", "200"], capsys)
     assert "a parameter, kept from run to run" in text

@@ -70,6 +70,7 @@ def hard_file(tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("strategy", "at"),
     [("best", SEARCHING), ("ejection", EJECTING), ("exact", PROVING), ("hill_climb", SEARCHING)],
@@ -92,6 +93,7 @@ def main_validates(file: str, out: Path) -> bool:
     return len(formats.read_offsets(out, instance)) == len(instance.problem)
 
 
+@pytest.mark.slow
 def test_an_interrupted_plan_above_the_capacity_is_undecided(hard: str, tmp_path: Path) -> None:
     out, bound = tmp_path / "out.csv", solve(formats.read(Path(hard)).problem, nodes=1).lower_bound
     done = run(SEARCHING, 1, "solve", hard, "--nodes", ENDLESS, "--capacity", str(bound), "-o", str(out))
@@ -110,6 +112,7 @@ def test_an_interrupt_before_a_plan_and_a_second_one_end_the_command(
     assert not out.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("at", "signals", "code"), [(PLANNED, 1, OK), (PLANNED, 2, INTERRUPTED), (LOWERING, 1, INTERRUPTED)]
 )

@@ -18,6 +18,7 @@ def _asked(file: str, capsys: Capture, *more: str) -> int:
     return size
 
 
+@pytest.mark.slow
 def test_the_command_that_is_printed_fits(tmp_path: Path, capsys: Capture) -> None:
     file = convolutions(tmp_path)
     asked = _asked(file, capsys, "--dim", "batch=2")

@@ -60,6 +60,7 @@ def test_plan_alignment_holds_for_every_chunk(model: str, alignment: str, capsys
     assert all(t["offset"] % int(alignment) == 0 for t in printed["peak_tensors"])
 
 
+@pytest.mark.slow
 def test_compare_finds_equal_outputs_and_equal_peaks(model: str, capsys: Capture) -> None:
     printed = data(["compare", model, "--runs", "3", "--threads", "1"], capsys)
     assert set(printed) >= REPORTED | MEASURED

@@ -187,6 +187,7 @@ def test_the_report_of_stages_has_each_number_in_its_place() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_report_of_stages_has_the_numbers_of_its_stages() -> None:
     graph, w = Graph("staged"), np.ones((8, 8), np.float32)
     x = graph.input("x", ("n", 8))

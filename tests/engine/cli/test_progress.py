@@ -257,6 +257,7 @@ def test_an_error_on_a_terminal_stands_without_the_progress_line() -> None:
     assert done.code == NO_FIT
 
 
+@pytest.mark.slow
 @needs_terminal
 @pytest.mark.parametrize(("more", "environment"), [(["-q"], {}), ([], {"TERM": "dumb"})])
 def test_a_quiet_or_dumb_terminal_sees_no_progress_line(more: list[str], environment: dict[str, str]) -> None:

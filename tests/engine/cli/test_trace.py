@@ -87,6 +87,7 @@ def test_trace_tells_a_full_disk(name: str, saved: Path, capsys: Capture) -> Non
     assert "/dev/full" in message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["table", "json"])
 def test_trace_to_a_reader_that_goes_is_no_traceback(name: str, saved: Path) -> None:
     command = [sys.executable, "-c", PROGRAM, "trace", str(saved), "--format", name]
@@ -98,6 +99,7 @@ def test_trace_to_a_reader_that_goes_is_no_traceback(name: str, saved: Path) -> 
     assert (process.returncode, errors) == (ERROR, b"")
 
 
+@pytest.mark.slow
 @needs_terminal
 @pytest.mark.parametrize("name", ["table", "map"])
 def test_a_terminal_is_filled_but_not_exceeded(name: str, saved: Path) -> None:
@@ -113,6 +115,7 @@ def test_trace_shows_colour_where_it_is_wanted(saved: Path) -> None:
     assert "\x1b" not in in_terminal("-c", PROGRAM, "trace", str(saved), TERM="dumb", NO_COLOR="").written
 
 
+@pytest.mark.slow
 @needs_terminal
 @pytest.mark.parametrize("name", sorted(name for name, file_format in FORMATS.items() if not file_format.is_text))
 def test_binary_traces_are_kept_from_terminals(name: str, saved: Path) -> None:

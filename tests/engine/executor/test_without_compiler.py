@@ -32,6 +32,7 @@ print(*modules & {"numba", "llvmlite"}, *{w for w in WORDS if w in Path("/proc/s
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not load.IS_SUPPORTED, reason="no machine code is kept here")
 def test_a_process_that_finds_its_machine_code_loads_no_compiler_and_no_cryptography(tmp_path: Path) -> None:
     script = tmp_path / "script.py"

@@ -16,6 +16,7 @@ _VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(_VALUES, st.lists(st.lists(_VALUES, max_size=4), max_size=3))
 def test_a_pickled_dict_is_read_back(value: object, lists: list[list[object]]) -> None:
     out = io.BytesIO()

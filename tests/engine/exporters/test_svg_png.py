@@ -98,6 +98,7 @@ def test_names_that_hold_anything_break_no_picture() -> None:
     assert png.png(of).startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [20_000, pytest.param(100_000, marks=pytest.mark.slow)])
 def test_a_picture_of_very_many_tensors_is_small_and_says_what_it_merged(count: int) -> None:
     text = svg.svg(rectangles_of(synthetic_trace(count)))

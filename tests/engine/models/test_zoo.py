@@ -77,6 +77,7 @@ def test_an_array_tells_the_shape_and_the_seed_decides_the_weights(tmp_path: Pat
     assert printed["outputs"][0]["max"] == float(y.max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -44,6 +44,7 @@ def concats(draw: st.DrawFn) -> Graph:
     return concat_graph(lambda n: draw(st.integers(0, n - 1)))
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(concats())
 def test_nested_concatenations_run_the_same_in_no_larger_arena(graph: Graph) -> None:
@@ -68,6 +69,7 @@ def test_nesting_all_candidates_runs_the_same(graph: Graph, in_place: bool, with
         assert_same(built.run(feeds, {}, copy=True), run_unplanned(graph, feeds))
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(graphs(most=20))
 def test_nested_random_graphs_run_the_same_in_no_larger_arena(graph: Graph) -> None:

@@ -31,6 +31,7 @@ def _columns(plot: Any) -> dict[str, np.ndarray[Any, Any]]:
     return {key: column[order] for key, column in joined.items()}
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(graphs())
 def test_bokeh_rectangles_are_the_chunks_of_the_plan(graph: Graph) -> None:
@@ -45,6 +46,7 @@ def test_bokeh_rectangles_are_the_chunks_of_the_plan(graph: Graph) -> None:
     assert int(columns["top"].max()) == plan.arena_bytes
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(graphs())
 def test_curves_reach_the_peak_of_the_report(graph: Graph) -> None:

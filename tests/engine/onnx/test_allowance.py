@@ -170,6 +170,7 @@ def test_shapes_of_large_constants_are_known() -> None:
     assert load_onnx(proto).outputs["y"].shape == (2**40,)
 
 
+@pytest.mark.slow
 def test_a_constant_that_is_too_large_to_be_computed_at_once_is_computed_by_the_run() -> None:
     nodes = [node("ConstantOfShape", ["n"], ["large"]), node("ReduceSum", ["large"], ["y"], keepdims=0)]
     fill = numpy_helper.from_array(np.ones(1, np.float32))

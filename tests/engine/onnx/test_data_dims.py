@@ -185,6 +185,7 @@ def _check(case: Case, exe: engine.Executable, feeds: Feeds) -> None:
         np.testing.assert_allclose(output, want, rtol=1e-5, atol=1e-6, err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_onnx_operators_of_data_decided_sizes_equal_onnxruntime(name: str) -> None:
     case = CASES[name]
@@ -195,6 +196,7 @@ def test_onnx_operators_of_data_decided_sizes_equal_onnxruntime(name: str) -> No
     assert len(exe.stages) == case.stages
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"mode": mode} for mode in MODES] + [{"debug": "poison"}])
 @settings(max_examples=15, deadline=None)
 @given(st.sampled_from(list(CASES)), st.integers(0, 2**32))

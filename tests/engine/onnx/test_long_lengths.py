@@ -80,6 +80,7 @@ def test_long_windows_of_open_lengths_run_as_in_onnxruntime(kind: str, batch: st
             _check(exe.run(dict(feeds)), run_onnxruntime(proto, feeds))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("batch", "time"), [("N", "T"), ("T", "N")])
 def test_a_voice_detector_of_open_lengths_runs_whatever_the_order_of_its_inputs(batch: str, time: str) -> None:
     for proto in _in_every_order(voice_detector(batch, time)):
@@ -88,6 +89,7 @@ def test_a_voice_detector_of_open_lengths_runs_whatever_the_order_of_its_inputs(
         _check(exe.run(dict(feeds)), run_onnxruntime(proto, feeds))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("network", NETWORKS[:3], ids=IDS[:3])
 def test_the_command_runs_long_windows_of_open_lengths(
     network: tuple[str, str, str, Any], tmp_path: Path, capsys: Capture
@@ -160,6 +162,7 @@ def _window_network(layers: Sequence[Layer], dims: Sequence[str]) -> Any:
     return model(nodes, [value("x", (dims[0], 1, *dims[1:]))], initializers=weights)
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(_window_layers(), st.permutations(("a", "b", "c")), st.lists(st.integers(0, 700), min_size=2, max_size=2))
 def test_random_long_windows_give_what_the_network_of_fixed_lengths_gives(

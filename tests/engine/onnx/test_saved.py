@@ -42,6 +42,7 @@ def ours(message: Any) -> dict[str, str]:
     return {p.key.removeprefix(PREFIX): p.value for p in message.metadata_props if p.key.startswith(PREFIX)}
 
 
+@pytest.mark.slow
 @given(layered_graphs())
 @settings(max_examples=15, deadline=None)
 def test_a_model_with_a_plan_computes_the_same_and_runs_with_it(tmp_path_factory: Any, graph: Graph) -> None:

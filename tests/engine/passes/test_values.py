@@ -78,6 +78,7 @@ def test_every_pass_over_a_network_of_the_zoo_keeps_its_promise(name: str, caplo
     judge(zoo.NETWORKS[name](**SMALL.get(name, {"image": 64})), caplog)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mobilenet_v2", "minilm", pytest.param("unet", marks=pytest.mark.slow)])
 def test_every_pass_over_a_training_step_keeps_its_promise(name: str, caplog: pytest.LogCaptureFixture) -> None:
     graph = zoo.NETWORKS[name](training=True, **SMALL.get(name, {"image": 64}))
@@ -90,6 +91,7 @@ def test_every_pass_over_an_open_network_keeps_its_promise(name: str, caplog: py
     judge(OPEN[name](), caplog)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("name", ["resnet18", "minilm"])
 def test_every_pass_over_stored_tensors_keeps_its_promise(

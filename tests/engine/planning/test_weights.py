@@ -115,6 +115,7 @@ EACH = [
 """The small network in all cases, and the others in a third of them each."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "case"), EACH, ids=str)
 def test_the_plan_tells_the_bytes_of_weights_that_are_in_memory(name: str, case: tuple[int, str, bool, str]) -> None:
     level, backend, prepack, store = case
@@ -125,6 +126,7 @@ def test_the_plan_tells_the_bytes_of_weights_that_are_in_memory(name: str, case:
         assert exe.plan.weights_bytes == sum(e.nbytes for e in stored.constants.entries.values()) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 5))])
 def test_bodies_tell_the_bytes_of_their_weights(seed: int, backend: str) -> None:
@@ -132,6 +134,7 @@ def test_bodies_tell_the_bytes_of_their_weights(seed: int, backend: str) -> None
     check_figures(build_control(lambda n: int(rng.integers(n))), backend=backend, runs=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [pytest.param("uint8", marks=pytest.mark.slow), "int8"])
 def test_a_quantised_network_tells_the_bytes_of_its_weights(tmp_path: Path, kind: str) -> None:
     graph = engine.load_onnx(quantised_model(zoo.mobilenet_v2(image=32), tmp_path, kind), mapped=False)
@@ -167,6 +170,7 @@ def test_a_dense_copy_that_lowering_adds_is_prepacked_and_no_weight() -> None:
     check_figures(graph, backend=NUMPY, optimise=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["squeezenet", "mobilenet_v2"])
 def test_a_network_from_a_file_takes_the_memory_that_the_plan_tells(tmp_path: Path, name: str) -> None:
     """Allocations are counted from the load of the file to the second run; its own pages are no allocations."""

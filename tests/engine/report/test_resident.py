@@ -92,6 +92,7 @@ def test_weights_that_are_in_memory_count_once() -> None:
     assert abs(parts.code_bytes + parts.interpreter_bytes + 64 * MIB - now) < 8 * MIB
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(process_memory.file_bytes() is None, reason="the system tells no resident sets")
 def test_a_process_has_resident_what_was_expected(tmp_path: Path) -> None:
     script = tmp_path / "script.py"

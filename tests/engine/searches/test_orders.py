@@ -37,6 +37,7 @@ def test_a_network_in_another_order_has_the_same_bytes(program: Program) -> None
         assert peak_of(renumbered(graph, order), np.arange(len(graph))) == peak_of(graph, order)
 
 
+@pytest.mark.slow
 def test_the_order_of_a_wide_network_does_not_depend_on_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(orders, "_FIRST", 400)
     net, limits = network_of(lower(zoo.random_wired(nodes=48))), Limits(nodes=6_400)

@@ -54,6 +54,7 @@ def test_a_watched_run_needs_no_less_than_one_plan_that_knew_all_sizes(seed: int
     assert len(report.stages) > 1 and report.loss >= 0
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(nets(), st.lists(SEEDS, min_size=1, max_size=3))
 def test_staged_networks_equal_numpy_and_move_no_live_tensor(net: Net, seeds: list[int]) -> None:
@@ -63,6 +64,7 @@ def test_staged_networks_equal_numpy_and_move_no_live_tensor(net: Net, seeds: li
             check_addresses(exe)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alignment", [1, 4, 16, 256])
 def test_live_tensors_keep_any_alignment_and_that_of_their_elements(alignment: int) -> None:
     for seed in range(8):
@@ -90,6 +92,7 @@ def test_staged_runs_of_the_same_data_need_no_plan_again(net: Net, seed: int) ->
     assert again.hits == before.hits + len(stages)
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(nets(), st.lists(SEEDS, min_size=2, max_size=4))
 def test_few_plans_are_kept_and_outputs_stay_right(net: Net, seeds: list[int]) -> None:
@@ -100,6 +103,7 @@ def test_few_plans_are_kept_and_outputs_stay_right(net: Net, seeds: list[int]) -
         assert exe.stage_report().cache.plans <= 2
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(nets(), SEEDS)
 def test_outputs_may_stay_in_the_arena_until_the_next_run(net: Net, seed: int) -> None:

@@ -65,6 +65,7 @@ def test_new_lengths_give_the_bits_of_a_graph_with_numbers_and_its_arena() -> No
     assert reuses[0] is False and sum(reuses) >= len(LENGTHS) - 3
 
 
+@pytest.mark.slow
 def test_lengths_below_their_greatest_give_the_bits_of_stages_that_are_planned() -> None:
     graph, ranges = encoder(SMALL), {"batch": (1, 3), "sequence": (1, 31)}
     exe = engine.compile(graph, length_ranges=ranges)

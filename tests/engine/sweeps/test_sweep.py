@@ -7,6 +7,7 @@ import pytest
 
 import engine
 from engine import zoo
+from engine.sweeps import plans as plan_rows
 from engine.sweeps import sweep as sweeping
 from engine.sweeps.rows import Row
 from engine.sweeps.rows import carry_out as carry_out_really
@@ -49,6 +50,13 @@ def test_rows_are_what_the_planner_gives(model: str) -> None:
     assert [row["lower_bound"] for row in table.rows] == [plan.report().lower_bound for plan in plans]
     assert {row["solver"] for row in table.rows} == {"greedy_by_size"}
     assert {row["run_seconds"] for row in table.rows} == {None}
+
+
+def test_a_plan_is_timed_again_where_machine_code_was_made(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = iter([0, 1, 1, 1])
+    monkeypatch.setattr(plan_rows, "made_count", lambda: next(counts))
+    (row,) = sweep([model], vary={"batch": [2]}, on="here").rows
+    assert row["status"] == "ok" and next(counts, None) is None
 
 
 def test_plans_run_where_that_is_asked_for(model: str) -> None:

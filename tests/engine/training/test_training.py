@@ -207,6 +207,7 @@ def test_an_optimiser_takes_the_steps_of_its_paper(optimiser: SGD | Adam) -> Non
         np.testing.assert_allclose(exe.parameters[name], array, rtol=1e-8, atol=1e-12)
 
 
+@pytest.mark.slow
 @given(st.integers(1, 70), st.sampled_from(OPTIMISERS), st.sampled_from(["float32", "float64"]))
 @settings(max_examples=12)
 def test_steps_are_equal_to_the_bit_in_every_mode(width: int, optimiser: SGD | Adam, dtype: str) -> None:

@@ -96,6 +96,7 @@ def test_bytes_of_activations_grow_with_the_batch(name: str) -> None:
     assert many.weights_bytes == one.weights_bytes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "batch", "image"),
     [
@@ -122,6 +123,7 @@ def test_planned_runs_are_those_without_a_plan_and_numbers_stay_sane(name: str, 
     assert 0.1 < y.std() < 20 and abs(y.mean()) < y.std()
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(batch=st.integers(1, 4), image=st.integers(32, 80), seed=st.integers(0, 2**32))
 def test_a_batch_is_its_images_one_by_one(batch: int, image: int, seed: int) -> None:

@@ -64,11 +64,13 @@ def test_zoo_weights_drawn_for_training_are_those_drawn_without() -> None:
     assert all(arrays[var.name] is parameter.initial for var, parameter in trained.parameters.items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["resnet18", "squeezenet"])
 def test_image_networks_learn_a_batch(name: str) -> None:
     check_training(IMAGE_NETWORKS[name](2, 64, training=True))
 
 
+@pytest.mark.slow
 def test_a_small_random_wired_network_learns_a_batch() -> None:
     check_training(random_wired(8, 32, training=True, nodes=5))
 

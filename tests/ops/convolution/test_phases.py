@@ -15,6 +15,7 @@ from tests.helpers.ops.sample_arrays import normal
 KERNELS = {shape.name: phases(lambda shape=shape: shape) for shape in SHAPES}  # type: ignore[misc]
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(
     st.sampled_from(sorted(KERNELS)),

@@ -51,6 +51,7 @@ def distinct(x: Array, axis: int | None, in_order: bool) -> list[Array]:
     return [padded(x.take(first, along), along, n), places, inverse, padded(counts, 0, n), np.array(len(unique_keys))]
 
 
+@pytest.mark.slow
 @given(tensors(), st.booleans())
 def test_unique_equals_a_dictionary(case: tuple[Array, int | None], in_order: bool) -> None:
     x, axis = case

@@ -100,6 +100,7 @@ LARGE: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("of_x", "of_w", "attrs"), LARGE)
 @pytest.mark.parametrize("right", ["uint8", "int8"])
 def test_large_quantised_conv_equals_onnxruntime_and_allocates_nothing(

@@ -104,6 +104,7 @@ def cliques(draw: st.DrawFn) -> tuple[Problem, list[int]]:
     return problem, random.permutation(count).tolist()
 
 
+@pytest.mark.slow
 @given(cliques() | ordered(max_chunks=40))
 @settings(max_examples=30)
 def test_conflict_searches_place_alike_compiled_and_plain(drawn: tuple[Problem, list[int]]) -> None:

@@ -1,11 +1,14 @@
 """`--order` where a command plans."""
 
+import pytest
+
 from engine.cli.main import USAGE, main
 from tests.helpers.cli.cli_checks import Capture, data, error
 
 WIRED = ("zoo:random_wired", "--shape", "x=1,3,64,64")
 
 
+@pytest.mark.slow
 def test_plan_tells_the_cost_of_an_order(capsys: Capture) -> None:
     assert data(["plan", *WIRED], capsys)["orderings"] == []
     printed = data(["plan", *WIRED, "--order", "memory", "--nodes", "1000"], capsys)

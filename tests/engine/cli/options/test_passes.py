@@ -88,6 +88,7 @@ def test_compare_passes_as_json(model: str, capsys: Capture) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("store", [pytest.param("float16", marks=pytest.mark.slow), "bfloat16"])
 def test_compare_passes_stores_the_network_as_given_too(store: str, capsys: Capture) -> None:
     printed = data(["compare", "zoo:resnet18?image=32", "--passes", "--store", store, "--runs", "1"], capsys)

@@ -35,6 +35,7 @@ RECURRENT = {
 SCALES = {"s": np.asarray(0.03, "f4"), "z": np.asarray(7, np.uint8), "t": np.asarray(0.4, "f4"), "v": np.zeros(3, "i1")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("layer", "x", "constants", "outputs"),
     [

@@ -185,6 +185,7 @@ def test_whether_dropout_trains_must_be_known() -> None:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(
     st.lists(st.integers(1, 4), min_size=2, max_size=4),

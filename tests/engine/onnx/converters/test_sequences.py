@@ -261,6 +261,7 @@ def test_a_loop_that_carries_what_is_no_list_of_tensors_needs_constants() -> Non
             engine.load_onnx(proto)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("begins", [True, False])
 def test_a_condition_that_constants_decide_ends_a_loop_that_collects_tensors(begins: bool) -> None:
     nodes = [

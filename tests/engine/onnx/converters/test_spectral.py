@@ -73,6 +73,7 @@ def test_transforms_are_those_of_onnxruntime(shape: tuple[int, ...], attrs: dict
     assert _agrees(proto, x, 2e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("onesided", [0, 1])
 @pytest.mark.parametrize("windowed", [False, True])
 def test_windows_that_slide_are_those_of_onnxruntime(onesided: int, windowed: bool) -> None:

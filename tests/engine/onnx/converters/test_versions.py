@@ -129,6 +129,7 @@ CASES: dict[str, Case] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_a_version_of_an_operator_means_what_onnxruntime_says(name: str) -> None:
     opset, operator, shape, initializers = CASES[name]

@@ -82,6 +82,7 @@ SMALL: dict[str, tuple[dict[str, Array], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float16", BFLOAT16, "float64"], ids=str)
 @pytest.mark.parametrize("op_type", SMALL)
 def test_other_floats_are_computed_as_float32_is(op_type: str, dtype: Any) -> None:

@@ -68,6 +68,7 @@ def _run(graph: Graph, **options: Any) -> Array:
     return engine.compile(graph, optimise=0, nodes=FEW_STEPS, **options).run(_feeds(graph))["y"]
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(MODES))
 def test_stripes_compute_every_bit_of_whole_images(seed: int, options: dict[str, Any]) -> None:

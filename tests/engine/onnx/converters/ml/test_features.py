@@ -34,6 +34,7 @@ def test_feature_vectorizer() -> None:
         engine.load_onnx(ml_model("FeatureVectorizer", arrays, inputdimensions=[3, 4, 2])[0])
 
 
+@pytest.mark.slow
 @FEW
 @given(st.lists(st.integers(-3, 3), min_size=1, max_size=5, unique=True), st.sampled_from(["int64", "float32"]))
 def test_one_hot_encoder(categories: list[int], dtype: str) -> None:

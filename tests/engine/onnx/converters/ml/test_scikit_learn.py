@@ -47,6 +47,7 @@ MODELS: dict[str, tuple[Any, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.filterwarnings("ignore")
 def test_a_model_of_scikit_learn(name: str) -> None:

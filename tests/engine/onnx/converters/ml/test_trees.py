@@ -53,6 +53,7 @@ def test_regressors_are_those_of_onnxruntime(seed: int, aggregate: str, transfor
     check(proto, feeds)
 
 
+@pytest.mark.slow
 @FEW
 @given(SEEDS, st.sampled_from(["int64", "int32", "float64"]))
 def test_rows_of_other_types(seed: int, dtype: str) -> None:

@@ -79,6 +79,7 @@ def check_filled(proto: Any, feeds: dict[str, Array], lengths: Array) -> None:
                 np.testing.assert_allclose(got[row, :, : last + 1], want[row, :, : last + 1], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 @FEW
 @given(st.sampled_from(CASES), st.sampled_from(OPTIONS), st.booleans(), st.sampled_from(("fixed", "open", "fed")))
 def test_group_query_attention(case: Case, options: dict[str, Any], packed: bool, form: str) -> None:

@@ -45,6 +45,7 @@ def saved(source: Graph | Path, level: str, folder: Path) -> tuple[Path, onnxrun
     return path, onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ["basic", "extended"])
 @pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in NETWORKS])
 def test_a_file_that_onnxruntime_saved_gives_the_same_outputs(name: str, level: str, tmp_path: Path) -> None:
