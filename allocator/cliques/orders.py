@@ -53,7 +53,16 @@ class StackSearch:
 
 
 def _stacks(size: Column, alignment: Column, cells: Column, cursor: tuple[int, ...]) -> Stacks:
-    """Returns chunks, the widest first; of two alignments one is a multiple of the other. `cells` are those above 1."""
+    """Returns the state of the search, with no set in it yet."""
+    scratch = (np.zeros(n, np.int64) for n in (len(cells), len(cells), *(2 * _SETS,) * 3, 4 * _SETS + 1))
+    return Stacks(*(*stack_columns(size, alignment, cells), *scratch, np.array(cursor, np.int64)))
+
+
+def stack_columns(size: Column, alignment: Column, cells: Column) -> tuple[Column, ...]:
+    """Returns the first columns of `Stacks`, of chunks of which the widest come first.
+
+    Of two alignments one is a multiple of the other; `cells` are those above 1.
+    """
     is_alike = (np.diff(size) == 0) & (np.diff(alignment) == 0)
     is_at_edge = alignment % cells[:, None] == 0
     hole = np.where(is_at_edge, -size % cells[:, None], NO_HOLE)
@@ -66,8 +75,7 @@ def _stacks(size: Column, alignment: Column, cells: Column, cursor: tuple[int, .
         np.where(is_at_edge, 0, size % cells[:, None]).ravel(),
         np.argsort(-hole, axis=1, kind="stable").ravel(),
     )
-    scratch = (np.zeros(n, np.int64) for n in (len(cells), len(cells), *(2 * _SETS,) * 3, 4 * _SETS + 1))
-    return Stacks(*map(np.ascontiguousarray, (*columns, *scratch, np.array(cursor, np.int64))))
+    return tuple(map(np.ascontiguousarray, columns))
 
 
 def _quick_top(size: Column, alignment: Column) -> int:

@@ -86,7 +86,7 @@ class _Search:
             target = self.arena - max(1, int((self.arena - self.goal) * share))
             self.plan.take_out_above(target)
             concerned = min(len(self.plan), _CONCERNED * self.plan.waiting)
-            if (yield from self._reach(target, max(int(patience * concerned), _LEAST_STEPS))):
+            if (yield from reach(self.plan, target, max(int(patience * concerned), _LEAST_STEPS), self.budget)):
                 self.best = self.plan.offsets()
                 self.arena = arena_bytes(self.plan.problem, self.best)
                 self.budget.found(self.arena)
@@ -96,19 +96,20 @@ class _Search:
                 share = share / 2 if share > _LEAST_SHARE else _SHARE
                 patience = min(1.5 * patience, _MOST_PATIENCE)
 
-    def _reach(self, target: int, steps: int) -> Steps[bool]:
-        """Returns whether all units have a place below a target, after so many steps."""
-        while not self.plan.is_whole and not self.plan.is_stuck:
-            portion = self.budget.portion(steps)
-            if not portion:
-                return False
-            done = self.plan.put_back(target, portion)
-            self.budget.spend(done)
-            steps -= done
-            yield
-        if self.plan.is_stuck:
-            self.budget.spend(1)  # so that a search in which nothing can move ends
-        return self.plan.is_whole
+
+def reach(plan: PartialPlan, target: int, steps: int, budget: Budget) -> Steps[bool]:
+    """Returns whether all units have a place below a target, after so many steps."""
+    while not plan.is_whole and not plan.is_stuck:
+        portion = budget.portion(steps)
+        if not portion:
+            return False
+        done = plan.put_back(target, portion)
+        budget.spend(done)
+        steps -= done
+        yield
+    if plan.is_stuck:
+        budget.spend(1)  # so that a search in which nothing can move ends
+    return plan.is_whole
 
 
 EJECTION = Ejection()

@@ -22,6 +22,7 @@ from allocator.solvers.placing.conflicts import count_conflicts
 from allocator.solvers.search.blocks import Blocks, BlockSearch
 from allocator.solvers.search.budget import Budget
 from allocator.solvers.search.steps import Improver, Search, advance
+from allocator.solvers.stacked_peak import STACKED_PEAK, Peak
 from allocator.solvers.strip_packing import STRIP_PACKING_BESTFIT, STRIP_PACKING_COVER
 
 _QUICK: tuple[Solver, ...] = (
@@ -62,7 +63,8 @@ class Portfolio:
 
     Stops as soon as a plan meets the goal. Where no quick strategy does, searches take turns: each goes on from the
     best plan of all, in rounds of twice as many nodes, and one that finds a smaller arena or proves a bound gets more
-    of them. Where many chunks fit together without an empty byte, more searches move blocks of them. A node takes about
+    of them. Where alignments make the order of the peak's chunks matter, another search stacks them as low as it can.
+    Where many chunks fit together without an empty byte, more searches move blocks of them. A node takes about
     three microseconds: a step of a search costs as many as it takes. A search whose start takes long waits for a round
     of as many nodes. With no limits in the task there are `nodes` nodes, which take two
     seconds: the same problem and seed have the same plan on every machine.
@@ -164,6 +166,8 @@ def _entrants(problem: Problem, options: SolverOptions, budget: Budget) -> list[
         _Entrant(solver, budget.at(price), start_nodes, least_weight)
         for solver, price, start_nodes, least_weight in suitable_searches(problem)
     ]
+    if len(Peak.of(problem)):
+        entrants.append(_Entrant(STACKED_PEAK, budget.at(1), len(problem), 1))
     if not _LEAST_UNITS <= len(problem) <= _MOST_UNITS or not _fits(problem, STRIP_PACKING_COVER):
         return entrants
     blocks = Blocks.of(problem)

@@ -1,0 +1,197 @@
+"""Plans around a low stack of what is alive at the peak, where alignments make its order matter.
+
+Beam search finds the stack; the rest is placed around it by ejection search, which may move the peak's chunks, too.
+"""
+
+from collections.abc import Iterator
+from random import Random
+
+import numpy as np
+from attrs import define, field, frozen
+
+from allocator.breadths import breadths_of
+from allocator.cliques.aligned import cells, whole_cells
+from allocator.cliques.clique import Clique
+from allocator.cliques.orders import stack_columns
+from allocator.kernels.gaps import DIGITS
+from allocator.kernels.stacks import STACKS, Beam, grow_stacks
+from allocator.machine_code.arrays import compiled
+from allocator.problem import FREE, Column, Problem, distinct
+from allocator.solvers.base import SolverOptions, arena_bytes
+from allocator.solvers.ejection import EJECTION, reach
+from allocator.solvers.placing.ranking import chain_lifetimes
+from allocator.solvers.placing.units import units_of
+from allocator.solvers.search.budget import Budget
+from allocator.solvers.search.partial_plan import PartialPlan
+from allocator.solvers.search.steps import Steps
+
+_TICKS = 16
+"""Ticks that are looked at for the one that surely needs most bytes."""
+_MOST_UNITS = 1_000
+"""Units of a peak, at most: the bytes that stacks need times those of all units must be a number of 64 bits."""
+_MOST_PADDED = 2**40
+"""Bytes of the units of a peak, each with its padding, at most, for the same reason."""
+_CANDIDATES = 30
+"""Chunks on stacks that are looked at in the time of one node of a search."""
+_MARK = 2**62
+_NARROWEST = 32
+"""Stacks of a round in the first beam search; each one has twice as many as the one before."""
+_MOST_WORK = 400_000
+"""Stacks of a round times their chunks, at most: some 20 MB."""
+_LEAST_STEPS = 2_000
+"""Steps in which the rest is to find its place; more where the stack took more."""
+_PARTS = (1, 2, 4, 8)
+"""Parts of the gap between the arena and the top of the stack that are tried, the whole gap first."""
+
+
+@frozen(eq=False)
+class Peak:
+    """Units that are alive at once, those of the widest alignment first: unit k is the chain of root ids[k].
+
+    Of two alignments one is a multiple of the other. There are no units where their order does not matter.
+    """
+
+    ids: Column
+    size: Column
+    alignment: Column
+
+    @classmethod
+    def of(cls, problem: Problem) -> "Peak":
+        """Returns the units alive in the tick that surely needs most bytes; none where some are pinned, or conflict."""
+        nothing = cls(*(np.zeros(0, np.int64),) * 3)
+        used = problem.size > 0
+        if not used.any() or problem.conflicts is not None or (problem.pinned != FREE).any():
+            return nothing
+        if np.ptp(problem.alignment[used]) == 0:
+            return nothing
+        clique = _fullest(problem)
+        kinds = distinct(clique.alignment)[::-1]
+        padded = -(-clique.size // clique.alignment) * clique.alignment
+        if len(kinds) == 1 or (kinds[:-1] % kinds[1:]).any():
+            return nothing
+        if len(clique) > _MOST_UNITS or padded.sum() + kinds[0] * len(clique) > _MOST_PADDED:
+            return nothing
+        end = chain_lifetimes(problem)[1][clique.ids]
+        ties = end, problem.begin[clique.ids], clique.size
+        order = np.lexsort((*ties, -(clique.size % kinds[0]), -clique.alignment))
+        return cls(clique.ids[order], clique.size[order], clique.alignment[order])
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def low_stack(self, width: int, capacity: int, seed: int, budget: Budget) -> Steps[Column]:
+        """Returns an offset for each unit, of the lowest stack that is found within a capacity; none if there is none.
+
+        In each round `width` stacks go on. The search ends without a stack where the budget does.
+        """
+        widest = int(self.alignment[0])
+        rest = self.size % widest
+        beam, total = _beam(rest, self.alignment, width, seed), int(rest.sum()) + 1
+        for done in range(len(self)):
+            if budget.is_over or beam.cursor[STACKS] == 0:
+                return np.zeros(0, np.int64)
+            looks = compiled(grow_stacks)(beam, done, capacity - int((self.size - rest).sum()), total)
+            budget.spend(looks // _CANDIDATES + 1)
+            yield
+        return self._offsets(beam, width) if beam.cursor[STACKS] else np.zeros(0, np.int64)
+
+    def _offsets(self, beam: Beam, width: int) -> Column:
+        """Returns an offset for each unit, in the order in which the lowest stack grew."""
+        stack, order = int(np.argmin(np.array(beam.top)[: beam.cursor[STACKS]])), list[int]()
+        for done in reversed(range(len(self))):
+            order.append(int(beam.topmost[done * width + stack]))
+            stack = int(beam.parent[done * width + stack])
+        top, offset = 0, np.zeros(len(self), np.int64)
+        for unit in reversed(order):
+            offset[unit] = -(-top // int(self.alignment[unit])) * int(self.alignment[unit])
+            top = int(offset[unit] + self.size[unit])
+        return offset
+
+
+def _fullest(problem: Problem) -> Clique:
+    """Returns the units alive in the tick that surely needs most bytes."""
+    units = units_of(problem)
+    padded = -(-units.size // units.alignment) * units.alignment
+    live = breadths_of(units.begin, units.end, padded)
+    cliques = []
+    for tick in live.tick[np.argsort(-live.value, kind="stable")[:_TICKS]].tolist():
+        rows = np.flatnonzero((units.begin <= tick) & (tick < units.end))
+        none, ids = np.zeros(len(rows), np.int64), units.ids[rows]
+        cliques.append(Clique(ids, ids, units.size[rows], units.alignment[rows], *(none,) * 3, none + FREE))
+    return max(cliques, key=lambda clique: max(whole_cells(clique, cell) for cell in (1, *cells(clique))))
+
+
+def _beam(size: Column, alignment: Column, width: int, seed: int) -> Beam:
+    """Returns the state of a search that has one stack, of no chunk."""
+    columns = stack_columns(size, alignment, distinct(alignment[alignment > 1])[::-1])
+    count, levels, chance = len(size), len(columns[3]), Random(seed)
+    mark = np.array([chance.randrange(1, _MARK) for _ in range(count)])
+    lengths = (
+        *(2 * width, 2 * width, count * width, count * width),
+        *(2 * width * count + 1, 2 * width * count + 1, DIGITS, 2 * width, levels, levels, levels, levels),
+    )
+    scratch = (np.zeros(n, np.int64) for n in lengths)
+    return Beam(*(*columns, mark, np.zeros(2 * width * count, np.int8), *scratch, np.array([1])))
+
+
+@frozen(eq=False)
+class StackedPeak:
+    """Searches by ejection from plans in which the peak is stacked low. It bears the name of the ejection search."""
+
+    name: str = EJECTION.name
+
+    def search(self, problem: Problem, offset: Column, options: SolverOptions, budget: Budget) -> "_Search":
+        """Returns a search from a plan: an offset for each chunk."""
+        return _Search(PartialPlan.of(problem, options.seed), Peak.of(problem), options, budget, offset)
+
+
+@define(eq=False)
+class _Search:
+    """The best plan so far (`best`, an offset for each chunk), and one that is made around the peak."""
+
+    plan: PartialPlan
+    peak: Peak
+    options: SolverOptions
+    budget: Budget
+    best: Column
+    arena: int = field(init=False)
+    proved: int = field(default=0, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.take(self.best)
+
+    def take(self, offset: Column) -> None:
+        """Goes on from another plan: an offset for each chunk."""
+        self.best, self.arena = offset, arena_bytes(self.plan.problem, offset)
+        self.budget.found(self.arena)
+
+    def offsets(self) -> Column:
+        """Returns the offset of each chunk in the best plan."""
+        return self.best
+
+    def steps(self) -> Iterator[None]:
+        """Searches until the goal is reached, the budget spent, or the widest beam search over."""
+        width, count = _NARROWEST, len(self.peak)
+        widest = min(_MOST_WORK // max(count, 1), 2 ** min(count + 1, _MOST_WORK.bit_length()))
+        while self.arena > self.options.goal and not self.budget.is_over and width <= widest:
+            spent = self.budget.spent
+            stack = yield from self.peak.low_stack(width, self.arena - 1, self.options.seed, self.budget)
+            if len(stack):
+                yield from self._place_around(stack, max(self.budget.spent - spent, _LEAST_STEPS))
+            width *= 2
+
+    def _place_around(self, stack: Column, steps: int) -> Iterator[None]:
+        """Places what is not in the peak below the top of the stack, or as far below the arena as it can."""
+        top = max(int((stack + self.peak.size).max()), self.options.goal)
+        for part in _PARTS:
+            target = self.arena - max((self.arena - top) // part, 1)
+            offset = np.full(len(self.plan.problem), self.arena)
+            offset[self.peak.ids] = stack
+            self.plan.start_from(offset)
+            self.plan.take_out_above(target)
+            if (yield from reach(self.plan, target, steps, self.budget)):
+                self.take(self.plan.offsets())
+                return
+
+
+STACKED_PEAK = StackedPeak()
