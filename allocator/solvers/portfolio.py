@@ -170,8 +170,8 @@ def _entrants(problem: Problem, options: SolverOptions, budget: Budget) -> list[
         entrants.append(_Entrant(STACKED_PEAK, budget.at(1), len(problem), 1))
     if not _LEAST_UNITS <= len(problem) <= _MOST_UNITS or not _fits(problem, STRIP_PACKING_COVER):
         return entrants
-    blocks = Blocks.of(problem)
-    if _BLOCKS * len(blocks.problem) > len(blocks.ids):
+    blocks = Blocks.of(problem, budget)
+    if budget.is_over or _BLOCKS * len(blocks.problem) > len(blocks.ids):
         return entrants
     start = _quickest(blocks.problem, options).offset
     return entrants + [

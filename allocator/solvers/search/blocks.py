@@ -43,12 +43,15 @@ class Blocks:
     problem: Problem
 
     @classmethod
-    def of(cls, whole: Problem) -> "Blocks":
-        """Joins the chunks of a problem without pinned offsets and conflicts, in O(n log n)."""
+    def of(cls, whole: Problem, budget: Budget | None = None) -> "Blocks":
+        """Joins the chunks of a problem without pinned offsets and conflicts, in O(n log n).
+
+        Where the budget is over, such as its time, fewer chunks are joined; no nodes are spent.
+        """
         units = units_of(whole)
         units = units.in_order(np.lexsort((units.alignment, units.size, units.end, units.begin)))
         level, count, looked = _Level.of(units), len(units.ids), 0
-        while looked <= _MOST_LOOKS * count:
+        while looked <= _MOST_LOOKS * count and not (budget and budget.is_over):
             looked += len(level)
             if any(map(level.join_surely, _RARITIES)):
                 continue

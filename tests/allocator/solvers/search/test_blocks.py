@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from allocator.interrupts import Stop, stopped_by
 from allocator.problem import FREE, Column, Problem, column
 from allocator.solvers import solve
-from allocator.solvers.base import arena_bytes
+from allocator.solvers.base import SolverOptions, arena_bytes
 from allocator.solvers.placing.units import units_of
 from allocator.solvers.search.blocks import Blocks, touching
+from allocator.solvers.search.budget import Budget
 from tests.helpers.allocator.brute_force import is_right
 from tests.helpers.allocator.random_problems import relabelled
 from tests.helpers.allocator.strategies import problems
@@ -125,3 +127,11 @@ def test_a_spiral_of_many_chunks_is_left_before_it_takes_long() -> None:
 
 def test_random_chunks_are_left_as_they_are() -> None:
     assert len(Blocks.of(draw("random", 2_000, 0)).problem) > 1_900
+
+
+def test_no_chunks_are_joined_when_a_stop_was_asked_for() -> None:
+    problem = draw("cut_rectangles", 200, 0)
+    with stopped_by(Stop(is_asked=True)):
+        blocks = Blocks.of(problem, Budget.of_time(SolverOptions()))
+    assert len(blocks.problem) == len(problem)
+    assert len(Blocks.of(problem, Budget.of_time(SolverOptions())).problem) == len(Blocks.of(problem).problem) < 50
