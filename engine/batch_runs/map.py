@@ -11,10 +11,10 @@ from typing import Any
 from attrs import frozen
 
 from engine.api import Executable, make_plan
-from engine.batch_runs.spool import Contents, open_spool, spooled
 from engine.graph.graph import Graph
 from engine.models.named import NamedModel
 from engine.saved import embed
+from engine.spool import Contents, open_spool, spooled
 from engine.system.arrays import read_array
 from engine.system.threads import check_threads
 from engine.text.errors import FeedError, OptionError

@@ -1,23 +1,13 @@
 """The worker's side of a pipeline: parts that stay in a process from run to run."""
 
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
 
 from attrs import define, frozen
 
-from engine.api import Executable, compile_graph
-from engine.graph.graph import Graph
-from engine.saved.embedded import EmbeddedPlan
+from engine.api import Executable
+from engine.spool import Contents, compiled, open_spool
 from ops.tensor.spec import Array
-
-
-@frozen(eq=False)
-class Program:
-    """A part to be compiled: its graph and its plan, with the options of `engine.compile`."""
-
-    graph: Graph
-    plan: EmbeddedPlan
-    options: Mapping[str, Any]
 
 
 @frozen(eq=False)
@@ -47,15 +37,16 @@ _LOADED: dict[str, _Loaded] = {}
 
 
 def run_part(
-    key: str, feeds: Mapping[str, Array], at: State, program: Program | None, returned: tuple[str, ...]
+    key: str, feeds: Mapping[str, Array], at: State, program: Path | Contents | None, returned: tuple[str, ...]
 ) -> Answer | None:
     """Runs a part once, from the state `at`. Returns None where this process does not have the part in that state.
 
-    With a `program` the part is compiled and its parameters are loaded. `returned` are the parameters whose values come
-    back, as runs change them.
+    With a `program` the part is compiled and its parameters are loaded: from a folder, where this machine has it, so
+    that its weights are mapped, or from what was sent. `returned` are the parameters whose values come back, as runs
+    change them.
     """
-    if program is not None:
-        executable = compile_graph(program.graph, embedded=program.plan, **program.options)
+    executable = None if program is None else _opened(program)
+    if executable is not None:
         executable.load(at.values)
         _LOADED[key] = _Loaded(executable, at.runs)
     loaded = _LOADED.get(key)
@@ -66,6 +57,12 @@ def run_part(
     loaded.runs = at.runs + 1
     values = loaded.executable.parameters if returned else {}
     return Answer(outputs, State(loaded.runs, {name: values[name] for name in returned}))
+
+
+def _opened(program: Path | Contents) -> Executable | None:
+    if isinstance(program, Contents):
+        return compiled(program)
+    return open_spool(program) if program.is_dir() else None
 
 
 def forget(key: str) -> None:

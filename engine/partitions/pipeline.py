@@ -1,24 +1,27 @@
 """A partition that runs: each part in a worker of its own, and several runs under way at once."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from itertools import count
+from os import PathLike
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from attrs import asdict, define, field
 
 from engine.executor.feeds import read_feeds
-from engine.partitions.actor import Answer, Program, State, forget, run_part
+from engine.partitions.actor import Answer, State, forget, run_part
 from engine.partitions.result import Part, Partition
 from engine.planning.options import FIELDS
 from engine.planning.placed import PlacedPlan
 from engine.saved import embed
+from engine.spool import Contents, spooled_parts
 from engine.system.threads import check_threads, cpus
 from engine.text.errors import EngineError, OptionError
-from engine.workers.names import PROCESSES
+from engine.workers.names import HERE, PROCESSES
 from engine.workers.place import Place
 from engine.workers.places import opened_seats
 from ops.tensor.spec import Array
@@ -33,12 +36,14 @@ _PATIENCE = 5.0
 class _Actor:
     """A part in its seat. It does one run at a time; `waiting` are the numbers of those that wait for it.
 
-    `at` is the state behind the last run whose answer came. A process that does not have it gets it with the program.
+    `at` is the state behind the last run whose answer came. A process that does not have it gets it with the program:
+    the folder `spool`, or all its contents where there is none, or the worker's machine does not have it.
     """
 
     part: Part
     seat: Place
-    program: Program
+    contents: Contents
+    spool: Path | None
     changed: tuple[str, ...]
     key: str = field(factory=lambda: uuid4().hex)
     at: State = _START
@@ -50,7 +55,7 @@ class _Actor:
 
     def start(self, feeds: Mapping[str, Array]) -> None:
         """Sends a run."""
-        program = self.program if self.is_fresh else None
+        program = (self.spool or self.contents) if self.is_fresh else None
         at = self.at if self.is_fresh else State(self.at.runs, {})
         self.future = self.seat.submit(run_part, self.key, feeds, at, program, self.changed)
 
@@ -67,6 +72,8 @@ class _Actor:
                 raise error
             return None
         answer: Answer | None = future.result()
+        if answer is None and self.is_fresh:
+            self.spool = None
         self.is_fresh = answer is None
         if answer is not None:
             self.at, self.deaths = answer.state, 0
@@ -154,19 +161,23 @@ class Pipeline:
 
 
 @contextmanager
-def pipeline(partition: Partition, *, on: str = PROCESSES, threads: int = 0) -> Iterator[Pipeline]:
+def pipeline(
+    partition: Partition, *, on: str = PROCESSES, threads: int = 0, folder: str | PathLike[str] = ""
+) -> Iterator[Pipeline]:
     """Opens a partition as a pipeline for the block: each part in a worker of its own.
 
     `on` is "processes", "here", or "dask://HOST:PORT". Each part computes on `threads` threads; where none are given,
-    all parts together have as many as this machine has processors. Raises OptionError, EngineError.
+    all parts together have as many as this machine has processors. Workers map the weights, and what kernels make of
+    them, from files in memory, or inside `folder`; one on a machine that does not have the files is sent its part.
+    Raises OptionError, EngineError.
     """
     check_threads(threads, 0, "the processors of this machine")
     each = threads or max(1, cpus() // len(partition.parts))
-    programs = [_program(part.plan, each) for part in partition.parts]
-    with opened_seats(on, len(programs)) as seats:
+    contents = [_contents(part.plan, each) for part in partition.parts]
+    with opened_seats(on, len(contents)) as seats, _spools(contents, on, Path(folder) if folder else None) as spools:
         actors = tuple(
-            _Actor(part, seat, program, _changed(part))
-            for part, seat, program in zip(partition.parts, seats, programs, strict=True)
+            _Actor(part, seat, own, spool, _changed(part))
+            for part, seat, own, spool in zip(partition.parts, seats, contents, spools, strict=True)
         )
         try:
             yield Pipeline(partition, actors)
@@ -176,11 +187,20 @@ def pipeline(partition: Partition, *, on: str = PROCESSES, threads: int = 0) -> 
                     wait([actor.seat.submit(forget, actor.key) for actor in actors], timeout=_PATIENCE)
 
 
-def _program(plan: PlacedPlan, threads: int) -> Program:
+def _spools(
+    contents: Sequence[Contents], on: str, folder: Path | None
+) -> AbstractContextManager[tuple[Path | None, ...]]:
+    """Returns the folders of all parts for a block; none in this process, which has the weights already."""
+    if on == HERE:
+        return nullcontext((None,) * len(contents))
+    return spooled_parts(contents, folder and folder.absolute())
+
+
+def _contents(plan: PlacedPlan, threads: int) -> Contents:
     plan.options.target.check_is_host()
     options = asdict(plan.options, recurse=False)
     kept = {name: value for name, value in options.items() if name in FIELDS and name != "threads"}
-    return Program(plan.lowered.graph, embed(plan), {**kept, "threads": threads})
+    return Contents(plan.lowered.graph, {**kept, "threads": threads}, embed(plan), {})
 
 
 def _changed(part: Part) -> tuple[str, ...]:

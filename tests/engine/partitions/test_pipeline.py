@@ -153,6 +153,25 @@ def test_a_process_that_does_not_have_a_part_says_so() -> None:
     assert run_part("nobody", {}, State(0, {}), None, ()) is None
 
 
+def test_a_machine_that_does_not_have_the_files_is_sent_the_part(tmp_path: Path) -> None:
+    graph = _counting()
+    feeds = _feeds(graph, 3)
+    with pipeline(partition(graph, ["1MiB"] * 2, "throughput"), on="here") as pipe:
+        for actor in pipe._actors:
+            actor.spool = tmp_path / "elsewhere"
+        _check(graph, feeds, pipe, pipe.map(feeds))
+
+
+def test_parts_are_in_a_folder_while_the_pipeline_is_open(tmp_path: Path) -> None:
+    graph = _counting()
+    with pipeline(partition(graph, ["1MiB"] * 2, "throughput"), folder=tmp_path) as pipe:
+        (root,) = tmp_path.iterdir()
+        assert sorted(path.name for path in root.iterdir()) == ["0", "1", "weights"]
+        feeds = _feeds(graph, 2)
+        _check(graph, feeds, pipe, pipe.map(feeds))
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_part_that_its_process_lost_is_sent_again_with_its_state() -> None:
     graph = _counting()
     feeds = _feeds(graph, 6)

@@ -1,7 +1,7 @@
 """An executable in files, which processes open without a copy of its weights: they map the same pages."""
 
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from shutil import rmtree
@@ -43,15 +43,26 @@ class Contents:
 @contextmanager
 def spooled(contents: Contents, folder: Path | None = None) -> Iterator[Path]:
     """Writes contents to a new folder inside `folder`, by default one in memory; it is removed after the block."""
-    home = folder or (_MEMORY if _MEMORY.is_dir() else None)
-    spool = Path(mkdtemp(prefix="arenaplan-", dir=home))
-    # Also where nobody takes all outputs: TemporaryDirectory then warns.
-    remove = finalize(contents, rmtree, spool, ignore_errors=True)
-    try:
-        (spool / _PACKS).mkdir()
-        with (spool / _WEIGHTS).open("wb") as weights, (spool / _GRAPH).open("wb") as graph:
-            _Pickler(graph, weights, spool / _WEIGHTS).dump(contents)
+    with spooled_parts([contents], folder) as (spool,):
         yield spool
+
+
+@contextmanager
+def spooled_parts(parts: Sequence[Contents], folder: Path | None = None) -> Iterator[tuple[Path, ...]]:
+    """Writes several contents to new folders, as `spooled` does; an array that several of them have is written once."""
+    home = folder or (_MEMORY if _MEMORY.is_dir() else None)
+    root = Path(mkdtemp(prefix="arenaplan-", dir=home))
+    # Also where nobody takes all outputs: TemporaryDirectory then warns.
+    remove = finalize(parts[0], rmtree, root, ignore_errors=True)
+    try:
+        spools = tuple(root / str(number) for number in range(len(parts)))
+        with (root / _WEIGHTS).open("wb") as file:
+            weights = _Weights(file, root / _WEIGHTS)
+            for spool, contents in zip(spools, parts, strict=True):
+                (spool / _PACKS).mkdir(parents=True)
+                with (spool / _GRAPH).open("wb") as graph:
+                    _Pickler(graph, weights).dump(contents)
+        yield spools
     finally:
         remove()
 
@@ -61,7 +72,12 @@ def open_spool(spool: Path) -> Executable:
     with (spool / _GRAPH).open("rb") as file:
         contents: Contents = _Unpickler(file).load()
     with packs_from(PackFolder(folder=spool / _PACKS)):
-        executable = compile_graph(contents.graph, embedded=contents.plan, **contents.options)
+        return compiled(contents)
+
+
+def compiled(contents: Contents) -> Executable:
+    """Compiles contents."""
+    executable = compile_graph(contents.graph, embedded=contents.plan, **contents.options)
     executable.load(contents.parameters)
     return executable
 
@@ -76,27 +92,39 @@ class _Place:
     dtype: np.dtype[Any]
 
 
+@define(eq=False)
+class _Weights:
+    """A file of weights that grows, and where arrays lie."""
+
+    file: BinaryIO
+    path: Path
+    placed: dict[int, tuple[Array, _Place]] = field(factory=dict)
+
+    def place_of(self, array: Array) -> _Place:
+        """Returns where an array lies: in the file that it was mapped from, or in this one."""
+        if id(array) not in self.placed:
+            self.placed[id(array)] = array, _in_its_file(array) or self._written(array)
+        return self.placed[id(array)][1]
+
+    def _written(self, array: Array) -> _Place:
+        place = _Place(self.path, self.file.tell(), array.shape, array.dtype)
+        self.file.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+        self.file.write(bytes(align_up(array.nbytes, CACHE_LINE) - array.nbytes))
+        return place
+
+
 class _Pickler(pickle.Pickler):
     """Pickles all but large arrays, which stay in the files that they were mapped from, or go to a file of weights."""
 
-    def __init__(self, graph: BinaryIO, weights: BinaryIO, path: Path) -> None:
+    def __init__(self, graph: BinaryIO, weights: _Weights) -> None:
         super().__init__(graph, protocol=pickle.HIGHEST_PROTOCOL)
-        self._weights, self._path = weights, path
-        self._placed: dict[int, tuple[Array, _Place]] = {}
+        self._weights = weights
 
     def persistent_id(self, value: Any) -> _Place | None:
         """Returns where an array lies; None for what is pickled as always."""
         if not isinstance(value, np.ndarray) or value.nbytes < _SMALL or value.dtype.hasobject or is_repeated(value):
             return None
-        if id(value) not in self._placed:
-            self._placed[id(value)] = value, _in_its_file(value) or self._written(value)
-        return self._placed[id(value)][1]
-
-    def _written(self, array: Array) -> _Place:
-        place = _Place(self._path, self._weights.tell(), array.shape, array.dtype)
-        self._weights.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-        self._weights.write(bytes(align_up(array.nbytes, CACHE_LINE) - array.nbytes))
-        return place
+        return self._weights.place_of(value)
 
 
 def _in_its_file(array: Array) -> _Place | None:

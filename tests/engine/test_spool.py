@@ -11,10 +11,10 @@ import engine
 import ops
 from engine import zoo
 from engine.batch_runs.map import planned_contents
-from engine.batch_runs.spool import Contents, open_spool, spooled
 from engine.executor import pack_folder
 from engine.graph.graph import Graph
 from engine.graph.mapped import mapping_of
+from engine.spool import Contents, open_spool, spooled, spooled_parts
 from engine.training.training import SGD, train_step
 from tests.helpers.graphs.unplanned_run import random_feeds
 from tests.helpers.onnx import small_models
@@ -81,9 +81,25 @@ def test_weights_in_a_mapped_file_are_not_copied(tmp_path: Path) -> None:
     onnx.save(proto, tmp_path / "m.onnx")
     graph = engine.load_onnx(tmp_path / "m.onnx")
     with spooled(planned_contents(graph, {"threads": 1}), tmp_path) as spool:
-        assert (spool / "weights").stat().st_size < weights.nbytes / 2
+        assert (spool.parent / "weights").stat().st_size < weights.nbytes / 2
         feeds = random_feeds(graph, 0)
         assert np.array_equal(open_spool(spool).run(feeds)["y"], engine.compile(graph, threads=1).run(feeds)["y"])
+
+
+def test_an_array_that_several_have_is_written_once(tmp_path: Path) -> None:
+    weights = np.random.default_rng(0).normal(size=(256, 256)).astype(np.float32)
+    weights.flags.writeable = False  # graphs keep the array itself
+    graphs = [Graph("first"), Graph("second")]
+    for graph in graphs:
+        graph.output(graph.input("x", (2, 256)) @ graph.constant(weights, "w"), "y")
+    parts = [planned_contents(graph, {"threads": 1}) for graph in graphs]
+    with spooled_parts(parts, tmp_path) as spools:
+        assert (spools[0].parent / "weights").stat().st_size < 1.5 * weights.nbytes
+        feeds = random_feeds(graphs[0], 0)
+        first, second = (open_spool(spool).run(feeds)["y"] for spool in spools)
+        assert np.array_equal(first, second)
+        assert np.array_equal(first, engine.compile(graphs[0], threads=1).run(feeds)["y"])
+    assert not list(tmp_path.iterdir())
 
 
 def test_parameters_have_their_present_values(tmp_path: Path) -> None:
