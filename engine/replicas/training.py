@@ -1,4 +1,8 @@
-"""Training in parallel: workers give the gradients of shares of a batch, which are summed in a fixed tree."""
+"""Training in parallel: workers give the gradients of shares of a batch, which are summed in a fixed tree.
+
+What runs change besides, such as running means of a normalization, is summed in the same way: each share starts from
+the same values, and the mean of what they end with is taken.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -6,13 +10,13 @@ from typing import Any, Unpack
 from uuid import uuid4
 
 import numpy as np
-from attrs import define, field
+from attrs import define, evolve, field
 
 from engine.api import Executable, compile_graph
 from engine.graph.graph import Graph
 from engine.graph.var import Var
 from engine.planning.options import PlanOptions
-from engine.replicas.worker import Program, Share, forget, run_share
+from engine.replicas.worker import CHANGED, Program, Share, forget, run_share
 from engine.system.threads import MOST_THREADS, check_threads
 from engine.text.errors import FeedError, GraphError, OptionError
 from engine.training.autodiff import gradients
@@ -43,24 +47,21 @@ class ParallelTraining:
     def step(self, feeds: Mapping[str, Any]) -> float:
         """Trains on a batch, which is cut along its first axis into a share for each replica; returns the loss.
 
-        Raises FeedError, WorkerError, and what runs raise; the parameters are then as they were.
+        Raises FeedError, WorkerError, GraphError where shares change an integer in different ways, and what runs raise;
+        the parameters are then as they were.
         """
-        values = {name: array for name, array in self._update.parameters.items() if name in self._names}
-        outputs = self._run([{**fed, **values} for fed in self._cut(feeds)])
-        scale = np.float64(1 / self.shares)
-        means = {name: tree_sum([out[name] for out in outputs]) * scale for name in outputs[0]}
-        specs = self._update.graph.inputs
-        self._update.run({name: means[name].astype(specs[name].dtype) for name in specs})
+        values, updates = self._update.parameters, {v.name for v in self._graph.updates}
+        fixed = {v.name: values[v.name] for v in self._graph.parameters if v.name not in updates}
+        held = {name: values[name] for name in updates}
+        outputs = self._run([Share(self._key, {**fed, **fixed}, held, ()) for fed in self._cut(feeds)])
+        means = {name: _mean(name, [out[name] for out in outputs]) for name in outputs[0]}
+        self._update.run({name: means[name] for name in self._update.graph.inputs})
         return float(means[_LOSS])
 
     @property
     def parameters(self) -> Arrays:
         """Returns the present values of the parameters, and of the state of the optimiser, by name."""
         return self._update.parameters
-
-    @property
-    def _names(self) -> set[str]:
-        return {v.name for v in self._graph.parameters}
 
     def _cut(self, feeds: Mapping[str, Any]) -> list[Arrays]:
         wanted = self._graph.inputs
@@ -74,13 +75,13 @@ class ParallelTraining:
         cut = {name: np.split(array, self.shares) for name, array in arrays.items()}
         return [{name: np.ascontiguousarray(cut[name][i]) for name in cut} for i in range(self.shares)]
 
-    def _run(self, feeds: Sequence[Arrays]) -> list[Arrays]:
+    def _run(self, shares: Sequence[Share]) -> list[Arrays]:
         """Returns the outputs of each share; a process that does not have the graph gets it."""
         program = () if self._is_sent else (self._program,)
-        answers = self._answers([Share(self._key, fed, program) for fed in feeds])
+        answers = self._answers([evolve(share, programs=program) for share in shares])
         self._is_sent = True
         lacking = [i for i, answer in enumerate(answers) if answer is None]
-        again = self._answers([Share(self._key, feeds[i], (self._program,)) for i in lacking])
+        again = self._answers([evolve(shares[i], programs=(self._program,)) for i in lacking])
         late = dict(zip(lacking, again, strict=True))
         return [answer for answer in (late.get(i, a) for i, a in enumerate(answers)) if answer is not None]
 
@@ -107,8 +108,10 @@ def train_parallel(
 
     The graph is that of one share of the batch; `loss` is its output that is the mean over the share. Each worker runs
     the forward and the backward pass in one arena, on `threads` threads. Gradients are summed in a tree that depends on
-    the number of replicas alone, so the same number of replicas gives the same bits, wherever they run. `on` is
-    "processes", "here", or "dask://HOST:PORT". Raises OptionError, GraphError, EngineError.
+    the number of replicas alone, so the same number of replicas gives the same bits, wherever they run. Parameters that
+    runs change, such as running means and variances, become the mean of what the replicas make of them, summed in the
+    same tree; integers and truth values must be the same in all. `on` is "processes", "here", or "dask://HOST:PORT".
+    Raises OptionError, GraphError, EngineError.
     """
     if not isinstance(workers, int) or isinstance(workers, bool) or not 1 <= workers <= MOST_THREADS:
         raise OptionError(f"workers {workers!r} is no integer from 1 to {MOST_THREADS}")
@@ -134,6 +137,17 @@ def tree_sum(arrays: Sequence[Array]) -> Array:
     return arrays[0]
 
 
+def _mean(name: str, arrays: Sequence[Array]) -> Array:
+    """Returns the mean of what shares gave. Raises GraphError for integers that differ, as they have no mean."""
+    first, *others = arrays
+    if np.issubdtype(first.dtype, np.inexact):
+        return (tree_sum(arrays) * np.float64(1 / len(arrays))).astype(first.dtype)
+    if any(not np.array_equal(first, other) for other in others):
+        what = name.removesuffix(CHANGED)
+        raise GraphError(f"shares of the batch change {what!r} in different ways, and {first.dtype} has no mean")
+    return first
+
+
 def _check(graph: Graph, loss: str) -> None:
     if loss not in graph.outputs:
         raise GraphError(
@@ -143,19 +157,29 @@ def _check(graph: Graph, loss: str) -> None:
         raise GraphError(f"graph {graph.name!r} has dimensions that are names; arenaplan.bind gives them lengths")
     if not any(parameter.trainable for parameter in graph.parameters.values()):
         raise GraphError(f"graph {graph.name!r} has no trainable parameter; see Graph.parameter")
-    if graph.updates:
-        name = next(iter(graph.updates)).name
-        raise GraphError(f"runs of graph {graph.name!r} change {name!r}, which would differ from share to share")
+    changed = next((v.name for v in graph.updates if graph.parameters[v].trainable), None)
+    if changed is not None:
+        raise GraphError(f"runs of graph {graph.name!r} change {changed!r}, which the optimiser is to change")
     scalar = next((v.name for v in graph.inputs.values() if not v.shape), None)
     if scalar is not None:
         raise GraphError(f"input {scalar!r} of graph {graph.name!r} has no axis that a batch can be cut along")
 
 
 def _gradient_graph(graph: Graph, loss: str) -> Graph:
-    """Returns a graph whose inputs are those of a graph and its parameters; its outputs are the loss and gradients."""
+    """Returns a graph whose inputs are those of a graph and its parameters; its outputs are the loss and gradients.
+
+    Parameters that runs change stay parameters.
+    """
     new, vars = Graph(f"{graph.name}/gradients"), dict[Var, Var]()
-    for var in (*graph.inputs.values(), *graph.parameters):
+    for var in graph.inputs.values():
         vars[var] = new.input(var.name, var.shape, var.dtype)
+    for var, kept in graph.parameters.items():
+        is_held = var in graph.updates
+        vars[var] = (
+            new.parameter(kept.initial, var.name, trainable=False)
+            if is_held
+            else new.input(var.name, var.shape, var.dtype)
+        )
     for var, entry in graph.constants.entries.items():
         vars[var] = new.add_constant(var.name, var.spec, entry)
     for op in graph.operators:
@@ -163,6 +187,8 @@ def _gradient_graph(graph: Graph, loss: str) -> Graph:
             op.schema, [vars[v] for v in op.inputs], op.signature, op.name, [v.name for v in op.outputs]
         )
         vars |= dict(zip(op.outputs, outputs, strict=True))
+    for var, value in graph.updates.items():
+        new.assign(vars[var], vars[value])
     trained = [v for v, p in graph.parameters.items() if p.trainable]
     of = gradients(vars[graph.outputs[loss]], [vars[v] for v in trained])
     new.output(vars[graph.outputs[loss]], _LOSS)
@@ -172,12 +198,14 @@ def _gradient_graph(graph: Graph, loss: str) -> Graph:
 
 
 def _update_graph(graph: Graph, optimiser: Optimiser) -> Graph:
-    """Returns a graph from mean gradients to new parameters, which it keeps."""
+    """Returns a graph from mean gradients, and means of what runs change, to new parameters, which it keeps."""
     new = Graph(f"{graph.name}/update")
     held = {v: new.parameter(p.initial, v.name, trainable=p.trainable) for v, p in graph.parameters.items()}
     ready = optimiser.begin(new)
     for var, parameter in graph.parameters.items():
         if parameter.trainable:
             ready(held[var], new.input(var.name + _GRADIENT, var.shape, var.dtype))
+    for var in graph.updates:
+        new.assign(held[var], new.input(var.name + CHANGED, var.shape, var.dtype))
     new.output(new.constant(np.zeros(1, np.float32)), _DONE)
     return new

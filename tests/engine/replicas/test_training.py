@@ -114,10 +114,10 @@ def _without_parameters() -> Graph:
     return graph
 
 
-def _running() -> Graph:
+def _changing_a_weight() -> Graph:
     graph = network(2)
-    total = graph.parameter(np.zeros(1, np.float32), "total", trainable=False)
-    graph.assign(total, total + 1.0)
+    bias = next(v for v in graph.parameters if v.name == "bias")
+    graph.assign(bias, bias + 1.0)
     return graph
 
 
@@ -126,7 +126,7 @@ def _running() -> Graph:
     [
         (network(2), {"loss": "los"}, GraphError, "has no output 'los'"),
         (_without_parameters(), {}, GraphError, "no trainable parameter"),
-        (_running(), {}, GraphError, "change 'total'"),
+        (_changing_a_weight(), {}, GraphError, "change 'bias', which the optimiser"),
         (network(2), {"optimiser": 3}, OptionError, "3 is no optimiser"),
         (network(2), {"workers": 0}, OptionError, "workers 0 is no integer from 1"),
         (network(2), {"on": "nowhere"}, OptionError, "no place to run tasks"),
@@ -137,6 +137,75 @@ def test_what_cannot_be_trained_is_refused(
 ) -> None:
     with pytest.raises(error, match=says), train_parallel(graph, **{"optimiser": engine.SGD(), **asked}):
         pass
+
+
+def normalized(batch: int) -> Graph:
+    """Returns a network that normalizes its input by the batch, with running statistics and a count of runs."""
+    graph = Graph("normalized")
+    ones, zeros = np.ones(3, np.float32), np.zeros(3, np.float32)
+    scale, bias = graph.parameter(ones, "scale"), graph.parameter(zeros, "bias")
+    mean, variance = (graph.parameter(a, n, trainable=False) for a, n in ((zeros, "mean"), (ones, "variance")))
+    y = ops.batch_norm_running(graph.input("x", (batch, 3, 2, 2)), scale, bias, mean, variance)
+    runs = graph.parameter(np.zeros(1, np.int64), "runs", trainable=False)
+    graph.assign(runs, runs + graph.constant(np.ones(1, np.int64)))
+    graph.output(ops.mse_loss(y, graph.input("wanted", (batch, 3, 2, 2))), "loss")
+    return graph
+
+
+def images(number: int) -> list[dict[str, Array]]:
+    """Returns batches of eight for it."""
+    draw = np.random.default_rng(1)
+    return [
+        {name: draw.normal(size=(8, 3, 2, 2)).astype(np.float32) for name in ("x", "wanted")} for _ in range(number)
+    ]
+
+
+def trained(workers: int, number: int, on: str = "here") -> dict[str, Array]:
+    """Returns the parameters after so many steps."""
+    with train_parallel(normalized(8 // workers), engine.SGD(0.1), workers=workers, on=on) as training:
+        for batch in images(number):
+            training.step(batch)
+        return training.parameters
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_running_statistics_are_the_means_of_those_of_the_shares(workers: int) -> None:
+    mean, variance = np.zeros(3), np.ones(3)
+    for batch in images(3):
+        shares = np.split(batch["x"].astype(np.float64), workers)
+        mean = 0.9 * mean + 0.1 * np.mean([share.mean((0, 2, 3)) for share in shares], 0)
+        variance = 0.9 * variance + 0.1 * np.mean([share.var((0, 2, 3), ddof=1) for share in shares], 0)
+    held = trained(workers, 3)
+    np.testing.assert_allclose(held["mean"], mean, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(held["variance"], variance, rtol=1e-5)
+    assert held["runs"] == 3
+
+
+def test_one_worker_has_the_statistics_of_one_process_to_the_bit() -> None:
+    graph = normalized(8)
+    exe = engine.compile(engine.train_step(graph, graph.outputs["loss"], engine.SGD(0.1)).graph)
+    for batch in images(3):
+        exe.run(batch)
+    held = trained(1, 3)
+    assert all(held[name].tobytes() == exe.parameters[name].tobytes() for name in ("mean", "variance", "runs"))
+
+
+@pytest.mark.slow
+def test_running_statistics_do_not_depend_on_where_workers_are() -> None:
+    here, there = trained(2, 3), trained(2, 3, "processes")
+    assert all(here[name].tobytes() == there[name].tobytes() for name in here)
+
+
+def test_integers_that_shares_change_in_different_ways_are_told() -> None:
+    graph = network(4)
+    seen = graph.parameter(np.zeros(4, np.int64), "seen", trainable=False)
+    graph.assign(seen, graph.inputs["label"] + graph.constant(np.zeros(4, np.int64)))
+    batch = {"x": np.zeros((8, 1, 8, 8), np.float32), "label": np.arange(8)}
+    with train_parallel(graph, engine.SGD(0.1), workers=2, on="here") as training:
+        before = training.parameters
+        with pytest.raises(GraphError, match="change 'seen' in different ways"):
+            training.step(batch)
+        assert all(np.array_equal(training.parameters[name], before[name]) for name in before)
 
 
 def test_batches_that_cannot_be_cut_are_refused() -> None:
