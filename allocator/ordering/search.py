@@ -37,23 +37,39 @@ LEAST_LOOKS = 500_000
 """The looks that each piece may take, even if those before it took all."""
 
 
+Exchange = Callable[[OrderResult], OrderResult | None]
+"""Shows others the best order that a search has, and returns the best of all; None where the search is to end."""
+
+
+def keep_own(own: OrderResult) -> OrderResult:
+    """Returns the search's own order: there is nobody to show it."""
+    return own
+
+
 def lowest(graph: StepGraph, limits: Limits = NO_LIMITS) -> OrderResult:
     """Returns the order with the lowest peak that is found; the given one where none is lower."""
     return lower_than(graph, np.arange(len(graph)), limits)
 
 
 def lower_than(
-    graph: StepGraph, start: Column, limits: Limits = NO_LIMITS, floor: int = 0, *, is_proving: bool = True
+    graph: StepGraph,
+    start: Column,
+    limits: Limits = NO_LIMITS,
+    floor: int = 0,
+    *,
+    is_proving: bool = True,
+    exchange: Exchange = keep_own,
 ) -> OrderResult:
     """Returns an order with a lower peak than that of an order `start`; that one where none is found.
 
     No order has fewer than `floor` bytes alive, as is known before. `is_proving=False` searches by beams alone: so
-    nothing is proved, and all nodes are spent on better orders.
+    nothing is proved, and all nodes are spent on better orders. `exchange` is called now and then; the search goes on
+    from the pieces that a better order has, and ends where the highest bound is met.
     """
     if not 0 < len(graph) <= MOST_NODES:
         return followed(graph, start)
     with Activity("ordering", limit=limits.seconds_left) as seen:
-        search = _OrderSearch.of(graph, limits, seen, start, floor, is_proving=is_proving)
+        search = _OrderSearch.of(graph, limits, seen, start, floor, is_proving=is_proving, exchange=exchange)
         search.run()
         return search.found()
 
@@ -75,26 +91,36 @@ class _OrderSearch:
     pieces: list[_OrderPiece]
     looks: int
     seen: Activity
+    exchange: Exchange
     is_proving: bool
     tried: int = 0
+    is_ended: bool = False
 
     @classmethod
     def of(
-        cls, graph: StepGraph, limits: Limits, seen: Activity, start: Column, floor: int, *, is_proving: bool
+        cls,
+        graph: StepGraph,
+        limits: Limits,
+        seen: Activity,
+        start: Column,
+        floor: int,
+        *,
+        is_proving: bool,
+        exchange: Exchange,
     ) -> "_OrderSearch":
         before = reach(graph)
         at = cuts(before)
         peaks = peaks_of(graph, start).tolist()
         pieces = [_OrderPiece(a, b, max(peaks[a:b]), start[a:b].tolist()) for a, b in pairwise(at)]
         floor = max(floor, ends(graph), int(floors(graph, before).max()))
-        return cls(graph, limits, max(ends(graph), *peaks), floor, pieces, limits.looks, seen, is_proving)
+        return cls(graph, limits, max(ends(graph), *peaks), floor, pieces, limits.looks, seen, exchange, is_proving)
 
     def run(self) -> None:
         """Searches from the highest piece down to those that need no more than the others already do."""
         target = self.floor
         for piece in sorted(self.pieces, key=lambda p: (-p.peak, p.low)):
             self.seen.best, self.seen.bound = max(ends(self.graph), *(p.peak for p in self.pieces)), self.floor
-            if piece.peak <= target or self.limits.is_over:
+            if piece.peak <= target or self.limits.is_over or self.is_ended:
                 return
             if piece.high - piece.low > 1:
                 self._improve(piece, target)
@@ -115,15 +141,41 @@ class _OrderSearch:
             looks,
             self.seen,
             self.is_proving,
+            lambda search: self._exchanged(piece, search),
         )
         search.run()
         self.looks -= looks - search.looks
         self.tried += search.tried
         if search.floor > target:  # what is no more than the target was never asked
             self.floor = max(self.floor, search.floor)
+        self._take(piece, search)
+
+    def _take(self, piece: _OrderPiece, search: "_PieceSearch") -> None:
+        """Takes over what a search in a piece has found."""
         if search.order:
             piece.order = [piece.low + node for node in search.order]
-            piece.peak = search.peak
+            piece.peak, search.order = search.peak, []
+
+    def _exchanged(self, piece: _OrderPiece, search: "_PieceSearch") -> bool:
+        """Shows the order so far, and takes the pieces of the best of all that are better; returns whether to go on."""
+        if self.exchange is keep_own:
+            return True
+        self._take(piece, search)
+        own = self.found()
+        best = self.exchange(own)
+        if best is own:
+            return True
+        self.is_ended = best is None or best.peak <= best.bound
+        if best is None:
+            return False
+        if best.peak < own.peak:
+            peaks = peaks_of(self.graph, best.order).tolist()
+            for one in self.pieces:
+                highest = max(peaks[one.low : one.high])
+                if highest < one.peak:
+                    one.order, one.peak = best.order[one.low : one.high].tolist(), highest
+        self.floor, search.peak = max(self.floor, best.bound), min(search.peak, piece.peak)
+        return not self.is_ended
 
     def found(self) -> OrderResult:
         """Returns all pieces one behind the other."""
@@ -145,8 +197,10 @@ class _PieceSearch:
     looks: int
     seen: Activity
     is_proving: bool
+    exchange: Callable[["_PieceSearch"], bool]
     order: list[int] = field(factory=list)
     tried: int = 0
+    is_ended: bool = False
 
     def run(self) -> None:
         """Searches shortly, then by beams, then for the rest of the nodes."""
@@ -158,12 +212,17 @@ class _PieceSearch:
         self.is_plain = self.is_plain and nodes <= _PLAIN_TRIES
         next_one, began = 0, time.monotonic()
         for width in WIDTHS:
-            is_useful = self.tried + next_one < nodes and self.looks > 0 and self.peak > self.floor
+            is_useful = self.tried + next_one < nodes and self.looks > 0 and self._is_going_on()
             if is_useful and self.limits.have(4 * (time.monotonic() - began)):
                 next_one = 4 * self._sweep(width)
         left = nodes - self.tried
-        if self.is_proving and left > 0 and self.looks > 0 and self.peak > self.floor:
+        if self.is_proving and left > 0 and self.looks > 0 and self._is_going_on():
             self._explore(self._table(left), left)
+
+    def _is_going_on(self) -> bool:
+        """Exchanges what was found; returns whether there is more to find."""
+        self.is_ended = self.is_ended or not self.exchange(self)
+        return not self.is_ended and self.peak > self.floor
 
     @property
     def count(self) -> int:
@@ -193,6 +252,8 @@ class _PieceSearch:
             self.seen.done += int(table.tally[TRIED]) - before
             if int(table.tally[TRIED]) == before and end != SOLVED:
                 break  # no room for more states
+            if end != SOLVED and not self._is_going_on():
+                break
         self.tried += int(table.tally[TRIED])
         self.looks -= int(board.cursor[LOOKED])
         is_empty = table.tally[kernels.HEAPED] == 0

@@ -39,7 +39,7 @@ _FIRST, _MOST = 50_000, 1_600_000
 EXACT_SHARE = 4
 """How many times the nodes of the others the exact search has: it alone proves anything."""
 _NONE = NoBoard()
-_LOOK, _PAUSE = 5_000, 0.1
+_LOOK, PAUSE = 5_000, 0.1
 """Nodes, and seconds, after which a search may look at the board: reading it takes a tenth of a millisecond."""
 _USUAL = 12 * PORTFOLIO.nodes
 """Nodes of all searches where there is no limit."""
@@ -135,11 +135,11 @@ class _View:
     search: Search
     running: Improving
     taken: Answer | None = None
-    looked: float = -_PAUSE
+    looked: float = -PAUSE
 
     def is_going_on(self) -> bool:
         """Looks at the board now and then; returns whether there is more to search for."""
-        if time.monotonic() < self.looked + _PAUSE:
+        if time.monotonic() < self.looked + PAUSE:
             return True
         self.looked = time.monotonic()
         try:
@@ -179,7 +179,7 @@ def _closed_by(stop: Stop, board: Board) -> Iterator[None]:
     is_over = threading.Event()
 
     def watch() -> None:
-        while not is_over.wait(_PAUSE):
+        while not is_over.wait(PAUSE):
             if stop.is_asked:
                 board.close()
                 return

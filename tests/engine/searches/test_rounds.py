@@ -141,7 +141,7 @@ class KeptBoard(NoBoard):
 @pytest.fixture
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes searches look at the board whenever they may."""
-    monkeypatch.setattr(rounds, "_PAUSE", 0.0)
+    monkeypatch.setattr(rounds, "PAUSE", 0.0)
     monkeypatch.setattr(rounds, "_LOOK", 100)
 
 
