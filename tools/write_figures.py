@@ -50,10 +50,11 @@ from engine.text.units import format_bytes
 from engine.trace.buffers import buffers_of
 from engine.workers.names import HERE
 from engine.zoo import NETWORKS
-from tools import bench_nest, bench_remat, function_errors, large_decoder
+from tools import bench_nest, bench_remat, bench_workers, function_errors, large_decoder
 from tools.benchmark_tables import markdown, replaced
 from tools.demo import memory_rows
 from tools.entry import run_script
+from tools.write_benchmarks import machine
 
 ROOT = Path(__file__).resolve().parent.parent
 SHOWN = "plan zoo:resnet50 --top 4"
@@ -68,6 +69,7 @@ BUDGETS, CHAIN_BUDGETS = (90, 70, 50, 40, 30, 20), (80, 60, 40, 30, 20)
 """Percent of the arena without a budget."""
 ADVICE_NETWORKS = "mobilenet_v2", "resnet50", "unet", "densenet121", "minilm", "gpt2", "random_wired"
 CARD_NETWORKS = "squeezenet", "resnet50", "densenet121"
+SHARED_ORDER = "zoo:random_wired?nodes=100", "--order", "memory"
 
 
 def first_figures() -> str:
@@ -308,6 +310,39 @@ def cards_table() -> str:
     return markdown([["network", "operators", "card of a plan, kB"], *rows])
 
 
+def workers_table() -> str:
+    """Returns a line for each kind of workers: what it costs, and what two of them do. See `simulated_table`."""
+    return f"{bench_workers.measured_table(_workers())}\n\nMeasured on {machine()}"
+
+
+def simulated_table() -> str:
+    """Returns what many workers do by the model; to be written together with what it was drawn from and its chart."""
+    return bench_workers.simulated_table(_workers())
+
+
+def simulated_chart() -> bytes:
+    """Returns the same as lines; the file holds the table as text."""
+    return bench_workers.simulated_chart(_workers())
+
+
+@cache
+def _workers() -> dict[str, Any]:
+    return bench_workers.measured()
+
+
+def shared_orders_table() -> str:
+    """Returns a line for a wide network without workers, and one with two: its memory order and its arena."""
+    return markdown(_shared_order_rows())
+
+
+def _shared_order_rows() -> Iterable[Sequence[str]]:
+    yield [f"`{SHARED_ORDER[0]}`", "memory order", "arena"]
+    for workers in each("workers", ((), ("--workers", "2"))):
+        printed = json.loads(_printed("plan", *SHARED_ORDER, *workers, "--json"))
+        order, arena = (f"{size:,} B" for size in (printed["orderings"][-1]["chosen_bytes"], printed["arena_bytes"]))
+        yield ["`--workers 2`" if workers else "without workers", order, arena]
+
+
 SECTIONS: Mapping[str, tuple[str, Callable[[], str | bytes]]] = {
     "first figures": ("README.md", first_figures),
     "shown plan": ("docs/report.md", shown_plan),
@@ -326,6 +361,10 @@ SECTIONS: Mapping[str, tuple[str, Callable[[], str | bytes]]] = {
     "chains": ("docs/remat.md", chains_table),
     "advice": ("docs/explain.md", advice_table),
     "cards": ("docs/notebooks.md", cards_table),
+    "workers": ("docs/cluster.md", workers_table),
+    "many workers": ("docs/cluster.md", simulated_table),
+    "many workers chart": ("docs/images/many_workers.png", simulated_chart),
+    "shared orders": ("docs/cluster.md", shared_orders_table),
     "large decoder, traffic": ("docs/partition.md", partial(large_decoder.table, large_decoder.Size(), TRAFFIC)),
     "large decoder, throughput": ("docs/partition.md", partial(large_decoder.table, large_decoder.Size(), THROUGHPUT)),
 }

@@ -1,4 +1,4 @@
-"""tools/bench_workers.py: what it measures, and the model of many workers."""
+"""tools/bench_workers.py: what it measures, and tells of it."""
 
 import json
 from pathlib import Path
@@ -7,19 +7,31 @@ import pytest
 
 from tests.helpers.cli.cli_checks import Capture
 from tools import bench_workers
-from tools.bench_workers import throughput
+from tools.bench_workers import measured_table
+
+COSTS = {"sender": 0.01, "worker": 0.001, "latency": 0.0, "bandwidth": 1e8}
 
 
-def test_throughput_grows_with_workers_until_one_sender_is_full() -> None:
-    assert [throughput(n, task=1.0, message=0.01) for n in (1, 2, 50, 100, 1000)] == [1, 2, 50, 100, 100]
-    assert throughput(8, task=0.001, message=0.01) == 1
+def _row(times: float) -> dict[str, object]:
+    row = {"place": "dask", "start_seconds": 2.0, "costs": COSTS, "times_2": times, "range_2": [times, times]}
+    seconds = {f"{name}_{n}": 0.1 for name in ("task", "processor", "off") for n in (1, 2)}
+    return {**row, **seconds, "free_2": 1.9}
+
+
+@pytest.mark.parametrize(("times", "says"), [(1.5, "1.50 times the work of one, less than"), (1.9, "at least the aim")])
+def test_the_table_says_whether_two_workers_do_what_they_should(times: float, says: str) -> None:
+    data = {"tasks": 4, "turns": 1, "processors": 2, "load": 3.25, "rows": [_row(times)]}
+    shown = measured_table(data)
+    assert says in shown and "a load of 3.2 by other work" in shown
 
 
 @pytest.mark.slow
 def test_places_are_measured_and_written(tmp_path: Path, capsys: Capture) -> None:
     output = tmp_path / "rows.json"
     assert bench_workers.main(["--places", "processes", "--tasks", "8", "--turns", "1", "-q", "-o", str(output)]) == 0
-    (row,) = json.loads(output.read_text())["rows"]
-    assert row["place"] == "processes" and 0 < row["busy_2"] <= 1
-    assert row["start_seconds"] > row["message_seconds"] > 0 and row["model_2"] == 2
-    assert "processes" in capsys.readouterr().out
+    data = json.loads(output.read_text())
+    (row,) = data["rows"]
+    costs = row["costs"]
+    assert row["place"] == "processes" and row["start_seconds"] > costs["sender"] > 0 and costs["worker"] > 0
+    assert row["processor_1"] > 0 and row["times_2"] > 0 and 1 < row["free_2"] <= 2
+    assert len(data["simulated"]) == 8 and "processes" in capsys.readouterr().out

@@ -44,7 +44,7 @@ def _share(text: str) -> float:
 
 @pytest.mark.parametrize("name", [name for name in SECTIONS if name not in CHARTS])
 def test_each_page_has_its_section_of_figures(name: str) -> None:
-    assert len(_section(name).splitlines()) > 4
+    assert len(_section(name).splitlines()) >= 4
 
 
 @pytest.mark.parametrize("chart", CHARTS)
