@@ -6,7 +6,7 @@ from inspect import Parameter, signature
 from types import MappingProxyType
 from typing import Any, TypeAlias, Unpack
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from allocator.problem import NO_CAPACITY
 from allocator.progress import Activity
@@ -397,6 +397,7 @@ def _planned(
 
 
 def _alternatives(graph: Graph, options: Options, plan: PlacedPlan) -> "explaining.Alternatives":
+    options = evolve(options, cascade=plan.options.cascade)  # a budget may have led to some
     return explaining.AlternativeSearch(graph, plan.graph, options)(plan)
 
 

@@ -13,8 +13,8 @@ from engine.explain.sentences import quoted
 from engine.graph.graph import Graph
 from engine.lower.calls import Storage
 from engine.lower.order import MEMORY
-from engine.passes.automatic import optimised
-from engine.planning.options import FIELDS, LEVELS, Options, about, flag
+from engine.passes.automatic import optimised, plan_optimised
+from engine.planning.options import CASCADE_PERCENT, FIELDS, LEVELS, Options, about, flag
 from engine.planning.placed import PlacedPlan
 from engine.planning.planner import plan_graph
 from engine.remat.planning import plan_recomputed
@@ -152,6 +152,18 @@ def _passes(search: AlternativeSearch, plan: PlacedPlan) -> Iterator[Alternative
             yield alternative(plan, other, what, f"--optimise {level}", note=note, optimise=level)
 
 
+def _cascades(search: AlternativeSearch, plan: PlacedPlan) -> Iterator[Alternative]:
+    """Plans with images computed in stripes of rows, where the search for cascades finds some that save bytes."""
+    if search.options.cascade or search.as_given.parameters:
+        return
+    options = evolve(search.quick, cascade=CASCADE_PERCENT)
+    other = plan_optimised(optimised(search.as_given, options), options)
+    for cascaded in (one for done in other.optimisation for one in done.cascades):
+        what, how = "images in stripes of rows", f"--cascade {CASCADE_PERCENT}"
+        note = f"{cascaded.share:.1%} more operations"
+        yield alternative(plan, other, what, how, note=note, cascade=CASCADE_PERCENT)
+
+
 def _again(search: AlternativeSearch, plan: PlacedPlan) -> Iterator[Alternative]:
     """Plans for BUDGET percent of the arena by recomputing; nothing where recomputing is not possible."""
     options, aim = search.quick, plan.arena_bytes * BUDGET // 100
@@ -198,6 +210,7 @@ _TRIALS: Mapping[str, Trial] = {
     **{about(name).saving: partial(_switch, name) for name in FIELDS if about(name).saving},
     "all strategies": _strategy,
     "passes": _passes,
+    "cascades": _cascades,
     "computing again": _again,
     "alignment": _alignment,
     "arrays of the caller's": _bound,

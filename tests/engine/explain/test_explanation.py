@@ -21,8 +21,10 @@ from engine.explain.names import UnknownNameError
 from engine.explain.overwrites import NOT_MEASURED, Forward, forwards_of, is_counterfactual, saving, with_overwrite
 from engine.lower.steps import to_program
 from engine.passes.pipeline import optimise
+from engine.planning.options import CASCADE_PERCENT
 from engine.text.units import format_bytes
 from ops.registry import find
+from tests.engine.passes.cascade.random_chains import large_images
 from tests.helpers.graphs.perceptrons import perceptron
 from tests.helpers.graphs.plan_facts import holds, owner, reads
 from tests.helpers.graphs.random_graphs import graphs, seeded
@@ -108,6 +110,15 @@ def test_explained_roles_in_training_are_those_of_the_report() -> None:
     assert {part.what for part in explanation.parts} >= {"parameter", "optimiser state"}
     state = next(a for a in explanation.alive if a.role == "optimiser state" and not a.written)
     assert "It is kept from run to run." in str(plan.explain(tensor=state.tensor))
+
+
+def test_images_in_stripes_are_advised_with_what_they_cost() -> None:
+    graph = large_images()
+    plan = engine.make_plan(graph, nodes=NODES)
+    (stripes,) = (each for each in plan.explain().advised.tried if each.options == {"cascade": CASCADE_PERCENT})
+    assert stripes.saves > plan.arena_bytes * 4 // 10
+    assert stripes.note.endswith("% more operations")
+    assert engine.make_plan(graph, nodes=NODES, cascade=CASCADE_PERCENT).arena_bytes == stripes.arena_bytes
 
 
 @settings(max_examples=20)
