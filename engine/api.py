@@ -17,6 +17,8 @@ from engine import remat
 from engine import saved as saving
 from engine import stages as staging
 from engine.execution_plan import ExecutionPlan, execution_plan
+from engine.executor.arenas import OWN_ARENA, arena_in
+from engine.executor.binding import PackCache, packs_from, shared_pack_cache
 from engine.executor.dynamic import DynamicExecutor
 from engine.executor.feeds import as_arrays, check_array, check_names, kept, out_arrays
 from engine.executor.parallel import ParallelExecutor
@@ -295,9 +297,7 @@ def compile_graph(
     if debug:
         options["padding"] = max(options.get("padding", 0), GUARD)
     _check_threads(options.get("parallel", ""), mode, threads)
-    if not graph.is_symbolic:
-        check_runs(graph)
-    check_files(array for entry in graph.constants.entries.values() for array in sources(entry))
+    _check_can_run(graph)
     if graph.is_symbolic and graph.parameters:
         raise GraphError(f"graph {graph.name!r} has parameters, so its lengths must be known; see arenaplan.bind")
     plan_options = Options(**options, threads=_threads_each(threads, options))
@@ -323,13 +323,42 @@ def compile_graph(
         )
     nodes = WATCHED_NODES if debug else NO_NODES
     most = "" if evict else budget
-    plan = _planned(graph, plan_options, most, recompute=recompute, embedded=embedded, nodes=nodes)
+    planned_as = asked | {"budget": most, "evict": ""}
+    plan = _planned(graph, plan_options, most, planned_as, recompute=recompute, embedded=embedded, nodes=nodes)
     if evict:
         runner = team(threads or cpus())
         return Executable(graph, executors.EvictingExecutor(plan, parse_budget(budget), evict, runner), asked)
-    if debug:
+    return _runnable(graph, asked, plan)
+
+
+def _check_can_run(graph: Graph) -> None:
+    """Raises UnsupportedError for operators that nobody implements, ModelError for files that were written in place."""
+    if not graph.is_symbolic:
+        check_runs(graph)
+    check_files(array for entry in graph.constants.entries.values() for array in sources(entry))
+
+
+def _runnable(graph: Graph, asked: Mapping[str, Any], plan: ExecutionPlan, arena: Any = OWN_ARENA) -> Executable:
+    """Returns the executable of a plan that was made of a graph; `asked` has the options of `compile_graph`."""
+    if asked["debug"]:
         staging.judge_passes(graph, plan.options, plan.optimisation)
-    return Executable(graph, _executor(plan, mode, debug, threads), asked)
+    lent = () if arena is OWN_ARENA else (arena_in(plan, arena),)
+    return Executable(graph, _executor(plan, asked["mode"], asked["debug"], asked["threads"], lent), asked)
+
+
+@behind_door("preparing a run")
+def _executable(
+    graph: Graph, asked: Mapping[str, Any], packs: PackCache, plan: ExecutionPlan, *, arena: Any, mode: str, debug: str
+) -> Executable:
+    """Returns an executable as `ExecutionPlan.executable`; those of one plan take packed weights from `packs`."""
+    _check_mode(mode, debug)
+    _check_threads(plan.options.parallel, mode, asked["threads"])
+    if arena is not OWN_ARENA and mode == "dynamic":
+        raise OptionError("mode 'dynamic' has no arena, so that arena= is of no use to it")
+    plan.options.target.check_is_host()
+    _check_can_run(graph)
+    with packs_from(packs):
+        return _runnable(graph, {**asked, "mode": mode, "debug": debug}, plan, arena)
 
 
 def _compiled(
@@ -364,19 +393,21 @@ def make_plan(
     _check_options("arenaplan.make_plan", _names(make_plan), options, recompute)
     check_threads(threads, ALL_CPUS, "all processors")
     plan_options = Options(**options, threads=_threads_each(threads, options))
-    return _planned(graph, plan_options, budget, recompute=recompute, embedded=embedded)
+    asked = {**options, "budget": budget, "recompute": recompute, "threads": threads}
+    return _planned(graph, plan_options, budget, asked, recompute=recompute, embedded=embedded)
 
 
 def _planned(
     graph: Graph,
     options: Options,
     budget: int | str,
+    asked: Mapping[str, Any],
     *,
     recompute: bool,
     embedded: "saving.EmbeddedPlan | None",
     nodes: int = NO_NODES,
 ) -> ExecutionPlan:
-    """Plans a graph as `make_plan`; `nodes` is that of `plan_optimised`."""
+    """Plans a graph as `make_plan`; `nodes` is that of `plan_optimised`, and `asked` what was asked for, by name."""
     check_outputs(graph)
     if graph.is_symbolic:
         names = ", ".join(graph.symbols) or "sizes that data decide"
@@ -392,8 +423,11 @@ def _planned(
             if embedded is None
             else saving.followed_or(passes, embedded, options, most, make, recompute=recompute)
         )
-    again = partial(_planned, graph, options, budget, recompute=recompute)
-    return execution_plan(plan, partial(_alternatives, graph, options), again)
+    again = partial(_planned, graph, options, budget, asked, recompute=recompute)
+    packs = shared_pack_cache(plan.lowered.constants.entries.values())
+    return execution_plan(
+        plan, partial(_alternatives, graph, options), again, partial(_executable, graph, asked, packs)
+    )
 
 
 def _alternatives(graph: Graph, options: Options, plan: PlacedPlan) -> "explaining.Alternatives":
@@ -461,14 +495,15 @@ def _threads_each(threads: int, options: PlanOptions) -> int:
     return 1 if options.get("parallel") else min(threads or cpus(), cpus())
 
 
-def _executor(plan: ExecutionPlan, mode: str, debug: str, threads: int) -> Executor:
+def _executor(plan: ExecutionPlan, mode: str, debug: str, threads: int, lent: tuple[Array, ...]) -> Executor:
     try:
         if mode == "dynamic":
             return DynamicExecutor(plan, runner=team(threads or cpus()))
         if debug:
-            return PoisonExecutor(plan, threads or cpus())
+            return PoisonExecutor(plan, threads or cpus(), lent)
+        arena = lent[0] if lent else new_arena(plan)
         if plan.schedule.policy:
-            return ParallelExecutor(plan, new_arena(plan), threads or cpus())
-        return StaticExecutor(plan, new_arena(plan), threads or cpus(), threads)
+            return ParallelExecutor(plan, arena, threads or cpus(), is_given=bool(lent))
+        return StaticExecutor(plan, arena, threads or cpus(), threads, is_given=bool(lent))
     except MemoryError as error:
         raise NoMemoryError(f"an arena of {plan.arena_bytes} bytes cannot be allocated on this machine") from error

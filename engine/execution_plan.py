@@ -7,6 +7,7 @@ from attrs import fields, frozen
 
 from engine import explain as explaining
 from engine import saved as saving
+from engine.executor.arenas import OWN_ARENA
 from engine.planning.placed import PlacedPlan
 from engine.report.report import Report, report
 from engine.report.resident import ResidentSet, resident_set
@@ -16,6 +17,8 @@ from engine.trace.trace import Trace
 
 Follow = Callable[..., PlacedPlan]
 """Plans a graph as the plan says that it is given as `embedded`."""
+MakeExecutable = Callable[..., Any]
+"""Makes an executable of a plan; keywords are those of `ExecutionPlan.executable`."""
 
 
 def _no_alternatives(plan: PlacedPlan) -> "explaining.Alternatives":
@@ -26,6 +29,10 @@ def _cannot_follow(*, embedded: "saving.EmbeddedPlan") -> PlacedPlan:
     raise EngineError(f"the plan of one stage cannot be made again from {embedded.source}")
 
 
+def _cannot_run(plan: PlacedPlan, **_: Any) -> Any:
+    raise EngineError(f"the plan of one stage of {plan.lowered.graph.name!r} cannot be run by itself")
+
+
 def _followed(follow: "Follow", saved: "saving.EmbeddedPlan") -> PlacedPlan:
     return follow(embedded=saved)
 
@@ -34,18 +41,31 @@ def _followed(follow: "Follow", saved: "saving.EmbeddedPlan") -> PlacedPlan:
 class ExecutionPlan(PlacedPlan):
     """Everything that an executor needs but the arrays; see `PlacedPlan` for the fields.
 
-    `find_alternatives` plans the same network in other ways; `follow` plans it as a plan says that was saved. It can be
-    pickled and copied, unless it is one stage of a run.
+    `find_alternatives` plans the same network in other ways; `follow` plans it as a plan says that was saved;
+    `make_executable` makes it runnable. It can be pickled and copied, unless it is one stage of a run.
     """
 
     find_alternatives: "explaining.FindAlternatives" = _no_alternatives
     follow: "Follow" = _cannot_follow
+    make_executable: "MakeExecutable" = _cannot_run
 
     def __reduce__(self) -> Any:
         """Returns how it is pickled: the graph is planned again, with the addresses that are known."""
         if self.follow is _cannot_follow:
             raise EngineError("the plan of one stage cannot be pickled or copied; pickle the executable")
         return _followed, (self.follow, saving.embed(self))
+
+    def executable(self, *, arena: Any = OWN_ARENA, mode: str = "static", debug: str = "") -> Any:
+        """Returns an `arenaplan.Executable` of this plan; each call makes one, and all share packed weights.
+
+        `arena` is a buffer of at least `arena_bytes` bytes that can be written: one row of unsigned bytes, as a numpy
+        array, a tensor with DLPack, or anything with the buffer protocol. Its first bytes that are aligned as the plan
+        asks are the arena. Several executables may have the same buffer, one running at a time: a second one raises
+        ArenaInUseError. Without a buffer the executable has an arena of its own. `mode` and `debug` are those of
+        `arenaplan.compile`. Raises OptionError for a buffer that cannot be the arena, or that has parameters of
+        another executable.
+        """
+        return self.make_executable(self, arena=arena, mode=mode, debug=debug)
 
     def report(self) -> Report:
         """Returns the report: the costs of the plan, and the tensors alive at its peak."""
@@ -98,6 +118,7 @@ def execution_plan(
     placed: PlacedPlan,
     find_alternatives: "explaining.FindAlternatives" = _no_alternatives,
     follow: "Follow" = _cannot_follow,
+    make_executable: "MakeExecutable" = _cannot_run,
 ) -> ExecutionPlan:
     """Returns the placed plan with its report, its trace and its explanation; the same object where it has them."""
     if isinstance(placed, ExecutionPlan):
@@ -106,4 +127,5 @@ def execution_plan(
         **{field.name: getattr(placed, field.name) for field in fields(PlacedPlan)},
         find_alternatives=find_alternatives,
         follow=follow,
+        make_executable=make_executable,
     )

@@ -30,9 +30,9 @@ class ParallelExecutor(StaticExecutor):
     Raises OptionError, EngineError where threadpoolctl is needed and missing.
     """
 
-    def __init__(self, plan: PlacedPlan, arena: Array, threads: int) -> None:
+    def __init__(self, plan: PlacedPlan, arena: Array, threads: int, *, is_given: bool = False) -> None:
         check_threads(threads, 1)
-        super().__init__(plan, arena)
+        super().__init__(plan, arena, is_given=is_given)
         self.threads = threads
         self._indices = _call_indices(plan)
         costs = [0 if i == _NO_CALL else call_cost(self.calls[i]) for i in self._indices]

@@ -15,6 +15,7 @@ import numpy as np
 
 from engine.check.pieces import NO_RUNS, Runs, meet, runs_of
 from engine.executor.apart import bind_apart
+from engine.executor.arenas import merged
 from engine.executor.binding import kernel_state, run_call
 from engine.executor.programs import as_program
 from engine.executor.static import StaticExecutor
@@ -32,14 +33,18 @@ _NAN, _POISON = 0xFF, 0xA5
 
 
 class PoisonExecutor(StaticExecutor):
-    """Runs a plan and checks every byte. Raises PoisonError naming the operator that wrote where it must not."""
+    """Runs a plan and checks every byte. Raises PoisonError naming the operator that wrote where it must not.
 
-    def __init__(self, plan: PlacedPlan, threads: int = 1) -> None:
-        guard = max(plan.alignment, GUARD)
-        self._bytes = aligned_empty(plan.arena_bytes + 2 * guard, guard)
-        self._bytes[:] = _POISON
+    In an arena that the caller gives, it checks and poisons the bytes of this plan alone, and there are no guards.
+    """
+
+    def __init__(self, plan: PlacedPlan, threads: int = 1, lent: tuple[Array, ...] = ()) -> None:
+        guard = 0 if lent else max(plan.alignment, GUARD)
+        self._bytes = lent[0] if lent else _guarded(plan.arena_bytes, guard)
         self._guard = guard
-        super().__init__(plan, self._bytes[guard : guard + plan.arena_bytes], threads)
+        self._foreign = _foreign(plan) if lent else np.zeros(plan.arena_bytes, bool)
+        arena = self._bytes[guard : guard + plan.arena_bytes]
+        super().__init__(plan, arena, threads, is_given=bool(lent))
 
     def execute(self) -> None:
         """Calls the kernels one by one, each between a fill and an inspection."""
@@ -117,6 +122,7 @@ class PoisonExecutor(StaticExecutor):
 
     def _inspect(self, call: Call, before: Array) -> None:
         changed = self._bytes != before
+        changed[self._guard : self._guard + len(self.arena)] &= ~self._foreign
         for value in call.outputs + call.workspace:
             for low, high in self._runs(value).T.tolist():
                 changed[self._guard + low : self._guard + high] = False
@@ -138,7 +144,7 @@ class PoisonExecutor(StaticExecutor):
     def _poison(self, tick: int) -> None:
         """Fills every byte that no chunk holds at the beginning of a tick."""
         problem, offset = self.plan.problem, self.plan.plan.offset
-        alive = np.zeros(len(self.arena), bool)
+        alive = self._foreign.copy()
         started = problem.begin < max(tick, 1)
         for chunk in np.flatnonzero(started & (problem.end > tick)):
             alive[offset[chunk] : offset[chunk] + problem.size[chunk]] = True
@@ -147,3 +153,18 @@ class PoisonExecutor(StaticExecutor):
     def _runs(self, value: int) -> Runs:
         """Returns the ranges of bytes of the arena that a value has; none where it lies elsewhere."""
         return runs_of(self.plan.places[value].layout) if value in self.plan.ids else NO_RUNS
+
+
+def _guarded(arena_bytes: int, guard: int) -> Array:
+    """Returns the bytes of an arena with as many poisoned guards before and behind it."""
+    content = aligned_empty(arena_bytes + 2 * guard, guard)
+    content[:] = _POISON
+    return content
+
+
+def _foreign(plan: PlacedPlan) -> Array:
+    """Returns, for each byte of the arena, whether no chunk of the plan ever has it."""
+    foreign = np.ones(plan.arena_bytes, bool)
+    for low, high in merged(plan.plan.offset, plan.plan.offset + plan.problem.size).T.tolist():
+        foreign[low:high] = False
+    return foreign

@@ -1,12 +1,14 @@
 """Runs a plan in one arena: all views and thunks are made once, and a run only calls thunks."""
 
 from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from allocator.machine_code.mutex import Mutex
+from engine.executor.arenas import alignment_of, arena_use
 from engine.executor.binding import bind_call, pack_constants, place_array, run_in_turn
 from engine.executor.feeds import (
     check_apart,
@@ -27,7 +29,7 @@ from engine.system.threads import AS_THEY_ARE, NoLimit, limit_for
 from engine.system.timing import Stopwatch
 from ops.schema.backends import NUMPY
 from ops.schema.schema import Thunk
-from ops.tensor.layout import CACHE_LINE, address_of
+from ops.tensor.layout import address_of
 from ops.tensor.spec import Array
 
 Outputs = dict[str, Array]
@@ -35,17 +37,20 @@ Outputs = dict[str, Array]
 
 def new_arena(plan: PlacedPlan) -> Array:
     """Allocates the bytes for a plan, aligned as it asks."""
-    return aligned_empty(plan.arena_bytes, max(plan.alignment, CACHE_LINE))
+    return aligned_empty(plan.arena_bytes, alignment_of(plan))
 
 
 class StaticExecutor:
     """Runs a plan in one arena. `run` copies inputs in and outputs out, except those bound to the caller's arrays.
 
     Compiled kernels run on `threads` threads; BLAS on at most `blas`. One run at a time: a second thread waits for the
-    first.
+    first. Where the arena `is_given` by the caller, others may have bytes of it, too: a run while one of them runs
+    raises ArenaInUseError.
     """
 
-    def __init__(self, plan: PlacedPlan, arena: Array, threads: int = 1, blas: int = AS_THEY_ARE) -> None:
+    def __init__(
+        self, plan: PlacedPlan, arena: Array, threads: int = 1, blas: int = AS_THEY_ARE, *, is_given: bool = False
+    ) -> None:
         self.plan = plan
         self._team = team(threads)
         by_numpy = any(call.kernel.backend == NUMPY for call in plan.lowered.calls)
@@ -56,6 +61,7 @@ class StaticExecutor:
         self.arena = arena
         self._packed = pack_constants(plan.lowered)
         self._mutex = Mutex()
+        self._running = arena_use(plan, arena, self._mutex).running if is_given else nullcontext
         self._caller = {v.id: np.empty(0, np.uint8) for v in plan.lowered.values if _is_callers(v.id, plan)}
         self._bound_at: dict[int, int] = {}
         self._users = _users(plan)
@@ -96,7 +102,7 @@ class StaticExecutor:
         lowered = self.plan.lowered
         arrays = read_feeds(feeds, {n: v.spec for n, v in lowered.graph.inputs.items()})
         outs = read_outs(out, {n: v.spec for n, v in lowered.graph.outputs.items()})
-        with self._mutex.lock:
+        with self._mutex.lock, self._running():
             read, bound = self._bind_inputs(arrays), self._bind_outputs(outs)
             check_apart(bound, read, outs, self.arena)
             check_donated(self.plan.options.donated, read)

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+import numpy as np
+import numpy.typing as npt
 from attrs import field, frozen
 
 from allocator.derive.chunks import Chunks
@@ -182,6 +184,12 @@ class PlacedPlan:
     def graph(self) -> Graph:
         """The graph after passes, in which every operator runs once."""
         return next((again.before for again in self.recomputed), self.lowered.graph)
+
+    @property
+    def state_chunks(self) -> npt.NDArray[np.bool_]:
+        """For each chunk, whether it has bytes that must survive from run to run: those of parameters."""
+        root = self.problem.chains.root
+        return np.isin(root, [root[self.chunk_of(value)] for value in self.lowered.parameters])
 
     def owners(self, chunks: Chunks) -> dict[int, Value]:
         """Returns the value that each chunk was made for; `chunks` may be other chunks of the same values."""

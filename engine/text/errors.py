@@ -100,6 +100,10 @@ class NoMemoryError(EngineError, MemoryError):
     """Memory that this machine does not have; the message says for what."""
 
 
+class ArenaInUseError(EngineError, RuntimeError):
+    """A run of an executable while another one runs in bytes of the same arena."""
+
+
 class InternalError(EngineError, RuntimeError):
     """A fault of this program: an exception that nothing foresaw, which is the cause. Please report it."""
 
