@@ -36,6 +36,8 @@ if TYPE_CHECKING:  # the names for checkers of types and editors; at run time ea
     from engine.report.report import Report
     from engine.saved.embedded import EmbeddedPlan
     from engine.searches.sharing import shared_search
+    from engine.sharing.result import SharedPlan
+    from engine.sharing.share import share
     from engine.stages.bind import bind
     from engine.sweeps.sweep import sweep
     from engine.system.instructions import limit_instructions
@@ -58,6 +60,7 @@ __all__ = [
     "Partition",
     "Pipeline",
     "Report",
+    "SharedPlan",
     "Trace",
     "Var",
     "bind",
@@ -81,6 +84,7 @@ __all__ = [
     "register_operator",
     "save_plan",
     "scan",
+    "share",
     "shared_search",
     "sweep",
     "train_parallel",
@@ -123,6 +127,8 @@ _HOMES = {
     "train_parallel": "engine.replicas.training:train_parallel",
     "Report": "engine.report.report:Report",
     "EmbeddedPlan": "engine.saved.embedded:EmbeddedPlan",
+    "SharedPlan": "engine.sharing.result:SharedPlan",
+    "share": "engine.sharing.share:share",
     "bind": "engine.stages.bind:bind",
     "sweep": "engine.sweeps.sweep:sweep",
     "limit_instructions": "engine.system.instructions:limit_instructions",

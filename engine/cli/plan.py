@@ -1,6 +1,7 @@
 """`arenaplan plan`: what a model would need."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ HELP = "plan a model and say what it needs"
 def add_arguments(parser: ArgumentParser) -> None:
     """Adds the options of this subcommand."""
     add_options(parser)
+    _add_sharing(parser)
     add_plan_output(parser)
     add_workers(parser, default=HERE)
 
@@ -60,7 +62,14 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Prints the report of the plan; of its first stage alone where data decide the sizes of the rest."""
+    """Prints the report of the plan; of its first stage alone where data decide the sizes of the rest.
+
+    With --share, prints the table of all models.
+    """
+    _check_sharing(arguments)
+    if arguments.share:
+        code: int = import_module("engine.cli.shared").run(arguments)
+        return code
     path = asked_output(arguments)
     with interrupt_ends_search(), workers_share(arguments):
         plan, data, more = planned(arguments, path)
@@ -118,3 +127,43 @@ def _exact(arguments: Namespace, output: Path | None) -> Told:
 def _length_ranges(arguments: Namespace) -> Told:
     planned = plan_length_ranges(load_open(arguments), arguments)
     return planned.plan, planned.to_json(), planned.text()
+
+
+def _add_sharing(parser: ArgumentParser) -> None:
+    """Adds the options of several models in one arena."""
+    parser.add_argument("others", metavar="MODEL", nargs="*", type=Path, help="with --share: further models")
+    parser.add_argument(
+        "--share",
+        action="store_true",
+        help="plan one arena for all models, of which only one runs at a time; other options hold for each model",
+    )
+    parser.add_argument(
+        "--concurrent",
+        metavar="NAME,NAME,...",
+        type=_names,
+        action="append",
+        default=[],
+        help="with --share: models that may run at the same time, by file name or without its suffix; repeatable",
+    )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(","))
+    if len(set(names)) < max(len(names), 2) or not all(names):
+        raise ArgumentTypeError(f"{text!r} names no two models, such as a,b")
+    return names
+
+
+def _check_sharing(arguments: Namespace) -> None:
+    """Raises OptionError where options of sharing do not fit each other, or others."""
+    if not arguments.share:
+        if arguments.others:
+            raise OptionError(f"{1 + len(arguments.others)} models are given: --share plans one arena for all of them")
+        if arguments.concurrent:
+            raise OptionError("--concurrent says which models of --share may run at the same time")
+        return
+    if not arguments.others:
+        raise OptionError("--share takes two models or more, and one is given")
+    for flag, value in (("--length-ranges", arguments.length_ranges), ("--kernels", arguments.kernels)):
+        if value:
+            raise OptionError(f"--share plans several models, each for known lengths: leave out {flag}")

@@ -35,19 +35,25 @@ def alignment_of(plan: PlacedPlan) -> int:
 
 
 def arena_in(plan: PlacedPlan, buffer: Any) -> Array:
-    """Returns the bytes of a plan's arena in a caller's buffer: the first ones that are aligned as the plan asks.
+    """Returns the bytes of a plan's arena in a caller's buffer; see `arena_at`. Raises OptionError."""
+    return arena_at(buffer, plan.arena_bytes, alignment_of(plan), f"the plan of {plan.lowered.graph.name!r}")
+
+
+def arena_at(buffer: Any, size: int, alignment: int, owner: str) -> Array:
+    """Returns `size` bytes of a caller's buffer: the first ones whose address is a multiple of `alignment`.
 
     The buffer is a numpy array, a tensor with DLPack, or anything with the buffer protocol, such as a bytearray, an
-    mmap or a memoryview: one row of unsigned bytes that can be written. Raises OptionError.
+    mmap or a memoryview: one row of unsigned bytes that can be written. `owner` is what needs them, for the message.
+    Raises OptionError.
     """
-    array, size, step = _bytes_of(buffer), plan.arena_bytes, alignment_of(plan)
-    skipped = -address_of(array) % step if size else 0
+    array = _bytes_of(buffer)
+    skipped = -address_of(array) % alignment if size else 0
     if array.nbytes < size + skipped:
-        name = plan.lowered.graph.name
-        behind = f", {max(array.nbytes - skipped, 0)} of them from the first multiple of {step} on" if skipped else ""
+        left = max(array.nbytes - skipped, 0)
+        behind = f", {left} of them from the first multiple of {alignment} on" if skipped else ""
         raise OptionError(
-            f"the plan of {name!r} needs an arena of {size} bytes whose address is a multiple of {step}; the buffer "
-            f"has {array.nbytes} bytes{behind}"
+            f"{owner} needs an arena of {size} bytes whose address is a multiple of {alignment}; the buffer has "
+            f"{array.nbytes} bytes{behind}"
         )
     return array[skipped : skipped + size]
 

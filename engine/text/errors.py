@@ -136,5 +136,9 @@ class PlacementError(JudgeError):
     """An execution plan in which a tensor does not lie as was asked: alignment, padding, pins, reserved bytes."""
 
 
+class SharingError(JudgeError):
+    """An arena of several networks in which one has bytes that another one keeps, or needs at the same time."""
+
+
 class PoisonError(JudgeError):
     """A kernel wrote where it must not, left a part of an output unwritten, or read bytes that it had not written."""

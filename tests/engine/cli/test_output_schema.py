@@ -19,6 +19,7 @@ SCHEMA: dict[str, Any] = json.loads((ROOT / "docs" / "output.schema.json").read_
 PLACED = "id,lower,upper,size,offset\na,0,2,10,20\nb,1,3,20,0\n"
 CALLS = {
     "plan": ["plan M", "plan OPEN --length-ranges n=1:4", "plan STAGED --dim n=4", "plan M --target none"],
+    "plan --share": ["plan M zoo:squeezenet?image=32 --share", "plan M OTHER --share --concurrent perceptron,other"],
     "explain": ["explain M", "explain STAGED --dim n=4", "explain zoo:squeezenet?image=32 --backend numpy"],
     "explain --tensor": ["explain M --tensor x", "explain M --tensor y"],
     "explain --operator": ["explain M --operator Gemm_2", "explain M --operator feed"],
@@ -53,6 +54,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     (folder / "placed.csv").write_text(PLACED)
     return {
         "M": str(save_perceptron(folder / "perceptron.onnx")),
+        "OTHER": str(save_perceptron(folder / "other.onnx")),
         "OPEN": str(save_perceptron(folder / "open.onnx", "n")),
         "STAGED": str(save_positive(folder / "staged.onnx")),
         "B": str(folder / "placed.csv"),

@@ -1,0 +1,63 @@
+"""The judge of an arena that several networks share. It believes calls and addresses, and no division into parts.
+
+- No byte of a parameter, or of the value that replaces it, is a byte of another network.
+- Networks that may run at the same time have no byte in common.
+- All bytes lie in the arena.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from itertools import combinations
+
+import numpy as np
+from attrs import frozen
+
+from engine.check.pieces import NO_RUNS, Runs, meet, runs_of
+from engine.check.plans import PlanLike
+from engine.lower.calls import Storage
+from engine.text.errors import SharingError
+
+
+@frozen(eq=False)
+class Member:
+    """A network in a shared arena: its plan, whose addresses count from byte `first` of the arena."""
+
+    name: str
+    plan: PlanLike
+    first: int
+
+
+def check_shared(members: Sequence[Member], concurrent: Collection[tuple[int, int]], arena_bytes: int) -> None:
+    """Raises SharingError for the first two networks that share bytes which they may not share.
+
+    `concurrent` has the networks that may run at the same time, as pairs of their numbers.
+    """
+    every = [_runs(member, range(len(member.plan.places))) for member in members]
+    state = [_runs(member, _kept(member)) for member in members]
+    for member, runs in zip(members, every, strict=True):
+        if runs.size and (runs[0, 0] < 0 or runs[1, -1] > arena_bytes):
+            raise SharingError(f"{member.name!r} has bytes outside of the arena of {arena_bytes} bytes")
+    pairs = {frozenset(pair) for pair in concurrent}
+    for i, j in combinations(range(len(members)), 2):
+        one, other = members[i].name, members[j].name
+        for owner, kept, writer, touched in ((one, state[i], other, every[j]), (other, state[j], one, every[i])):
+            if meet(kept, touched):
+                raise SharingError(f"{writer!r} has bytes of a parameter of {owner!r}, which must survive its runs")
+        if frozenset((i, j)) in pairs and meet(every[i], every[j]):
+            raise SharingError(f"{one!r} and {other!r} may run at the same time, and have bytes in common")
+
+
+def _kept(member: Member) -> Iterable[int]:
+    parameters = member.plan.lowered.parameters
+    return {*parameters, *parameters.values()}
+
+
+def _runs(member: Member, values: Iterable[int]) -> Runs:
+    """Returns the bytes of values in the arena."""
+    places = (member.plan.places[value] for value in values)
+    parts = [runs_of(place.layout) + member.first for place in places if place.storage is Storage.ARENA]
+    low, high = np.concatenate([NO_RUNS, *parts], axis=1)
+    order = np.argsort(low, kind="stable")
+    low, reached = low[order], np.maximum.accumulate(high[order])
+    begins = np.ones(len(low), bool)
+    begins[1:] = low[1:] > reached[:-1]
+    return np.array([low[begins], reached[np.append(begins[1:], True)[: len(low)]]])

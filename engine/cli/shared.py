@@ -1,0 +1,101 @@
+"""`arenaplan plan --share`: several models in one arena."""
+
+from argparse import Namespace
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+
+from attrs import evolve
+
+from engine.api import make_plan
+from engine.cli.interrupts import interrupt_ends_search
+from engine.cli.options.common import plan_options, print_json, print_text, stdout_width
+from engine.cli.options.embedded import plan_in_file
+from engine.cli.options.models import load_graph
+from engine.cli.options.workers import workers_share
+from engine.execution_plan import ExecutionPlan
+from engine.models.zoo import is_zoo
+from engine.planning.options import parse_budget
+from engine.sharing.files import check_suffix, write_shared
+from engine.sharing.result import SharedPlan
+from engine.sharing.share import share
+from engine.text.errors import BudgetError, OptionError
+from engine.text.tables import fitted
+from engine.text.units import format_bytes
+
+
+def run(arguments: Namespace) -> int:
+    """Plans one arena for the models, and prints the table or JSON. Raises BudgetError, OptionError, ModelError."""
+    if arguments.output is not None:
+        check_suffix(arguments.output)
+    with interrupt_ends_search(), workers_share(arguments):
+        plan = _shared(arguments)
+    if arguments.output is not None:
+        write_shared(plan, arguments.output, arguments.prefix)
+    if arguments.json:
+        print_json(plan.to_json())
+    else:
+        print_text(fitted(plan.text(), stdout_width()))
+    return 0
+
+
+def _shared(arguments: Namespace) -> SharedPlan:
+    files = [arguments.file, *arguments.others]
+    names = _labels(files)
+    groups = [[_number(name, files, names) for name in group] for group in arguments.concurrent]
+    plans = [_plan(Namespace(**{**vars(arguments), "file": file})) for file in files]
+    pairs = {pair for group in groups for pair in combinations(group, 2)}
+    plan = share(*plans, concurrent=[(plans[i], plans[j]) for i, j in pairs])
+    models = tuple(evolve(model, name=name) for model, name in zip(plan.models, names, strict=True))
+    _check_budget(plan, parse_budget(arguments.budget))
+    return evolve(plan, models=models)
+
+
+def _plan(arguments: Namespace) -> ExecutionPlan:
+    graph = load_graph(arguments)
+    if graph.is_symbolic:
+        raise OptionError(f"--share takes plans of known sizes; data decide some of {arguments.file} while it runs")
+    embedded, recompute = plan_in_file(arguments, graph), not arguments.no_recompute
+    options = plan_options(arguments)
+    try:
+        return make_plan(graph, budget=arguments.budget, recompute=recompute, embedded=embedded, **options)
+    except BudgetError as error:
+        sizes = error.required, error.available, error.lower_bound
+        raise BudgetError(f"{arguments.file}: {error}", *sizes, least=error.least, share=error.share) from error
+
+
+def _labels(files: Sequence[Path]) -> list[str]:
+    """Returns a name for each model: that of its file without suffix, or what was typed where that is the same."""
+    stems = [str(file) if is_zoo(file) else file.stem for file in files]
+    names = [stem if stems.count(stem) == 1 else str(file) for stem, file in zip(stems, files, strict=True)]
+    twice = next((name for name in names if names.count(name) > 1), "")
+    if twice:
+        raise OptionError(f"{twice} is given twice; give a copy of the file for a second network")
+    return names
+
+
+def _number(name: str, files: Sequence[Path], names: Sequence[str]) -> int:
+    """Returns the number of the model that a name means. Raises OptionError."""
+    meant = [i for i, file in enumerate(files) if name in (names[i], file.name, str(file))]
+    if len(meant) != 1:
+        raise OptionError(
+            f"--concurrent {name}: {'no' if not meant else 'more than one'} model is called so; "
+            f"there are {', '.join(names)}"
+        )
+    return meant[0]
+
+
+def _check_budget(plan: SharedPlan, budget: int) -> None:
+    if plan.arena_bytes > budget:
+        proof = (
+            "which is proved to be the least"
+            if plan.arena_bytes == plan.lower_bound
+            else (f"and no arena has less than {format_bytes(plan.lower_bound)}")
+        )
+        raise BudgetError(
+            f"the shared arena has {format_bytes(plan.arena_bytes)} ({plan.arena_bytes} B), {proof}; available are "
+            f"{format_bytes(budget)}",
+            plan.arena_bytes,
+            budget,
+            plan.lower_bound,
+        )

@@ -1,0 +1,1 @@
+"""Several networks in one arena."""

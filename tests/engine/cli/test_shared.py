@@ -1,0 +1,87 @@
+"""`arenaplan plan --share` on real files: the table, JSON, files, and mistakes in one line."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+
+import engine
+from engine.cli.main import main
+from tests.helpers.cli.cli_checks import Capture, data, error
+from tests.helpers.graphs.branching import branching_graph
+from tests.helpers.onnx.onnx_writer import to_onnx
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> list[str]:
+    paths = [tmp_path / f"{name}.onnx" for name in ("a", "b", "c")]
+    for seed, path in enumerate(paths):
+        onnx.save(to_onnx(branching_graph(1 + 2 * seed, 12 + 12 * seed)), path)
+    return [str(path) for path in paths]
+
+
+def test_json_tells_what_python_does(models: list[str], tmp_path: Path, capsys: Capture) -> None:
+    out = tmp_path / "shared.json"
+    words = ["plan", *models, "--share", "--concurrent", "a,c.onnx", "-o", str(out)]
+    printed: dict[str, Any] = data(words, capsys)
+    plans = [engine.make_plan(engine.load_onnx(path)) for path in models]
+    wanted = engine.share(*plans, concurrent=[(plans[0], plans[2])]).to_json()
+    assert [row["model"] for row in printed["models"]] == ["a", "b", "c"]
+    assert [row["concurrent"] for row in printed["models"]] == [["c"], [], ["a"]]
+    for row in (*printed["models"], *wanted["models"]):
+        del row["model"], row["concurrent"]
+    assert printed == wanted and printed["status"] == "optimal"
+    assert {**json.loads(out.read_text()), "models": []} == {**printed, "models": []}
+
+
+def test_the_table_and_files_have_each_model(models: list[str], tmp_path: Path, capsys: Capture) -> None:
+    table, header = tmp_path / "shared.csv", tmp_path / "arena.h"
+    for path in (table, header):
+        assert main(["plan", *models, "--share", "-o", str(path), "--prefix", "ALL"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("3 networks in one arena of ") and [line.split()[0] for line in lines[2:5]] == [*"abc"]
+    rows = [line.split(",") for line in table.read_text().splitlines()]
+    assert rows[0][0] == "model" and [row[0] for row in rows[1:]] == [*"abc"]
+    text = header.read_text()
+    assert "#define ALL_OFFSET_a_x 0u" in text and "ALL_TENSOR_c_x" in text
+    program = tmp_path / "main.c"
+    program.write_text('#include "arena.h"\nint main(void) { return ALL_OFFSET_b_x + ALL_SIZE_b_x > ALL_BYTES; }\n')
+    subprocess.run(["cc", "-std=c99", "-Wall", "-Werror", "-o", tmp_path / "main", program], check=True)
+    assert subprocess.run([tmp_path / "main"], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        ("plan A B", 2, "2 models are given: --share plans one arena"),
+        ("plan A --share", 2, "--share takes two models or more"),
+        ("plan A --concurrent a,b", 2, "--concurrent says which models of --share"),
+        ("plan A B --share --concurrent a,d", 2, "--concurrent d: no model is called so; there are a, b"),
+        ("plan A B --share --concurrent a", 2, "'a' names no two models"),
+        ("plan A B --share --concurrent a,a", 2, "'a,a' names no two models"),
+        ("plan A B --share --concurrent a,a.onnx", 2, "a network with itself"),
+        ("plan A A --share", 2, "is given twice"),
+        ("plan A none.onnx --share", 1, "none.onnx: there is no such file"),
+        ("plan A B --share -o shared.onnx", 2, "ends in one of .h, .csv, .json"),
+        ("plan A B --share -o nowhere/shared.json", 1, "there is no such folder"),
+        ("plan A B --share --kernels", 2, "leave out --kernels"),
+        ("plan A B --share --length-ranges n=1:4", 2, "leave out --length-ranges"),
+        ("plan A B --share -o shared.h --prefix 1", 1, "no identifier of C"),
+    ],
+)
+def test_mistakes_are_one_line(words: str, code: int, says: str, models: list[str], capsys: Capture) -> None:
+    paths = {"A": models[0], "B": models[1]}
+    assert says in error([paths.get(word, word) for word in words.split()], code, capsys)
+
+
+def test_a_budget_is_that_of_the_shared_arena(models: list[str], capsys: Capture) -> None:
+    arena = data(["plan", *models, "--share", "--concurrent", "a,b,c"], capsys)["arena_bytes"]
+    ask = ["plan", *models, "--share", "--concurrent", "a,b,c", "--budget"]
+    assert main([*ask, str(arena)]) == 0
+    capsys.readouterr()
+    assert "which is proved to be the least" in error([*ask, str(arena - 1)], 3, capsys)
+    assert main(["plan", *models, "--share", "--budget", "64"]) == 3
+    assert "a.onnx: " in capsys.readouterr().err

@@ -1,0 +1,249 @@
+"""Several networks in one arena: bytes, bounds, random sequences of runs, and faults that the judge finds."""
+
+import pickle
+import random
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+import engine
+from allocator.problem import Status
+from engine import ExecutionPlan, Graph, SharedPlan
+from engine.check.shared import Member, check_shared
+from engine.executor.static import StaticExecutor
+from engine.planning.placed import place_values
+from engine.text.errors import ArenaInUseError, OptionError, SharingError
+from engine.zoo.squeezenet import squeezenet
+from ops.schema.schema import Binding, Kernel, OpSchema, Thunk
+from ops.tensor.spec import Array
+from tests.helpers.graphs.branching import branching_graph
+from tests.helpers.graphs.training_graphs import chain, random_training
+from tests.helpers.graphs.unplanned_run import random_feeds
+
+POISON = 0xA5
+
+
+def wrong(value: object) -> Any:
+    """Returns a value that a checker of types would refuse."""
+    return value
+
+
+def _five() -> list[ExecutionPlan]:
+    graphs = (branching_graph(1, 12), branching_graph(3, 20), chain(2, 8, 4), chain(3, 16, 5), squeezenet(image=32))
+    return [engine.make_plan(graph) for graph in graphs]
+
+
+@pytest.fixture(scope="module")
+def five() -> list[ExecutionPlan]:
+    return _five()
+
+
+def _bits(arrays: dict[str, Array]) -> dict[str, bytes]:
+    return {name: array.tobytes() for name, array in arrays.items()}
+
+
+def _members(shared: SharedPlan) -> list[Member]:
+    return [Member(model.name, model.plan, model.first) for model in shared.models]
+
+
+def _up(size: int) -> int:
+    return -(-size // 64) * 64
+
+
+def test_the_arena_is_the_largest_scratch_and_all_state_and_that_is_proved(five: list[ExecutionPlan]) -> None:
+    shared = engine.share(*five)
+    state, scratch = ([getattr(m, f"{part}_bytes") for m in shared.models] for part in ("state", "scratch"))
+    assert [bool(size) for size in state] == [False, False, True, True, False]
+    assert shared.separate_bytes == sum(plan.arena_bytes for plan in five)
+    assert max(scratch) + sum(state) <= shared.arena_bytes <= _up(max(scratch)) + sum(map(_up, state))
+    assert shared.lower_bound == shared.arena_bytes and shared.status is Status.OPTIMAL
+    assert [m.plan is plan for m, plan in zip(shared.models, five, strict=True)] == [not size for size in state]
+    assert shared.text().count("\n") == 8 and "no arena has less" in shared.text()
+
+
+@pytest.mark.parametrize("debug", ["", "poison"])
+def test_random_sequences_of_runs_give_the_bits_of_separate_runs(debug: str, five: list[ExecutionPlan]) -> None:
+    """Bytes that no parameter has are overwritten between runs."""
+    shared = engine.share(*five)
+    buffer = np.full(shared.arena_bytes + shared.alignment, POISON, np.uint8)
+    kept = _state_bytes(shared, buffer)
+    together, alone = shared.executables(arena=buffer, debug=debug), [plan.executable() for plan in five]
+    draw = random.Random(7)
+    for turn in range(250 if not debug else 12):
+        number = draw.randrange(len(five))
+        feeds = random_feeds(five[number].graph, turn)
+        assert _bits(together[number].run(feeds)) == _bits(alone[number].run(feeds)), (turn, number)
+        buffer[~kept] = POISON
+    for one, other in zip(together, alone, strict=True):
+        assert _bits(one.parameters) == _bits(other.parameters)
+
+
+def _state_bytes(shared: SharedPlan, buffer: Array) -> Array:
+    """Returns which bytes of the buffer are those of parameters."""
+    kept, base = np.zeros(len(buffer), bool), -buffer.ctypes.data % shared.alignment
+    for model in shared.models:
+        for value in {*model.plan.lowered.parameters, *model.plan.lowered.parameters.values()}:
+            low, high = model.plan.places[value].layout.extent
+            kept[base + model.first + low : base + model.first + high] = True
+    return kept
+
+
+PAIRS = list(combinations(range(5), 2))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_networks_that_may_run_at_once_share_no_byte_and_others_do(seed: int, five: list[ExecutionPlan]) -> None:
+    draw, plans = random.Random(seed), five
+    pairs = {pair for pair in PAIRS if draw.random() < 0.5}
+    shared = engine.share(*plans, concurrent=[(plans[j], plans[i]) for i, j in pairs])
+    assert shared.concurrent == tuple(sorted(pairs))
+    check_shared(_members(shared), shared.concurrent, shared.arena_bytes)
+    least = sum(m.state_bytes for m in shared.models) + _heaviest([m.scratch_bytes for m in shared.models], pairs)
+    assert least <= shared.arena_bytes <= shared.separate_bytes + 64 * 5
+    assert shared.lower_bound <= shared.arena_bytes
+    blocks = [(m.scratch_offset, m.scratch_offset + m.scratch_bytes) for m in shared.models]
+    assert all(blocks[i][1] <= blocks[j][0] or blocks[j][1] <= blocks[i][0] for i, j in pairs)
+
+
+def _heaviest(sizes: list[int], pairs: set[tuple[int, int]]) -> int:
+    """Returns the most bytes of networks of which each may run with each other, by trying all."""
+    groups = [g for count in range(1, 6) for g in combinations(range(5), count)]
+    return max(sum(sizes[i] for i in g) for g in groups if all(pair in pairs for pair in combinations(g, 2)))
+
+
+def test_the_bound_is_that_of_all_networks_of_which_each_runs_with_each_other(five: list[ExecutionPlan]) -> None:
+    shared = engine.share(*five, concurrent=combinations(five, 2))
+    assert shared.status is Status.OPTIMAL
+    assert shared.arena_bytes >= sum(m.scratch_bytes + m.state_bytes for m in shared.models)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"alignment": 16}, {"alignment": 256, "padding": 8}, {"reuse": False}], ids=str
+)
+def test_random_training_beside_others_keeps_its_parameters(options: dict[str, Any], five: list[ExecutionPlan]) -> None:
+    draw = random.Random(str(options))
+    plans = [
+        engine.make_plan(random_training(draw.randrange, 6), optimise=0, strategy="greedy_by_size", **options)
+        for _ in range(2)
+    ]
+    shared = engine.share(*plans, five[1])
+    assert shared.lower_bound <= shared.arena_bytes <= shared.separate_bytes + 3 * 256
+    together, alone = shared.executables(), [plan.executable() for plan in (*plans, five[1])]
+    for turn in range(6):
+        number = turn % 3
+        feeds = random_feeds(alone[number].graph, turn)
+        assert _bits(together[number].run(feeds)) == _bits(alone[number].run(feeds))
+    assert all(_bits(a.parameters) == _bits(b.parameters) for a, b in zip(together, alone, strict=True))
+
+
+@pytest.mark.parametrize("policy", ["exact", "levels"])
+def test_operators_that_run_at_once_share_an_arena_with_other_networks(policy: str) -> None:
+    plans = [engine.make_plan(g, parallel=policy, threads=2) for g in (branching_graph(2, 12), chain(2, 8, 4))]
+    shared = engine.share(*plans)
+    alone = [plan.executable() for plan in plans]
+    exes = shared.executables()
+    for turn, number in enumerate((0, 1, 0, 1, 1, 0)):
+        feeds = random_feeds(plans[number].graph, turn)
+        assert _bits(exes[number].run(feeds)) == _bits(alone[number].run(feeds))
+
+
+def test_a_parameter_in_shared_scratch_is_found(five: list[ExecutionPlan]) -> None:
+    shared = engine.share(*five)
+    members, model = _members(shared), shared.models[2]
+    plan = model.plan
+    offset = np.where(plan.state_chunks, plan.plan.offset - int(plan.plan.offset[plan.state_chunks].min()), 0)
+    moved = evolve(plan.plan, offset=np.where(plan.state_chunks, offset, plan.plan.offset))
+    wrong = evolve(plan, plan=moved, places=place_values(plan.lowered, plan.ids, plan.chunks, moved))
+    members[2] = evolve(members[2], plan=wrong)
+    with pytest.raises(SharingError, match="'branching_1' has bytes of a parameter of 'chain2', which must survive"):
+        check_shared(members, (), shared.arena_bytes)
+
+
+def test_a_wrong_offset_of_a_network_is_found(five: list[ExecutionPlan]) -> None:
+    pair = (five[0], five[1])
+    shared = engine.share(*five, concurrent=[pair])
+    members = _members(shared)
+    check_shared(members, shared.concurrent, shared.arena_bytes)
+    with pytest.raises(SharingError, match="'branching_1' and 'branching_3' may run at the same time"):
+        check_shared([evolve(m, first=0) for m in members[:2]], shared.concurrent, shared.arena_bytes)
+    beyond = [*members[:4], evolve(members[4], first=shared.arena_bytes)]
+    with pytest.raises(SharingError, match="'squeezenet' has bytes outside of the arena"):
+        check_shared(beyond, shared.concurrent, shared.arena_bytes)
+    on_state = [evolve(members[0], first=members[2].first + shared.models[2].state_offset), *members[1:]]
+    with pytest.raises(SharingError, match="has bytes of a parameter of 'chain"):
+        check_shared(on_state, (), shared.arena_bytes)
+
+
+def test_two_networks_that_share_and_run_at_once_raise_and_concurrent_ones_do_not(five: list[ExecutionPlan]) -> None:
+    """The inner network runs while the outer one does: its operator calls it."""
+    inside: list[Any] = []
+
+    def bind(call: Binding) -> Thunk:
+        def run() -> None:
+            inside[0]()
+            np.copyto(call.y, call.x)
+
+        return run
+
+    schema = OpSchema("calls", lambda specs, _: specs[:1], (Kernel("numpy", bind),))
+    graph = Graph("outer")
+    graph.output(graph.add(schema, [graph.input("x", (16,))], name="op")[0], "y")
+    outer, inner = engine.make_plan(graph, optimise=0), five[0]
+    x, feeds = np.arange(16, dtype=np.float32), random_feeds(inner.graph, 1)
+    for pairs, is_refused in (([], True), ([(outer, inner)], False)):
+        exes = engine.share(outer, inner, concurrent=pairs).executables()
+        results: list[object] = []
+
+        def run(exe: Any = exes[1], results: list[object] = results) -> None:
+            try:
+                results.append(_bits(exe.run(feeds)))
+            except ArenaInUseError as error:
+                results.append(str(error))
+
+        inside[:] = [run]
+        assert exes[0].run({"x": x})["y"].tolist() == x.tolist()
+        wanted: object = _bits(inner.executable().run(feeds))
+        if is_refused:
+            wanted = f"{inner.graph.name!r} cannot run while 'outer' runs: they have bytes of the arena in common"
+        assert results == [wanted]
+
+
+def test_a_copy_of_an_executable_has_an_arena_and_parameters_of_its_own(five: list[ExecutionPlan]) -> None:
+    exes = engine.share(*five).executables()
+    feeds = random_feeds(exes[2].graph, 3)
+    exes[2].run(feeds)
+    copied = pickle.loads(pickle.dumps(exes[2]))
+    assert _bits(copied.run(feeds)) == _bits(exes[2].run(feeds))
+    arenas = [exe.executor.arena for exe in (copied, exes[2]) if isinstance(exe.executor, StaticExecutor)]
+    assert len(arenas) == 2 and not np.may_share_memory(arenas[0], arenas[1])
+
+
+def test_graphs_and_plans_without_bytes_and_of_one_name_can_share() -> None:
+    empty = Graph("branching_1")
+    empty.output(empty.constant(np.zeros(0, np.float32)), "y")
+    shared = engine.share(empty, branching_graph(1, 12), chain(2, 8, 4))
+    assert [m.name for m in shared.models] == ["branching_1", "branching_1#2", "chain2"]
+    assert shared.arena_bytes == shared.lower_bound
+    assert len(repr(shared)) < 80
+
+
+@pytest.mark.parametrize(
+    ("ask", "says"),
+    [
+        (lambda a, _: engine.share(a), "two networks or more"),
+        (lambda a, _: engine.share(a, a), "each once"),
+        (lambda a, _: engine.share(a, wrong(5)), "takes plans and graphs, not a int"),
+        (lambda a, b: engine.share(a, b.executable()), "give the plan of <executable of"),
+        (lambda a, b: engine.share(a, b, concurrent=[(a, a)]), "a network with itself"),
+        (lambda a, b: engine.share(a, b, concurrent=[(a, branching_graph(1, 12))]), "pairs of the networks that are"),
+        (lambda a, b: engine.share(a, b, concurrent=wrong([a])), "pairs of the networks that are given"),
+        (lambda a, b: engine.share(a, b).executables(arena=np.zeros(9, np.uint8)), "the shared plan needs an arena of"),
+    ],
+)
+def test_mistakes_are_one_line(ask: Any, says: str, five: list[ExecutionPlan]) -> None:
+    with pytest.raises(OptionError, match=says) as caught:
+        ask(five[0], five[1])
+    assert "\n" not in str(caught.value)
