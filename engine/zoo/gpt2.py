@@ -14,6 +14,7 @@ from engine.text.errors import OptionError
 from engine.zoo.network import Count, Seed, Size, checked
 from engine.zoo.transformer import HIDDEN, attend, dense, feed_forward, join_heads, norm, split_heads
 from engine.zoo.weights import Weights
+from ops.tensor.spec import Array
 
 _EMBEDDED = 0.5
 """Deviation of both vectors that make one of a token; what a layer adds to them is about as large."""
@@ -63,8 +64,7 @@ def decoder(size: GptSize, name: str, steps: Steps, seed: int = 0) -> Graph:
     weights = Weights(graph, seed)
     ids = graph.input("ids", (steps.batch, steps.tokens), "int64")
     places = graph.input("position", (1,), "int64") + np.arange(steps.tokens)
-    token = weights.draw("token/weight", size.vocabulary, size.width, scale=_EMBEDDED)
-    position = weights.draw("position/weight", size.positions, size.width, scale=_EMBEDDED)
+    token, position = _embeddings(size, weights)
     x = ops.gather(token, ids) + ops.gather(position, places)
     seen = ops.less_or_equal(np.arange(steps.capacity), ops.unsqueeze(places, (1,)))
     bias = ops.where(seen, 0.0, np.array(HIDDEN, np.float32))
@@ -74,6 +74,33 @@ def decoder(size: GptSize, name: str, steps: Steps, seed: int = 0) -> Graph:
         x = x + feed_forward(norm(x, weights), size.expansion, weights, "tanh")
     graph.output(ops.linear(norm(x[:, -1], weights), token), "y")
     return graph
+
+
+def trained_decoder(size: GptSize, name: str, batch: int, tokens: int, seed: int = 0) -> Graph:
+    """Returns a graph that is trained on whole texts, with no caches and the same seeded weights as parameters.
+
+    Inputs, int64 [batch, tokens]: "ids", and "label", the token after each. Output "loss": the mean cross entropy.
+    """
+    if tokens > size.positions:
+        raise OptionError(f"{name}: tokens is at most {size.positions}, not {tokens}")
+    graph = Graph(name)
+    weights = Weights(graph, seed, training=True)
+    ids, label = (graph.input(n, (batch, tokens), "int64") for n in ("ids", "label"))
+    token, position = _embeddings(size, weights)
+    x = ops.gather(token, ids) + position[:tokens]
+    bias = np.triu(np.full((tokens, tokens), HIDDEN, np.float32), 1)
+    for _ in range(size.layers):
+        x = x + _attention(norm(x, weights), size, weights, [], bias)
+        x = x + feed_forward(norm(x, weights), size.expansion, weights, "tanh")
+    logits = ops.linear(ops.reshape(norm(x, weights), (batch * tokens, size.width)), token)
+    graph.output(ops.softmax_cross_entropy(logits, ops.reshape(label, (batch * tokens,))), "loss")
+    return graph
+
+
+def _embeddings(size: GptSize, weights: Weights) -> tuple[Var, Var]:
+    """Adds a vector for each token, and one for each position."""
+    token = weights.draw("token/weight", size.vocabulary, size.width, scale=_EMBEDDED)
+    return token, weights.draw("position/weight", size.positions, size.width, scale=_EMBEDDED)
 
 
 @frozen(eq=False)
@@ -95,10 +122,13 @@ class _Cache:
         return self.graph.assign(self.held, ops.scatter_nd(self.held, ops.unsqueeze(self.places, (1,)), rows))
 
 
-def _attention(x: Var, size: GptSize, weights: Weights, caches: list[_Cache], bias: Var) -> Var:
-    """Adds attention of each token to itself and to those before it."""
+def _attention(x: Var, size: GptSize, weights: Weights, caches: list[_Cache], bias: Var | Array) -> Var:
+    """Adds attention of each token to itself and to those before it: all of `caches`, or of x where there are none."""
     both = ops.split(dense(x, 3 * size.width, weights, "query_key_value"), 3, axis=2)
     q, *new = (split_heads(part, size.heads) for part in both)
-    keys, values = (cache.after(part) for cache, part in zip(caches, new, strict=True))
-    mixed = attend(q, ops.transpose(keys, (1, 2, 3, 0)), ops.transpose(values, (1, 2, 0, 3)), bias)
-    return dense(join_heads(mixed), size.width, weights, "attention")
+    if caches:
+        keys, values = (cache.after(part) for cache, part in zip(caches, new, strict=True))
+        keys, values = ops.transpose(keys, (1, 2, 3, 0)), ops.transpose(values, (1, 2, 0, 3))
+    else:
+        keys, values = ops.transpose(new[0], (0, 1, 3, 2)), new[1]
+    return dense(join_heads(attend(q, keys, values, bias)), size.width, weights, "attention")

@@ -3,6 +3,7 @@
 import ops
 from engine.graph.var import Var
 from engine.zoo.weights import Weights
+from ops.tensor.spec import Array
 
 _NEAR = 0.1
 """The standard deviation of scales and biases of normalizations around 1 and 0."""
@@ -37,7 +38,7 @@ def join_heads(x: Var) -> Var:
     return ops.reshape(ops.transpose(x, (0, 2, 1, 3)), (batch, sequence, heads * size))
 
 
-def attend(q: Var, k: Var, v: Var, bias: Var | None = None) -> Var:
+def attend(q: Var, k: Var, v: Var, bias: Var | Array | None = None) -> Var:
     """Adds attention:
 
     for each query a mean of values, weighted by how well their keys match; `k` is [..., size, sequence].

@@ -8,6 +8,7 @@ from engine.graph.graph import Graph
 from engine.zoo import IMAGE_NETWORKS, NETWORKS, encoder, random_wired, unet
 from engine.zoo.bert import BertSize, Text, bert
 from engine.zoo.encoder import EncoderSize
+from engine.zoo.gpt2 import GptSize, Steps, decoder, trained_decoder
 from ops.tensor.spec import Array
 from tests.engine.zoo.test_image_networks import COUNTED, IMAGES, PUBLISHED
 from tests.helpers.graphs.unplanned_run import assert_same
@@ -82,6 +83,25 @@ def test_a_small_unet_learns_a_batch() -> None:
 def test_encoders_learn_a_batch() -> None:
     check_training(encoder(EncoderSize(2, 24, 3, 7, 4), training=True))
     check_training(bert(BertSize(2, 24, 3, vocabulary=9, positions=8), "bert", Text(4, 7), training=True))
+
+
+def test_a_decoder_learns_a_batch_from_the_weights_of_one_with_caches() -> None:
+    size = GptSize(2, 24, 3, vocabulary=9, positions=8)
+    trained, plain = trained_decoder(size, "gpt", 3, 7), decoder(size, "gpt", Steps(3, 7, 8))
+    arrays = {var.name: array for var, array in plain.constants.items()}
+    assert all(arrays[var.name] is parameter.initial for var, parameter in trained.parameters.items())
+    check_training(trained)
+
+
+def test_the_loss_of_a_decoder_is_that_of_the_logits_of_one_with_caches() -> None:
+    size, texts = GptSize(2, 24, 3, vocabulary=9, positions=8), np.random.default_rng(0).integers(0, 9, (3, 8))
+    loss = engine.compile(trained_decoder(size, "gpt", 3, 7))(ids=texts[:, :-1], label=texts[:, 1:])["loss"]
+    step, logits = engine.compile(decoder(size, "gpt", Steps(3, 1, 8))), []
+    for place in range(7):
+        logits.append(step(ids=texts[:, place : place + 1], position=np.array([place]))["y"])
+    shares = np.exp(np.stack(logits, 1).astype(np.float64))
+    expected = -np.log(np.take_along_axis(shares, texts[:, 1:, None], 2)[..., 0] / shares.sum(2)).mean()
+    assert np.isclose(loss, expected, rtol=1e-5)
 
 
 def test_a_batch_that_is_a_name_is_trained_as_one_that_is_a_number() -> None:
