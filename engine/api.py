@@ -16,6 +16,7 @@ from engine import explain as explaining
 from engine import remat
 from engine import saved as saving
 from engine import stages as staging
+from engine import trace as tracing
 from engine.execution_plan import ExecutionPlan, execution_plan
 from engine.executor.arenas import OWN_ARENA, arena_in
 from engine.executor.binding import PackCache, packs_from, shared_pack_cache
@@ -235,20 +236,27 @@ class Executable:
         return self.executor.memory.nbytes
 
     def report(self) -> Report:
-        """Returns the costs of the plan and the tensors alive at its peak. Raises EngineError where `plan` does."""
-        return self.plan.report()
+        """Returns the costs of the plan and the tensors alive at its peak. Raises EngineError where `plan` does.
+
+        Of a run that evicts it also has the costs of eviction, and the smallest budget, which takes many simulations.
+        """
+        evicted = self.executor.evicted if isinstance(self.executor, DynamicExecutor) else ()
+        return evolve(self.plan.report(), evicted=evicted)
 
     def trace(
         self, mode: str = "static", *, heap: str = "", threads: int = IN_TICKS, timings: Sequence[Timing] = ()
     ) -> Trace:
         """Returns all allocations, overwrites, views and frees of a "static" or "dynamic" run, in all its stages.
 
+        In mode "dynamic" a run that evicts has its evictions; names of operators that run again end in "/again".
         `timings` are those of `timed`, in the same mode; see `ExecutionPlan.trace` for the rest. Raises OptionError,
         UnknownHeapError, EngineError where sizes were not known beforehand and nothing has run yet, or the last run did
         not end.
         """
         if stages := self._whole_run("trace"):
             return staging.trace_stages(stages, mode, heap=heap, timings=timings)
+        if mode == "dynamic" and isinstance(self.executor, executors.EvictingExecutor):
+            return tracing.trace_evicting(self.executor, heap, threads, timings)
         return trace(self.plan, mode, heap=heap, threads=threads, timings=timings)
 
 
@@ -293,7 +301,7 @@ def compile_graph(
     asked = {**options, "mode": mode, "debug": debug, "budget": budget, "threads": threads, "recompute": recompute}
     asked |= {"length_ranges": length_ranges, "plan_cache_size": plan_cache_size, "evict": evict}
     _check_mode(mode, debug)
-    _check_evict(evict, mode, parse_budget(budget), graph)
+    check_evict(evict, mode, parse_budget(budget), graph)
     if debug:
         options["padding"] = max(options.get("padding", 0), GUARD)
     _check_threads(options.get("parallel", ""), mode, threads)
@@ -469,7 +477,8 @@ def _check_mode(mode: str, debug: str) -> None:
         raise OptionError(f"debug={debug!r} watches a static run; mode {mode!r} has no arena to watch")
 
 
-def _check_evict(evict: str, mode: str, budget: int, graph: Graph) -> None:
+def check_evict(evict: str, mode: str, budget: int, graph: Graph) -> None:
+    """Raises OptionError where a run of this graph cannot evict as `evict` says; "" is no eviction."""
     if not evict:
         return
     if evict not in EVICTIONS:
@@ -479,7 +488,7 @@ def _check_evict(evict: str, mode: str, budget: int, graph: Graph) -> None:
             f"evict={evict!r} is for mode='dynamic'; in mode {mode!r} the plan recomputes within its budget"
         )
     if budget == NO_CAPACITY:
-        raise OptionError(f"evict={evict!r} keeps within a budget; give one, such as budget='8 MiB'")
+        raise OptionError(f"evict={evict!r} keeps within a budget; give one, such as budget='8 MiB' (--budget)")
     if graph.is_symbolic:
         raise OptionError(f"evict={evict!r} needs all sizes beforehand; arenaplan.bind gives {graph.name!r} lengths")
 

@@ -1,6 +1,6 @@
 """The chunks of a program as a graph: which chunks each is computed from, and what becomes of each during a run."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -57,14 +57,20 @@ class ChunkStates:
 
         They are what its children lead to, through chunks that are out; each in ascending order.
         """
-        seen, stack = set[int](), [chunk]
-        while stack:
-            for child in graph.children[stack.pop()]:
-                if child not in seen and self.computed[child]:
-                    seen.add(child)
-                    if not self.resident[child]:
-                        stack.append(child)
-        return sorted(c for c in seen if self.resident[c]), sorted(seen & self.missing)
+        met = reached(chunk, graph.children, self.is_out)
+        return sorted(c for c in met if self.resident[c]), sorted(met & self.missing)
+
+
+def reached(chunk: int, ways: Sequence[Iterable[int]], through: Callable[[int], bool]) -> set[int]:
+    """Returns all chunks that `ways`, parents or children by chunk, lead to; behind one only if it goes `through`."""
+    met, stack = set[int](), [chunk]
+    while stack:
+        for near in ways[stack.pop()]:
+            if near not in met:
+                met.add(near)
+                if through(near):
+                    stack.append(near)
+    return met
 
 
 def states_of(work: RecomputeProblem, fixed: Iterable[int]) -> ChunkStates:

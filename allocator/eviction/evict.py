@@ -12,7 +12,7 @@ import numpy as np
 from attrs import define, field, frozen
 
 from allocator.errors import OutOfMemoryError, PlanError, TooMuchWorkError, UnsupportedProblemError
-from allocator.eviction.chunk_graph import ChunkGraph, ChunkStates, chunk_graph, states_of
+from allocator.eviction.chunk_graph import ChunkGraph, ChunkStates, chunk_graph, reached, states_of
 from allocator.eviction.heuristics import Chooser, heuristic
 from allocator.heaps import heap_named
 from allocator.heaps.server import Server
@@ -24,11 +24,12 @@ again and again, and may not end."""
 
 
 class Act(IntEnum):
-    """What happens to a chunk, or which step runs."""
+    """What happens to a chunk, or which step runs. One that is evicted ends although somebody still reads it."""
 
     BEGIN = 0
     RUN = 1
     END = 2
+    EVICT = 3
 
 
 @frozen(eq=False)
@@ -239,14 +240,14 @@ class _Run:
                 raise self._out_of_memory(chunk)
             for victim in victims:
                 self.states.missing.add(victim)
-                self._end(victim)
+                self._end(victim, Act.EVICT)
             self.evictions += len(victims)
         self.peak_in_use = max(self.peak_in_use, self.heap.in_use)
         self.peak_reserved = max(self.peak_reserved, self.heap.reserved)
 
-    def _end(self, chunk: int) -> None:
+    def _end(self, chunk: int, act: Act = Act.END) -> None:
         """Takes a chunk out of the heap."""
-        self._act(Act.END, chunk)
+        self._act(act, chunk)
         self.states.resident[chunk] = False
         self.heap.free(self.owner.pop(chunk))
         if self.work.users[chunk]:  # else it is a workspace
@@ -267,14 +268,11 @@ class _Run:
 
     def _lose(self, chunk: int) -> None:
         """Notes that a chunk is gone for good, so that its children cannot be computed again."""
-        stack, states = [chunk], self.states
-        while stack:
-            gone = stack.pop()
-            self.lost.add(gone)
-            for child in self.graph.children[gone]:
-                states.fixed[child] |= states.computed[child]
-                if states.is_out(child) and child not in self.lost:
-                    stack.append(child)
+        states = self.states
+        met = reached(chunk, self.graph.children, lambda child: states.is_out(child) and child not in self.lost)
+        self.lost |= {chunk, *filter(states.is_out, met)}
+        for child in met:
+            states.fixed[child] |= states.computed[child]
 
     def _act(self, act: Act, one: int, address: int = 0) -> None:
         self.acts.extend((act, one, address))

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from attrs import define, field
 
-from allocator.eviction.chunk_graph import ChunkGraph, ChunkStates
+from allocator.eviction.chunk_graph import ChunkGraph, ChunkStates, reached
 
 
 class Neighbourhood(Protocol):
@@ -110,39 +110,19 @@ class Evicted:
         return total
 
     def _ancestors(self, chunk: int) -> set[int]:
-        seen, stack = set[int](), [chunk]
-        while stack:
-            for parent in self.graph.parents[stack.pop()]:
-                if parent not in seen and self.states.is_out(parent):
-                    seen.add(parent)
-                    stack.append(parent)
-        return seen
+        is_out = self.states.is_out
+        return set(filter(is_out, reached(chunk, self.graph.parents, is_out)))
 
     def _descendants(self, chunk: int) -> set[int]:
-        seen, stack = set[int](), [chunk]
-        while stack:
-            for child in self.graph.children[stack.pop()]:
-                if child not in seen and child in self.states.missing:
-                    seen.add(child)
-                    stack.append(child)
-        return seen
+        missing = self.states.missing
+        return reached(chunk, self.graph.children, missing.__contains__) & missing
 
     def _change(self, chunk: int) -> None:
-        self._change_along(chunk, self.graph.children, through_missing=False)
-        self._change_along(chunk, self.graph.parents, through_missing=True)
-
-    def _change_along(self, chunk: int, ways: tuple[tuple[int, ...], ...], *, through_missing: bool) -> None:
         """Marks what is resident at the ends of the ways that lead through chunks that are out, or missing."""
-        states, seen, stack = self.states, {chunk}, [chunk]
-        while stack:
-            for near in ways[stack.pop()]:
-                if near in seen:
-                    continue
-                seen.add(near)
-                if states.resident[near]:
-                    self._is_old[near] = True
-                elif near in states.missing if through_missing else states.computed[near]:
-                    stack.append(near)
+        below = reached(chunk, self.graph.children, self.states.is_out)
+        above = reached(chunk, self.graph.parents, self.states.missing.__contains__)
+        near = np.fromiter(below | above, np.int64)
+        self._is_old[near[self.states.resident[near]]] = True
 
 
 @define(eq=False)

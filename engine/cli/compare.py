@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 from functools import partial
 
-from engine.api import make_plan
+from engine.api import check_evict, make_plan
 from engine.cli.comparison import compare_graph
 from engine.cli.measure.result import measure_plan
 from engine.cli.options.common import (
@@ -11,7 +11,6 @@ from engine.cli.options.common import (
     add_json,
     add_planning,
     add_running,
-    check_evict,
     count,
     plan_options,
     positive,
@@ -90,8 +89,7 @@ def run(arguments: Namespace) -> int:
         return _compare_policies(arguments, subject)
     if arguments.measure:
         return _measure(arguments, subject)
-    if arguments.evict and subject.graph.is_symbolic:
-        raise OptionError(f"--evict needs all sizes beforehand, and {subject.graph.name!r} has some that data decide")
+    check_evict(arguments.evict, "dynamic", arguments.budget, subject.graph)
     feeds, threads = subject.feeds | subject.constants, arguments.threads
     oracle = onnxruntime_runner(subject.model, feeds, threads) if arguments.oracle else None
     with limit_threads(threads):
@@ -117,7 +115,6 @@ def run(arguments: Namespace) -> int:
 
 
 def _check_options(arguments: Namespace) -> None:
-    check_evict(arguments)
     if arguments.evict and (arguments.passes or arguments.at_once or arguments.measure):
         raise OptionError("--evict compares plain runs; leave out --passes, --parallel and --measure")
     if arguments.oracle and is_zoo(arguments.file):

@@ -3,7 +3,6 @@
 import statistics
 import time
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Any
 
 from attrs import evolve, frozen
@@ -54,16 +53,12 @@ class RunTimes:
 
 @frozen(eq=False)
 class Comparison:
-    """The runs of a network that is planned beforehand. The dynamic executor counted `measured_peak_bytes`.
-
-    `evicted` is what the dynamic run cost that kept within the budget; empty where it had none.
-    """
+    """The runs of a network that is planned beforehand. The dynamic executor counted `measured_peak_bytes`."""
 
     plan: ExecutionPlan
     report: Report
     runs: RunTimes
     measured_peak_bytes: int
-    evicted: Mapping[str, Any] = MappingProxyType({})
 
     @property
     def outputs_equal(self) -> bool:
@@ -72,16 +67,13 @@ class Comparison:
 
     def to_json(self) -> dict[str, Any]:
         """Returns the keys of the report, and the measurements."""
-        measured = {"measured_peak_bytes": self.measured_peak_bytes} | dict(self.evicted)
-        return self.report.to_json() | measured | self.runs.to_json()
+        return self.report.to_json() | {"measured_peak_bytes": self.measured_peak_bytes} | self.runs.to_json()
 
     def text(self, most: int = 10, width: int = UNBOUNDED) -> str:
         """Returns the measurements, then the report with the `most` largest tensors at the peak."""
         peak = f"dynamic peak, measured: {self.measured_peak_bytes} B, as predicted"
-        for cost in self.evicted.values():
-            again = f"{cost['evictions']} evictions, {cost['runs_again']} operators again"
-            within = f"dynamic peak within the budget: {self.measured_peak_bytes} B"
-            peak = f"{within}, with {again} and {cost['slowdown']:.1%} of the work"
+        for evicted in self.report.evicted:
+            peak = f"dynamic peak within the budget: {self.measured_peak_bytes} B; {evicted.text}"
         return self.runs.text(peak) + self.report.text(most, width)
 
 
@@ -111,7 +103,7 @@ def compare_graph(
     equal = equal_outputs(outputs, dynamic.run(feeds)) and equal_outputs(
         outputs, _poisoned(graph, plan_options).run(feeds)
     )
-    report, measured = static.report(), _peak(dynamic)
+    report, measured = evolve(static.report(), evicted=dynamic.report().evicted), _peak(dynamic)
     if not evict and measured != report.dynamic_peak_bytes:
         raise JudgeError(
             f"the dynamic run had {measured} bytes at its peak, not {report.dynamic_peak_bytes} as predicted"
@@ -119,16 +111,7 @@ def compare_graph(
     if static.prepacked_bytes != report.prepacked_bytes:
         raise JudgeError(f"kernels packed {static.prepacked_bytes} bytes, not {report.prepacked_bytes} as predicted")
     times = interleaved(runs, lambda: static.run(feeds, copy=False), lambda: dynamic.run(feeds, copy=False))
-    return Comparison(static.plan, report, RunTimes(outputs, equal, *times), measured, evicted(dynamic))
-
-
-def evicted(executable: Executable) -> dict[str, Any]:
-    """Returns what a run costs that evicts, as plain data; {} for other runs."""
-    eviction = getattr(executable.executor, "eviction", None)
-    if eviction is None:
-        return {}
-    numbers = {"evictions": eviction.evictions, "runs_again": eviction.reruns, "slowdown": eviction.slowdown}
-    return {"evicted": numbers}
+    return Comparison(static.plan, report, RunTimes(outputs, equal, *times), measured)
 
 
 def interleaved(runs: int, *functions: Callable[[], object]) -> list[tuple[float, ...]]:

@@ -12,8 +12,8 @@ from allocator.heaps import HEAPS
 from allocator.problem import NO_CAPACITY
 from allocator.progress import each
 from allocator.recompute.work import RecomputeProblem
-from engine.api import make_plan
-from engine.cli.options.common import check_evict, plan_options, print_json, print_text
+from engine.api import check_evict, make_plan
+from engine.cli.options.common import plan_options, print_json, print_text
 from engine.cli.options.models import load_graph
 from engine.execution_plan import ExecutionPlan
 from engine.graph.graph import Graph
@@ -40,22 +40,25 @@ class _Row:
 
 @frozen
 class _Static:
-    """The plan within the same budget; numbers are 0 where there is none: see `note`."""
+    """The plan within the same budget; numbers are 0 where there is none: see `note`.
+
+    `smallest_budget` is the smallest arena that was found.
+    """
 
     arena_bytes: int = 0
     runs_again: int = 0
     slowdown: float = 0.0
+    smallest_budget: int = 0
+    smallest_slowdown: float = 0.0
     note: str = ""
 
 
 def run_evictions(arguments: Namespace) -> int:
     """Prints a line for the plan and for each heap."""
-    check_evict(arguments)
     if arguments.timeline or arguments.capacity != NO_CAPACITY:
         raise OptionError("--evict takes the bytes of the heap from --budget; leave out --capacity and --timeline")
     graph = load_graph(arguments)
-    if graph.is_symbolic:
-        raise OptionError(f"--evict needs all sizes beforehand, and {graph.name!r} has some that data decide")
+    check_evict(arguments.evict, "dynamic", arguments.budget, graph)
     plain = make_plan(graph, **plan_options(arguments))
     work = work_in(unnested(plain.graph, plain.options, plain.lowered), overwrite=False)
     static = _static(graph, plain, arguments)
@@ -69,14 +72,23 @@ def run_evictions(arguments: Namespace) -> int:
 
 
 def _static(graph: Graph, plain: ExecutionPlan, arguments: Namespace) -> _Static:
+    def planned(budget: int) -> ExecutionPlan:
+        return make_plan(graph, budget=budget, recompute=not arguments.no_recompute, **plan_options(arguments))
+
+    def slowdown(plan: ExecutionPlan) -> float:
+        return lowered_cost(plan.lowered) / max(lowered_cost(plain.lowered), 1)
+
     try:
-        plan = make_plan(
-            graph, budget=arguments.budget, recompute=not arguments.no_recompute, **plan_options(arguments)
-        )
+        least = planned(1)
     except BudgetError as error:
-        return _Static(note=str(error).splitlines()[0])
-    slowdown = lowered_cost(plan.lowered) / max(lowered_cost(plain.lowered), 1)
-    return _Static(plan.arena_bytes, sum(len(r.operators) for r in plan.recomputed), slowdown)
+        least = planned(error.least)
+    row = _Static(smallest_budget=least.arena_bytes, smallest_slowdown=slowdown(least))
+    try:
+        plan = planned(arguments.budget)
+    except BudgetError as error:
+        return evolve(row, note=str(error).splitlines()[0])
+    again = sum(len(r.operators) for r in plan.recomputed)
+    return evolve(row, arena_bytes=plan.arena_bytes, runs_again=again, slowdown=slowdown(plan))
 
 
 def _row(work: RecomputeProblem, budget: int, name: str, heap: str) -> _Row:
@@ -105,13 +117,12 @@ def _data(row: _Row | _Static) -> dict[str, Any]:
 def _text(model: str, arguments: Namespace, static: _Static, rows: list[_Row]) -> str:
     table: list[tuple[str, ...]] = [
         ("heap", "evictions", "run again", "work", "peak", "smallest budget", "work there"),
-        ("plan", "", *_cells(static.runs_again, static.slowdown, static.arena_bytes, static.note), "", ""),
+        ("plan", "", *_cells(static.runs_again, static.slowdown, static.arena_bytes, static.note), *_smallest(static)),
     ]
     for row in rows:
-        smallest = (f"{row.smallest_budget} B", f"{row.smallest_slowdown:.1%}") if row.smallest_budget else ("", "")
         evictions = "" if row.note else str(row.evictions)
         table.append(
-            (row.heap, evictions, *_cells(row.runs_again, row.slowdown, row.peak_reserved, row.note), *smallest)
+            (row.heap, evictions, *_cells(row.runs_again, row.slowdown, row.peak_reserved, row.note), *_smallest(row))
         )
     evicts = f"reference counting evicts by {arguments.evict}, the plan runs operators again"
     head = f"{model}: {arguments.budget} bytes; {evicts}"
@@ -121,3 +132,7 @@ def _text(model: str, arguments: Namespace, static: _Static, rows: list[_Row]) -
 
 def _cells(again: int, slowdown: float, peak: int, note: str) -> tuple[str, str, str]:
     return ("", "does not fit", "") if note else (str(again), f"{slowdown:.1%}", f"{peak} B")
+
+
+def _smallest(row: _Row | _Static) -> tuple[str, str]:
+    return (f"{row.smallest_budget} B", f"{row.smallest_slowdown:.1%}") if row.smallest_budget else ("", "")

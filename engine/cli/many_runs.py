@@ -98,8 +98,8 @@ def _is_pattern(path: Path) -> bool:
 
 def _check(arguments: Namespace) -> None:
     """Raises OptionError for what goes with a single run alone."""
-    if arguments.mode != "static" or arguments.parallel:
-        raise OptionError("patterns for inputs are for runs in one arena; leave out --mode and --parallel")
+    if arguments.mode != "static" or arguments.parallel or arguments.evict:
+        raise OptionError("patterns for inputs are for runs in one arena; leave out --mode, --evict and --parallel")
     if arguments.runs != 1:
         raise OptionError("a pattern is one run for each file; leave out --runs")
     if arguments.output is not None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from allocator.progress import Activity
 from engine.api import Executable
-from engine.cli.comparison import evicted, interleaved
+from engine.cli.comparison import interleaved
 from engine.cli.many_runs import has_patterns, run_many
 from engine.cli.options.common import (
     add_evict,
@@ -17,7 +17,6 @@ from engine.cli.options.common import (
     add_parallel,
     add_planning,
     add_running,
-    check_evict,
     positive,
     print_json,
 )
@@ -62,9 +61,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Prints or writes the outputs, and the report of the stages where data decided sizes."""
-    check_evict(arguments)
-    if arguments.evict and arguments.mode != "dynamic":
-        raise OptionError(f"--evict {arguments.evict} is for --mode dynamic")
     if has_patterns(arguments):
         return run_many(arguments, _statistics)
     if arguments.workers or arguments.on != PROCESSES:
@@ -97,7 +93,7 @@ def _plan_data(executable: Executable) -> dict[str, Any]:
     """Returns the report, or the report of the stages where there were some."""
     if executable.stages:
         return {"model": executable.graph.name, "story": executable.stage_report().to_json()}
-    return executable.report().to_json() | evicted(executable)
+    return executable.report().to_json()
 
 
 def _times(executable: Executable, subject: Subject, runs: int) -> tuple[float, ...]:

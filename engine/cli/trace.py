@@ -12,7 +12,7 @@ from allocator.heaps import HEAPS
 from allocator.io.files import is_special, open_whole
 from engine.api import MODES, Executable, make_plan
 from engine.cli import free_list
-from engine.cli.options.common import add_list, add_parallel, add_planning, add_running, plan_options
+from engine.cli.options.common import add_evict, add_list, add_parallel, add_planning, add_running, plan_options
 from engine.cli.options.compile import blas_threads, compile_subject
 from engine.cli.options.embedded import add_plan_from_file, plan_in_file, tell_origin
 from engine.cli.options.model_flags import add_model, refuse_unused
@@ -82,6 +82,7 @@ def add_mode(parser: ArgumentParser) -> None:
         help="run the model: the trace says when and on which thread operators ran, and when tensors came and went; "
         "without this, --threads estimates the times from costs, and nothing is run",
     )
+    add_evict(parser)
 
 
 def run(arguments: Namespace) -> int:
@@ -146,13 +147,17 @@ def _saved(arguments: Namespace) -> Trace:
 
 def _planned(arguments: Namespace) -> Trace:
     graph = load_graph(arguments)
+    threads = IN_TICKS if arguments.threads == AS_THEY_ARE else arguments.threads
     if graph.is_symbolic:
         exe, subject = _compiled(arguments)
         exe.run(subject.feeds)
         return exe.trace(arguments.mode, heap=arguments.heap)
-    threads, plan = arguments.threads, _plan_to_draw(graph, arguments)
+    if arguments.evict:
+        exe, _ = _compiled(arguments)
+        return exe.trace(arguments.mode, heap=arguments.heap, threads=threads)
+    plan = _plan_to_draw(graph, arguments)
     tell_origin(plan, arguments)
-    return plan.trace(arguments.mode, heap=arguments.heap, threads=IN_TICKS if threads == AS_THEY_ARE else threads)
+    return plan.trace(arguments.mode, heap=arguments.heap, threads=threads)
 
 
 def _plan_to_draw(graph: Graph, arguments: Namespace) -> ExecutionPlan:
@@ -178,7 +183,8 @@ def _real(arguments: Namespace) -> Trace:
 
 def _compiled(arguments: Namespace) -> tuple[Executable, Subject]:
     subject = load_subject(arguments)
-    exe = compile_subject(subject, arguments, arguments.mode, plan_in_file(arguments, subject.graph))
+    embedded = plan_in_file(arguments, subject.graph)
+    exe = compile_subject(subject, arguments, arguments.mode, embedded, arguments.evict)
     if not subject.graph.is_symbolic:
         tell_origin(exe.plan, arguments)
     return exe, subject

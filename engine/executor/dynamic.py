@@ -17,7 +17,7 @@ from engine.executor.feeds import check_apart, deliver, initial_values, load_par
 from engine.executor.programs import as_program
 from engine.executor.team import ALONE, Runner
 from engine.lower.calls import Alias, Call, Instruction, Lowered, Storage
-from engine.planning.placed import PlacedPlan
+from engine.planning.placed import Evicted, PlacedPlan
 from engine.system.arrays import aligned_empty, view_array
 from engine.system.timing import Stopwatch
 from engine.text.errors import NoMemoryError
@@ -44,6 +44,11 @@ class DynamicExecutor:
         self._packed = pack_constants(self._lowered, packs)
         self.prepacked_bytes = self._packed.nbytes
         self.parameters = {n: _aligned_copy(a) for n, a in initial_values(self._lowered).items()}
+
+    @property
+    def evicted(self) -> tuple[Evicted, ...]:
+        """Returns what eviction costs; empty where nothing is evicted."""
+        return ()
 
     def load(self, values: Mapping[str, Array]) -> None:
         """Sets parameters, by name; arrays of their shapes."""

@@ -5,6 +5,7 @@ depends on sizes and estimated costs alone, so it is decided once, before the fi
 """
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ from attrs import define, field
 
 from allocator.errors import OutOfMemoryError, TooMuchWorkError
 from allocator.eviction.evict import Act, Eviction, evict
+from allocator.eviction.smallest import smallest_budget
 from allocator.heaps.growing import BEST_FIT
 from allocator.recompute.sequence import least_bytes
+from allocator.recompute.work import RecomputeProblem
 from engine.executor.binding import NO_BYTES, bind_call, kernel_state, run_call
 from engine.executor.dynamic import DynamicExecutor
 from engine.executor.feeds import check_apart, deliver, read_feeds, read_outs
@@ -21,7 +24,7 @@ from engine.executor.programs import as_program
 from engine.executor.team import ALONE, Runner
 from engine.lower.calls import Call, Lowered, Storage
 from engine.lower.work import work_in
-from engine.planning.placed import PlacedPlan
+from engine.planning.placed import Evicted, PlacedPlan
 from engine.planning.unnested import unnested
 from engine.system.arrays import aligned_empty, view_array
 from engine.text.errors import BudgetError, NoMemoryError
@@ -33,16 +36,31 @@ from ops.tensor.spec import Array
 class EvictingExecutor(DynamicExecutor):
     """Runs a plan without its arena, in at most `budget` bytes. `eviction` is what happens in each run.
 
+    Its numbers are chunks and steps of `work`, the work of `lowered`; chunk c belongs to the value `owners[c]`.
     Parameters count, and keep their memory between runs. Weights, which do not change, lie outside of the budget, as
     they lie outside of an arena.
     """
 
     def __init__(self, plan: PlacedPlan, budget: int, heuristic: str, runner: Runner = ALONE) -> None:
         lowered = unnested(plan.graph, plan.options, plan.lowered)
-        self.eviction = _decided(lowered, budget, heuristic)
+        self.work, self.budget, self.heuristic = work_in(lowered, overwrite=False), budget, heuristic
+        self.eviction = _decided(lowered, self.work, budget, heuristic)
         super().__init__(plan, runner=runner, lowered=lowered)
         self.peak_bytes = self.eviction.peak_in_use
-        self._owners = tuple(v.id for v in lowered.values if v.storage is Storage.ARENA and not v.is_view)
+        self.owners = tuple(v.id for v in lowered.values if v.storage is Storage.ARENA and not v.is_view)
+
+    @property
+    def lowered(self) -> Lowered:
+        """Returns the calls that run, in which nothing is nested."""
+        return self._lowered
+
+    @cached_property
+    def evicted(self) -> tuple[Evicted, ...]:
+        """Returns what eviction costs; finding the smallest budget takes many simulations."""
+        done, smallest = self.eviction, smallest_budget(self.work, self.heuristic, BEST_FIT.name)
+        numbers = done.evictions, done.reruns, done.slowdown, done.peak_reserved
+        least = smallest.budget, smallest.eviction.slowdown
+        return (Evicted(self.heuristic, self.budget, *numbers, *least),)
 
     def _run(
         self, feeds: Mapping[str, Any], out: Mapping[str, Array], copy: bool, around: Callable[[int, Thunk], Thunk]
@@ -55,9 +73,9 @@ class EvictingExecutor(DynamicExecutor):
         with kernel_state():
             for act, one, address in self.eviction.acts:
                 if act is Act.BEGIN:
-                    block.begin(self._owners[one], address)
-                elif act is Act.END:
-                    block.end(self._owners[one])
+                    block.begin(self.owners[one], address)
+                elif act is not Act.RUN:
+                    block.end(self.owners[one])
                 elif one == 0:
                     for name, value in lowered.inputs.items():
                         np.copyto(block.array(value), arrays[name])
@@ -117,9 +135,8 @@ class _Block:
         return view_array(buffer, record.layout, record.spec.dtype)
 
 
-def _decided(lowered: Lowered, budget: int, heuristic: str) -> Eviction:
+def _decided(lowered: Lowered, work: RecomputeProblem, budget: int, heuristic: str) -> Eviction:
     """Returns what is evicted and what runs again. Raises BudgetError."""
-    work = work_in(lowered, overwrite=False)
     try:
         return evict(work, budget, heuristic, BEST_FIT.name)
     except OutOfMemoryError as error:
@@ -128,5 +145,8 @@ def _decided(lowered: Lowered, budget: int, heuristic: str) -> Eviction:
         reason = f"{tick!r} needs {error.requested} bytes, {error.in_use} in use cannot go, and {free}"
     except TooMuchWorkError as error:
         required, reason = budget + 1, str(error)
-    message = f"eviction by {heuristic} does not keep within {budget} bytes: {reason}"
-    raise BudgetError(message, max(required, budget + 1), budget, least_bytes(work))
+    kept, least = sum(work.size[c] for c in work.resident), least_bytes(work)
+    parameters = f", {kept} of them for parameters, which are never evicted" if kept else ""
+    needed = f"no run needs less than {least} bytes{parameters}"
+    message = f"eviction by {heuristic} does not keep within {budget} bytes: {reason}; {needed}"
+    raise BudgetError(message, max(required, budget + 1), budget, least)

@@ -2,7 +2,7 @@
 
 A tick is shown as a millisecond, where a run has no times. Operators are slices, one row a thread; chunks are
 asynchronous slices (lifetimes overlap, and slices of one thread must nest). Counters show the live bytes, the
-footprint, and its unused part: fragmentation and free bytes. Instants mark the peak and the begin
+footprint, and its unused part: fragmentation and free bytes. Instants mark the peak, what is evicted, and the begin
 of each stage. Objects are written as events come; memory holds live chunks and running operators only.
 
 The format: "Trace Event Format", 2016, https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU.
@@ -16,7 +16,7 @@ from attrs import define, field
 
 from engine.exporters.events import layer_note, nanoseconds, without_overlaps
 from engine.text.names import to_unicode
-from engine.trace.trace import OVERWRITE, PEAK, STAGE, VIEW, Event, RunInfo, Trace
+from engine.trace.trace import EVICT, OVERWRITE, PEAK, STAGE, VIEW, Event, RunInfo, Trace
 
 _PROCESS = {"pid": 1}
 _MAIN = 1
@@ -84,7 +84,7 @@ class _Page:
                 self.running[event.tick] = time
             case "end":
                 yield from self._operator(event, time)
-            case "stage" | "peak" | "view":
+            case "stage" | "peak" | "view" | "evict":
                 yield _instant(event, time)
         yield from self._counted(event, time)
 
@@ -131,8 +131,9 @@ def _instant(event: Event, time: float) -> Shown:
         PEAK: ("peak", {"bytes": event.bytes, "operator": to_unicode(event.operator), "tick": event.tick}),
         STAGE: (to_unicode(event.operator), {"arena": event.bytes, "decided": to_unicode(event.tensor)}),
         VIEW: (f"view {to_unicode(event.tensor)}", {"chunk": event.chunk} | _details(event)),
+        EVICT: (f"evict {to_unicode(event.tensor)}", {"chunk": event.chunk} | _details(event)),
     }[event.kind]
-    scope = {PEAK: "g", STAGE: "p", VIEW: "t"}[event.kind]
+    scope = {PEAK: "g", STAGE: "p", VIEW: "t", EVICT: "t"}[event.kind]
     where = {**_PROCESS, "tid": max(event.thread, 0) + 1, "ts": time}
     return {"ph": "i", "s": scope, "cat": event.kind, "name": name, **where, "args": args}
 

@@ -64,7 +64,7 @@ class _Tracks:
     def open(self) -> None:
         """Describes the tracks that every file has."""
         self._describe(_ROOT, f"arenaplan {to_unicode(self.facts.model)}".rstrip(), rank=0)
-        self._describe(_MARKS, "peak and stages", rank=1)
+        self._describe(_MARKS, "peak, evictions and stages", rank=1)
         for rank, (track, name) in enumerate(_COUNTERS.items()):
             self._describe(track, name, rank=2 + rank, unit=_BYTES)
 
@@ -80,6 +80,8 @@ class _Tracks:
                 self._run(event)
             case "peak":
                 self._peak(event)
+            case "evict":
+                self._mark(f"evict {event.tensor}", **dict(_details(event)))
             case "stage":
                 self._mark(event.operator, arena_bytes=event.bytes, decided_by=event.tensor)
         values = event.live_bytes, event.footprint_bytes, event.footprint_bytes - event.live_bytes

@@ -15,7 +15,7 @@ from engine.lower.order import Ordering
 from engine.lower.schedule import Schedule
 from engine.planning.options import DEFAULTS, Options
 from engine.planning.weights import weight_memory
-from engine.text.units import agreed, format_bytes
+from engine.text.units import agreed, counted, format_bytes
 from ops.schema.weight_memory import WeightMemory
 from ops.tensor.layout import Layout
 
@@ -121,6 +121,37 @@ class Recomputed:
             return "in another order, nothing runs again"
         again = agreed(len(self.operators), "operator", "runs again", "run again")
         return f"{again}, {self.share:.1%} more operations"
+
+
+@frozen
+class Evicted:
+    """What a dynamic run costs that evicts by `heuristic` to keep within `budget_bytes`. Sizes in bytes.
+
+    `evictions` counts chunks that were evicted, `runs_again` runs of operators beyond their first. `slowdown` is all
+    work over that of a run without a budget. The run holds `reserved_bytes`. `smallest_budget` is the smallest that
+    bisection finds, and `smallest_slowdown` the slow-down there.
+    """
+
+    heuristic: str
+    budget_bytes: int
+    evictions: int
+    runs_again: int
+    slowdown: float
+    reserved_bytes: int
+    smallest_budget: int
+    smallest_slowdown: float
+
+    @property
+    def text(self) -> str:
+        """The cost of the budget, in words."""
+        evictions = counted(self.evictions, "eviction")
+        again = agreed(self.runs_again, "operator", "runs again", "run again")
+        return f"{self.heuristic}: {evictions}, {again}, {self.slowdown - 1:.1%} more work"
+
+    @property
+    def smallest_text(self) -> str:
+        """The cost of the smallest budget, in words."""
+        return f"that bisection finds for {self.heuristic}: {self.smallest_slowdown - 1:.1%} more work"
 
 
 @frozen(eq=False)

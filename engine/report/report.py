@@ -14,7 +14,7 @@ from engine.graph.opaque import OpaqueOperator, opaque_operators, opaque_text
 from engine.lower.calls import Role, Value
 from engine.lower.costs import graph_cost
 from engine.lower.order import Ordering
-from engine.planning.placed import Cascaded, Optimisation, PlacedPlan, Recomputed
+from engine.planning.placed import Cascaded, Evicted, Optimisation, PlacedPlan, Recomputed
 from engine.report.kernels import BackendShare, KernelUse, backend_shares, kernel_uses, shares_text
 from engine.report.layers import Layer, layer_table, layers_of
 from engine.report.layout_copies import Conversion, conversions
@@ -52,6 +52,7 @@ class Report:
     `orderings`: what the order costs, where the planner searched for one. `savings`: copies that are avoided;
     `conversions`: tensors that are copied into another order of axes.
     `recomputed`: operators that run again to keep within a budget; they are part of `operators` and `flops`.
+    `evicted`: what a dynamic run costs that keeps within a budget; empty for all other runs.
     `backends`: the share of each back-end in a run; `kernels`: the kernel of each call.
     `origin`: whether the plan comes from a file, and if it does not although there was one, why.
     `optimisation`: what passes did to the graph before it was planned; empty where none ran.
@@ -92,6 +93,7 @@ class Report:
     savings: Savings
     conversions: tuple[Conversion, ...]
     recomputed: tuple[Recomputed, ...]
+    evicted: tuple[Evicted, ...]
     backends: tuple[BackendShare, ...]
     kernels: tuple[KernelUse, ...]
     origin: str
@@ -164,6 +166,7 @@ def report(plan: PlacedPlan) -> Report:
         savings=savings(plan),
         conversions=conversions(plan),
         recomputed=plan.recomputed,
+        evicted=(),
         backends=backend_shares(plan),
         kernels=kernel_uses(plan),
         origin=plan.origin,
@@ -273,6 +276,7 @@ def _totals(report: Report) -> list[str]:
     ]
     rows += [row for ordering in report.orderings for row in _order_rows(ordering)]
     rows += _savings_rows(report.savings) + _conversion_rows(report.conversions) + _again_rows(report.recomputed)
+    rows += [row for evicted in report.evicted for row in _evicted_rows(evicted)]
     head = (
         f"{report.model}: {counted(report.operators, 'operator')}, {report.flops / 1e6:,.1f} million operations a run"
     )
@@ -296,6 +300,13 @@ def _totals(report: Report) -> list[str]:
 
 def _again_rows(recomputed: Sequence[Recomputed]) -> list[tuple[str, int, str]]:
     return [("without the budget", again.plain_bytes, again.text) for again in recomputed]
+
+
+def _evicted_rows(evicted: Evicted) -> list[tuple[str, int, str]]:
+    return [
+        ("with eviction", evicted.reserved_bytes, evicted.text),
+        ("smallest budget", evicted.smallest_budget, evicted.smallest_text),
+    ]
 
 
 def _savings_rows(savings: Savings) -> list[tuple[str, int, str]]:

@@ -14,8 +14,8 @@ NOT_RUN = -1
 """Time and thread of an event in a trace that was planned and not run."""
 
 STAGE, GROW, SHRINK, BEGIN, FREE = "stage", "grow", "shrink", "begin", "free"
-ALLOC, OVERWRITE, VIEW, PEAK, END = "alloc", "overwrite", "view", "peak", "end"
-KINDS = (STAGE, GROW, SHRINK, FREE, BEGIN, ALLOC, OVERWRITE, VIEW, PEAK, END)
+ALLOC, OVERWRITE, VIEW, PEAK, END, EVICT = "alloc", "overwrite", "view", "peak", "end", "evict"
+KINDS = (STAGE, GROW, SHRINK, FREE, BEGIN, ALLOC, OVERWRITE, VIEW, PEAK, END, EVICT)
 """The kinds of events."""
 ARRIVALS = (ALLOC, OVERWRITE)
 """The kinds of events that begin a chunk; it ends where it is freed or overwritten."""
@@ -26,6 +26,7 @@ class Event:
     """One memory event. Sizes in bytes, ticks as in the plan.
 
     - `alloc`, `free`: a chunk begins or ends; `overwrite`: a chunk takes the bytes of `overwrites`, which ends.
+    - `evict`: a chunk that somebody still reads goes, and comes again later, as another chunk; its `free` follows.
     - `view`: a tensor without bytes of its own is a view of `chunk`, from `offset` on.
     - `begin`, `end`: of an operator. `stage`: a stage begins, with an arena of `bytes`; `tensor` decided its sizes.
     - `grow`, `shrink`: the memory changes its size by `bytes`. `peak`: the live bytes are at their maximum, `bytes`.
@@ -56,7 +57,7 @@ class Event:
     thread: int
 
 
-VERSION = 6
+VERSION = 7
 """The version of the file format of traces, which `docs/trace.schema.json` describes."""
 UNTIMED, ESTIMATED, MEASURED = "", "estimated", "measured"
 CLOCKS = (UNTIMED, ESTIMATED, MEASURED)

@@ -148,12 +148,6 @@ def add_evict(parser: ArgumentParser) -> None:
     )
 
 
-def check_evict(arguments: Namespace) -> None:
-    """Raises OptionError where there is no budget to evict for."""
-    if arguments.evict and arguments.budget == NO_CAPACITY:
-        raise OptionError(f'--evict {arguments.evict} keeps within a budget; give one, such as --budget "8 MiB"')
-
-
 def add_json(parser: ArgumentParser) -> None:
     """Adds the option for JSON output."""
     parser.add_argument("--json", action="store_true", help="print JSON; sizes in bytes, times in seconds")

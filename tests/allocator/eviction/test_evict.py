@@ -50,13 +50,14 @@ def contents(program: Program) -> dict[int, Content]:
 def check(work: RecomputeProblem, program: Program, eviction: Eviction, budget: int, *, places: bool) -> None:
     """Replays a schedule: each step finds what it reads, blocks lie apart within the budget, and the numbers add up."""
     expected, memory, blocks = contents(program), dict[int, Content](), dict[int, tuple[int, int]]()
-    ran = list[int]()
+    ran, evicted = list[int](), 0
     for act, one, address in eviction.acts:
         if act is Act.BEGIN:
             assert one not in blocks
             blocks[one] = (address, address + work.size[one])
-        elif act is Act.END:
+        elif act in (Act.END, Act.EVICT):
             del blocks[one], memory[one]
+            evicted += act is Act.EVICT
         else:
             step = program.steps[one]
             assert {v: memory[v] for v in step.reads} == {v: expected[v] for v in step.reads}
@@ -74,6 +75,7 @@ def check(work: RecomputeProblem, program: Program, eviction: Eviction, budget: 
     assert sorted(set(ran)) == list(range(len(work)))
     assert eviction.work + eviction.extra == sum(work.cost[i] for i in ran)
     assert eviction.reruns == len(ran) - len(work)
+    assert eviction.evictions == evicted
 
 
 @given(

@@ -92,6 +92,11 @@ def test_two_patterns_have_as_many_files(model: str, tmp_path: Path, capsys: Cap
     assert "--input x has 12 files, and --input y has 10" in error(["run", model, *words], 2, capsys)
 
 
+def test_many_runs_evict_nothing(model: str, tmp_path: Path, capsys: Capture) -> None:
+    words = ["run", model, "--input", f"x={tmp_path}/data/*.npy", "--evict", "lru", "--budget", "1MiB"]
+    assert "leave out --mode, --evict and --parallel" in error(words, 2, capsys)
+
+
 def test_a_file_that_does_not_fit_is_told_with_its_name(model: str, tmp_path: Path, capsys: Capture) -> None:
     np.save(tmp_path / "data" / "r05.npy", np.zeros((4, 9), np.float32))
     words = ["run", model, "--input", f"x={tmp_path}/data/*.npy", "--on", "here"]

@@ -64,7 +64,12 @@ def test_a_chain_is_trained_within_half_of_its_bytes() -> None:
     feeds = random_feeds(graph)
     wanted = plain.run(feeds)
     exe, executor = evicting(graph, plain.report().dynamic_peak_bytes // 2, "coop")
-    assert executor.eviction.reruns > 5
+    (evicted,) = exe.report().evicted
+    assert evicted.runs_again == executor.eviction.reruns > 5 and evicted.slowdown == executor.eviction.slowdown
+    assert evicted.smallest_budget <= evicted.budget_bytes and evicted.smallest_slowdown >= evicted.slowdown
+    within = evicting(graph, evicted.smallest_budget, "coop")[1]
+    assert within.eviction.slowdown == evicted.smallest_slowdown
+    assert plain.report().evicted == ()
     assert_same(exe.run(feeds), wanted)
     out = {name: np.empty_like(array) for name, array in wanted.items()}
     exe.load({name: array for name, array in plain.parameters.items()})
@@ -93,8 +98,11 @@ def test_what_cannot_be_is_told_in_one_line() -> None:
     graph = chain(4)
     with pytest.raises(
         BudgetError, match=r"eviction by dtr does not keep within 100 bytes: 'feed' needs .* cannot go, and the largest"
-    ):
+    ) as refusal:
         engine.compile(graph, mode="dynamic", budget=100, evict="dtr")
+    parameters = sum(parameter.initial.nbytes for parameter in graph.parameters.values())
+    assert f"{parameters} of them for parameters, which are never evicted" in str(refusal.value)
+    assert parameters < refusal.value.lower_bound and "\n" not in str(refusal.value)
     refused: tuple[tuple[dict[str, Any], str], ...] = (
         ({"evict": "best"}, "evict 'best' is unknown; one of: dtr, "),
         ({"evict": "dtr", "budget": 10**6, "mode": "static"}, "is for mode='dynamic'"),

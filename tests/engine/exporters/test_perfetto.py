@@ -81,7 +81,7 @@ def test_perfetto_counters_tell_all_bytes(trace: Trace) -> None:
     assert max(counted["live bytes"], default=0) == peak(trace)
     assert max(counted["footprint bytes"], default=0) == max((e.footprint_bytes for e in trace), default=0)
     assert min(counted["unused bytes"], default=0) >= 0
-    instants = [_notes(p) for p in events if tracks[p.track_event.track_uuid].name == "peak and stages"]
+    instants = [_notes(p) for p in events if tracks[p.track_event.track_uuid].name == "peak, evictions and stages"]
     assert [n["bytes"] for n in instants if "bytes" in n] == [e.bytes for e in trace if e.kind == PEAK]
 
 

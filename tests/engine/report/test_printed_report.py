@@ -28,6 +28,8 @@ sample: 11 operators, 13.7 million operations a run
   copied                      5120 B     5.00 KiB   5 inputs are copied into place
   layout conversions           640 B        640 B   1 tensor is copied into another order of axes: c for reader
   without the budget         12288 B    12.00 KiB   1 operator runs again, 12.5% more operations
+  with eviction               6080 B     5.94 KiB   dtr: 3 evictions, 5 operators run again, 25.0% more work
+  smallest budget             5888 B     5.75 KiB   that bisection finds for dtr: 50.0% more work
 peak in tick 17 (conv_3 conv): 5856 B alive
   tensor  operator   shape   bytes  share  lifetime  offset
   a       op_1 relu  2x3     4392   75.0%  [15, 19)  128

@@ -6,7 +6,7 @@ import engine
 import ops
 from engine import Graph, Report
 from engine.lower.order import Ordering
-from engine.planning.placed import Recomputed
+from engine.planning.placed import Evicted, Recomputed
 from engine.report.kernels import BackendShare
 from engine.report.layers import Layer
 from engine.report.layout_copies import Conversion
@@ -49,6 +49,7 @@ def sample_report() -> Report:
         savings=Savings(Saving(2, 2048), Saving(3, 3072), Saving(4, 4096), Saving(5, 5120)),
         conversions=(Conversion("c", 640, "reader"),),
         recomputed=(Recomputed(("r",), 29, 0.125, 12_288, graph, ("r",)),),
+        evicted=(Evicted("dtr", 6144, 3, 5, 1.25, 6080, 5888, 1.5),),
         backends=(BackendShare("numba", 7, 0.875), BackendShare("numpy", 4, 0.125)),
         layers=(Layer("block.0", 6, 12_330_000, 0.9, 5124, 0.875), Layer("", 5, 1_370_000, 0.1, 732, 0.125)),
     )
