@@ -50,7 +50,15 @@ from engine.text.units import format_bytes
 from engine.trace.buffers import buffers_of
 from engine.workers.names import HERE
 from engine.zoo import NETWORKS
-from tools import bench_nest, bench_remat, bench_workers, function_errors, large_decoder
+from tools import (
+    bench_budgets,
+    bench_nest,
+    bench_remat,
+    bench_workers,
+    budgets_chart,
+    function_errors,
+    large_decoder,
+)
 from tools.benchmark_tables import markdown, replaced
 from tools.demo import memory_rows
 from tools.entry import run_script
@@ -280,6 +288,22 @@ def _budget_rows(graphs: Iterable[tuple[str, Graph]], percents: Sequence[int]) -
         yield [name, f"{last.plain / 2**20:,.0f}", *reached, *missed, least]
 
 
+def eviction_table() -> str:
+    """Returns a line for each network and way of `tools/bench_budgets.py`, and a sentence on what is slower."""
+    costs = _eviction_costs()
+    return f"{markdown(bench_budgets.cost_table(costs))}\n\n{bench_budgets.verdict(costs)}"
+
+
+def eviction_chart() -> bytes:
+    """Returns the same as lines; the file holds the table as text."""
+    return budgets_chart.budgets_chart(_eviction_costs(), eviction_table())
+
+
+@cache
+def _eviction_costs() -> list[bench_budgets.Cost]:
+    return bench_budgets.measure_costs(tuple(bench_budgets.CASES), bench_budgets.PERCENTS)
+
+
 def functions_table() -> str:
     """Returns a line for each function of one variable: its largest error over all of float32."""
     return markdown(function_errors.rows())
@@ -359,6 +383,8 @@ SECTIONS: Mapping[str, tuple[str, Callable[[], str | bytes]]] = {
     "functions": ("docs/kernels.md", functions_table),
     "budgets": ("docs/remat.md", budgets_table),
     "chains": ("docs/remat.md", chains_table),
+    "eviction": ("docs/eviction.md", eviction_table),
+    "eviction chart": ("docs/images/eviction.svg", eviction_chart),
     "advice": ("docs/explain.md", advice_table),
     "cards": ("docs/notebooks.md", cards_table),
     "workers": ("docs/cluster.md", workers_table),

@@ -25,6 +25,8 @@ class Paint:
     dark: str
 
 
+LINES = tuple(f"line{i}" for i in range(6))
+"""Names of the paints of the first colours of OKABE_ITO, for lines; the last is too bright for one."""
 KINDS = tuple(f"kind{i}" for i in range(len(KIND_COLOURS)))
 """Names of the paints of KIND_COLOURS."""
 OTHER = "other"
@@ -34,6 +36,7 @@ PAINTS: Mapping[str, Paint] = MappingProxyType(
     {
         **{name: Paint(colour, colour) for name, colour in zip(KINDS, KIND_COLOURS, strict=True)},
         OTHER: Paint(OTHER_COLOUR, OTHER_COLOUR),
+        **{name: Paint(colour, colour) for name, colour in zip(LINES, OKABE_ITO, strict=False)},
         "card": Paint("#FFFFFF", "#16191D"),
         "plot": Paint("#F7F8FA", "#1C2025"),
         "gap": Paint("#E6E9ED", "#2A3037"),
