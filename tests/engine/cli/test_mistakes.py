@@ -22,7 +22,7 @@ MISTAKES: Mapping[str, tuple[str, int, str]] = {
     "another command": ("optimize M", USAGE, "invalid choice: 'optimize'"),
     "a command misspelt": ("expalin M", USAGE, "did you mean explain?"),
     "no model": ("plan", USAGE, "the following arguments are required: MODEL"),
-    "two models": ("plan M M", USAGE, "unrecognized arguments: "),
+    "two models": ("plan M M", USAGE, "--share plans one arena for all of them"),
     "an option misspelt": ("plan M --stategy best", USAGE, "did you mean --strategy?"),
     "an option of another command": ("plan M --threads 2", USAGE, "unrecognized arguments: --threads 2 (see"),
     "an option without its value": ("plan M --budget", USAGE, "argument --budget: expected one argument"),

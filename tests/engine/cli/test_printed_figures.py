@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from attrs import fields
+from attrs import evolve, fields
 
 import engine
 import ops
@@ -70,7 +70,7 @@ def test_compare_parallel_pairs_each_policy_with_runs_of_the_sequence(tmp_path: 
 
 def test_compare_shows_medians_and_least_times_of_both_runs() -> None:
     runs = RunTimes({"y": np.zeros(1)}, True, (0.004, 0.001, 0.003), (0.009, 0.005, 0.008))
-    report = sample_report()
+    report = evolve(sample_report(), evicted=())
     plan = engine.make_plan(zoo.squeezenet(image=32))
     comparison = Comparison(plan, report, runs, 7168)
     lines = comparison.text().splitlines()
@@ -81,6 +81,8 @@ def test_compare_shows_medians_and_least_times_of_both_runs() -> None:
         "dynamic peak, measured: 7168 B, as predicted",
         "",
     ]
+    evicting = Comparison(plan, sample_report(), runs, 7168).text().splitlines()
+    assert evicting[3].startswith("dynamic peak within the budget: 7168 B; dtr: 3 evictions,")
     assert comparison.text().endswith("\n\n" + report.text())
     assert comparison.to_json() == report.to_json() | {
         "measured_peak_bytes": 7168,
