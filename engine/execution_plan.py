@@ -55,15 +55,21 @@ class ExecutionPlan(PlacedPlan):
             raise EngineError("the plan of one stage cannot be pickled or copied; pickle the executable")
         return _followed, (self.follow, saving.embed(self))
 
+    @property
+    def is_stage(self) -> bool:
+        """Whether this is the plan of one stage of a run, which cannot be run by itself."""
+        return self.make_executable is _cannot_run
+
     def executable(self, *, arena: Any = OWN_ARENA, mode: str = "static", debug: str = "") -> Any:
         """Returns an `arenaplan.Executable` of this plan; each call makes one, and all share packed weights.
 
         `arena` is a buffer of at least `arena_bytes` bytes that can be written: one row of unsigned bytes, as a numpy
         array, a tensor with DLPack, or anything with the buffer protocol. Its first bytes that are aligned as the plan
         asks are the arena. Several executables may have the same buffer, one running at a time: a second one raises
-        ArenaInUseError. Without a buffer the executable has an arena of its own. `mode` and `debug` are those of
-        `arenaplan.compile`. Raises OptionError for a buffer that cannot be the arena, or that has parameters of
-        another executable.
+        ArenaInUseError. They are compared by address, within this process: where memory is mapped twice, or by several
+        processes, the caller takes care. Without a buffer the executable has an arena of its own. `mode` and `debug`
+        are those of `arenaplan.compile`. Raises OptionError for a buffer that cannot be the arena, or that has
+        parameters of another executable.
         """
         return self.make_executable(self, arena=arena, mode=mode, debug=debug)
 

@@ -100,16 +100,17 @@ def _each(prefix: str, pairs: Sequence[tuple[str, Tensor]]) -> Iterator[str]:
 def identifiers(ids: Sequence[str]) -> list[str]:
     """Returns texts as parts of identifiers, all different. What is one already stays as it is."""
     taken = {i for i in ids if i and not _FOREIGN.search(i)}
-    times = Counter[str]()
+    times, kept = Counter[str](), set[str]()
     unique = []
     for name in ids:
         identifier = name
-        if name not in taken:
+        if name not in taken or name in kept:
             identifier = stem = _FOREIGN.sub("_", name) or "_"
             while identifier in taken:
                 times[stem] += 1
                 identifier = f"{stem}_{times[stem] + 1}"
             taken.add(identifier)
+        kept.add(identifier)
         unique.append(identifier)
     return unique
 

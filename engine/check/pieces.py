@@ -37,6 +37,19 @@ def runs_of(layout: Layout) -> Runs:
     return np.array([starts, starts + length]) if (np.diff(starts) >= length).all() else extent
 
 
+def merged(low: npt.NDArray[np.int64], high: npt.NDArray[np.int64]) -> Runs:
+    """Returns ranges [low, high) as a row of first bytes and a row of ends: in order, those that meet as one.
+
+    Ranges of no bytes are left out.
+    """
+    order = np.argsort(low, kind="stable")
+    order = order[low[order] < high[order]]
+    first, end = low[order], np.maximum.accumulate(high[order])
+    begins = np.ones(len(order), bool)
+    begins[1:] = first[1:] > end[:-1]
+    return np.array([first[begins], end[np.append(begins[1:], True)[: len(order)]]])
+
+
 def meet(some: Runs, others: Runs) -> bool:
     """Returns whether a byte is in runs of both."""
     lows, highs = others

@@ -11,7 +11,7 @@ from itertools import combinations
 import numpy as np
 from attrs import frozen
 
-from engine.check.pieces import NO_RUNS, Runs, meet, runs_of
+from engine.check.pieces import NO_RUNS, Runs, meet, merged, runs_of
 from engine.check.plans import PlanLike
 from engine.lower.calls import Storage
 from engine.text.errors import SharingError
@@ -56,8 +56,4 @@ def _runs(member: Member, values: Iterable[int]) -> Runs:
     places = (member.plan.places[value] for value in values)
     parts = [runs_of(place.layout) + member.first for place in places if place.storage is Storage.ARENA]
     low, high = np.concatenate([NO_RUNS, *parts], axis=1)
-    order = np.argsort(low, kind="stable")
-    low, reached = low[order], np.maximum.accumulate(high[order])
-    begins = np.ones(len(low), bool)
-    begins[1:] = low[1:] > reached[:-1]
-    return np.array([low[begins], reached[np.append(begins[1:], True)[: len(low)]]])
+    return merged(low, high)

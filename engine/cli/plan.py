@@ -131,7 +131,9 @@ def _length_ranges(arguments: Namespace) -> Told:
 
 def _add_sharing(parser: ArgumentParser) -> None:
     """Adds the options of several models in one arena."""
-    parser.add_argument("others", metavar="MODEL", nargs="*", type=Path, help="with --share: further models")
+    parser.add_argument(
+        "others", metavar="MODEL", nargs="*", type=Path, help="with --share: further models, right behind the first"
+    )
     parser.add_argument(
         "--share",
         action="store_true",
@@ -166,4 +168,4 @@ def _check_sharing(arguments: Namespace) -> None:
         raise OptionError("--share takes two models or more, and one is given")
     for flag, value in (("--length-ranges", arguments.length_ranges), ("--kernels", arguments.kernels)):
         if value:
-            raise OptionError(f"--share plans several models, each for known lengths: leave out {flag}")
+            raise OptionError(f"--share plans several models, and tells of their arena alone: leave out {flag}")

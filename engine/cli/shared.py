@@ -87,14 +87,10 @@ def _number(name: str, files: Sequence[Path], names: Sequence[str]) -> int:
 
 def _check_budget(plan: SharedPlan, budget: int) -> None:
     if plan.arena_bytes > budget:
-        proof = (
-            "which is proved to be the least"
-            if plan.arena_bytes == plan.lower_bound
-            else (f"and no arena has less than {format_bytes(plan.lower_bound)}")
-        )
         raise BudgetError(
-            f"the shared arena has {format_bytes(plan.arena_bytes)} ({plan.arena_bytes} B), {proof}; available are "
-            f"{format_bytes(budget)}",
+            f"the shared arena has {format_bytes(plan.arena_bytes)} ({plan.arena_bytes} B), and no layout less "
+            f"than {format_bytes(plan.lower_bound)}; available are {format_bytes(budget)}. Smaller plans of each may "
+            "fit: give each its own budget in arenaplan.make_plan, and share them",
             plan.arena_bytes,
             budget,
             plan.lower_bound,

@@ -10,8 +10,7 @@ import numpy as np
 from attrs import define
 
 from allocator.machine_code.mutex import Mutex
-from allocator.problem import Column
-from engine.check.pieces import Runs, meet
+from engine.check.pieces import Runs, meet, merged
 from engine.planning.placed import PlacedPlan
 from engine.text.errors import ArenaInUseError, OptionError
 from ops.tensor.layout import CACHE_LINE, address_of
@@ -31,7 +30,7 @@ OWN_ARENA = _OwnArena()
 
 def alignment_of(plan: PlacedPlan) -> int:
     """Returns the number of bytes of which the address of an arena must be a multiple."""
-    return max(plan.alignment, CACHE_LINE)
+    return max(plan.alignment, CACHE_LINE) if plan.lowered.target.is_host else plan.alignment
 
 
 def arena_in(plan: PlacedPlan, buffer: Any) -> Array:
@@ -65,7 +64,7 @@ def _bytes_of(buffer: Any) -> Array:
         raise OptionError("arena is a masked array, whose mask would stay as it is: give its `data`")
     try:
         if isinstance(buffer, np.ndarray):
-            array = buffer
+            array = np.asarray(buffer)
         elif hasattr(buffer, "__dlpack__"):
             array = np.from_dlpack(buffer)
         else:
@@ -126,11 +125,13 @@ def arena_use(plan: PlacedPlan, arena: Array, mutex: Mutex) -> ArenaUse:
     Raises OptionError where bytes that must survive from run to run are those of two executors.
     """
     state, low = plan.state_chunks, address_of(arena) + plan.plan.offset
-    high = low + plan.chunks.size
+    high = low + plan.problem.size  # with padding, which debug="poison" writes
     use = ArenaUse(plan.lowered.graph.name, merged(low[state], high[state]), merged(low, high), mutex)
     with _DOOR.lock:
-        if any(_clash(use, other) for other in _USES):
-            gc.collect()  # an executor that nobody has any more may still be in a cycle of references
+        is_taken = any(_clash(use, other) for other in _USES)
+    if is_taken:  # an executor that nobody has any more may be in a cycle; finalizers may want the door
+        gc.collect()
+    with _DOOR.lock:
         for other in _USES:
             if _clash(use, other):
                 whose = other.name if meet(use.every, other.state) else use.name
@@ -144,16 +145,3 @@ def arena_use(plan: PlacedPlan, arena: Array, mutex: Mutex) -> ArenaUse:
 
 def _clash(one: ArenaUse, other: ArenaUse) -> bool:
     return meet(one.state, other.every) or meet(one.every, other.state)
-
-
-def merged(low: Column, high: Column) -> Runs:
-    """Returns ranges [low, high) as a row of first bytes and a row of ends: in order, those that meet as one.
-
-    Ranges of no bytes are left out.
-    """
-    order = np.argsort(low, kind="stable")
-    order = order[low[order] < high[order]]
-    first, end = low[order], np.maximum.accumulate(high[order])
-    begins = np.ones(len(order), bool)
-    begins[1:] = first[1:] > end[:-1]
-    return np.array([first[begins], end[np.append(begins[1:], True)[: len(order)]]])

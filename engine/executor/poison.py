@@ -13,9 +13,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from engine.check.pieces import NO_RUNS, Runs, meet, runs_of
+from engine.check.pieces import NO_RUNS, Runs, meet, merged, runs_of
 from engine.executor.apart import bind_apart
-from engine.executor.arenas import merged
 from engine.executor.binding import kernel_state, run_call
 from engine.executor.programs import as_program
 from engine.executor.static import StaticExecutor

@@ -46,7 +46,7 @@ def _header(plan: SharedPlan, prefix: str) -> bytes:
 
 def _table(plan: SharedPlan, _: str) -> bytes:
     rows = ([str(row[name]).replace(",", ";") for name in _COLUMNS] for row in plan.to_json()["models"])
-    return joined(map(",".join, (_COLUMNS, *rows))).encode()
+    return joined(map(",".join, (_COLUMNS, *rows))).encode(errors="backslashreplace")
 
 
 def _json(plan: SharedPlan, _: str) -> bytes:

@@ -108,7 +108,8 @@ class SharedPlan:
             f"({format_bytes(self.arena_bytes)}); {proof}"
         )
         rows = [_HEAD, *(self._row(number) for number in range(len(self.models)))]
-        sums = f"an arena for each: {format_bytes(self.separate_bytes)}, {format_bytes(saved)} more"
+        sums = f"an arena for each: {format_bytes(self.separate_bytes)}, {format_bytes(abs(saved))} "
+        sums += "more" if saved >= 0 else "less"
         return joined((head, *(f"  {line}" for line in in_columns(rows, {1, 2, 3, 4, 5})), sums))
 
     def __repr__(self) -> str:

@@ -53,11 +53,13 @@ def _pairs(models: Sequence[Model], concurrent: Iterable[tuple[Model, Model]]) -
             raise OptionError(f"share takes plans and graphs: give the plan of {model!r}")
         if not isinstance(model, (ExecutionPlan, Graph)):
             raise OptionError(f"share takes plans and graphs, not a {type(model).__name__}")
+        if isinstance(model, ExecutionPlan) and model.is_stage:
+            raise OptionError(f"{model.lowered.graph.name!r} runs in stages, whose arena grows: nothing can share it")
     number = {id(model): i for i, model in enumerate(models)}
     if len(models) < 2 or len(number) < len(models):
         raise OptionError("share takes two networks or more, each once; a network that stands twice needs two plans")
     pairs = set()
-    for pair in concurrent:
+    for pair in concurrent if isinstance(concurrent, Iterable) else [concurrent]:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2 or any(id(model) not in number for model in pair):
             raise OptionError("concurrent takes pairs of the networks that are given, such as [(a, c)]")
         one, other = sorted(number[id(model)] for model in pair)

@@ -94,6 +94,7 @@ def test_c_identifiers_are_valid_and_different(ids: list[str]) -> None:
         (("a.b", "a/b", "a_b_2"), ["a_b", "a_b_3", "a_b_2"]),
         (("", "é"), ["_", "__2"]),
         (("1",), ["1"]),
+        (("a", "a", "a_2"), ["a", "a_3", "a_2"]),
     ],
 )
 def test_c_identifiers_that_would_clash_get_a_number(ids: tuple[str, ...], names: list[str]) -> None:

@@ -195,7 +195,7 @@ def test_a_mistyped_word_is_refused_with_the_one_that_was_meant(words: list[str]
     assert hint in error(words, 2, capsys)
 
 
-@pytest.mark.parametrize("words", [["plan", "m.onnx", "--" + "x" * 500], ["plan", "m.onnx", "another"]])
+@pytest.mark.parametrize("words", [["plan", "m.onnx", "--" + "x" * 500], ["run", "m.onnx", "another"]])
 def test_a_word_that_is_like_nothing_is_refused_without_a_hint(words: list[str], capsys: Capture) -> None:
     message = error(words, 2, capsys)
     assert "unrecognized arguments: " in message and "did you mean" not in message

@@ -16,6 +16,7 @@ import engine
 import ops
 from engine import ExecutionPlan, Graph
 from engine.execution_plan import execution_plan
+from engine.system.arrays import aligned_empty
 from engine.text.errors import ArenaInUseError, EngineError, OptionError
 from ops.schema.schema import Binding, Kernel, OpSchema, Thunk
 from ops.tensor.layout import address_of
@@ -258,3 +259,15 @@ def test_a_buffer_with_parameters_of_another_executable_is_refused_until_that_on
         assert _bits(exe.parameters) == _bits(wanted.parameters)
         del exe
         gc.collect()
+
+
+def test_padding_is_of_the_executable_too_as_poison_fills_it() -> None:
+    training, padded = engine.make_plan(chain(2, 8, 4)), engine.make_plan(branching_graph(1, 12), padding=4096)
+    buffer = aligned_empty(padded.arena_bytes + training.arena_bytes, 64)
+    watched = padded.executable(arena=buffer, debug="poison")
+    behind = int((padded.plan.offset + padded.chunks.size).max())
+    first = -(-behind // 64) * 64
+    assert first + training.arena_bytes < padded.arena_bytes
+    with pytest.raises(OptionError, match="parameters of 'chain2' must stay there"):
+        training.executable(arena=buffer[first : first + training.arena_bytes])
+    watched.run(random_feeds(padded.graph, 1))

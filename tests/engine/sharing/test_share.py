@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attrs import evolve
+from attrs import evolve, fields
 
 import engine
+import ops
 from allocator.problem import Status
 from engine import ExecutionPlan, Graph, SharedPlan
 from engine.check.shared import Member, check_shared
+from engine.execution_plan import execution_plan
 from engine.executor.static import StaticExecutor
-from engine.planning.placed import place_values
+from engine.planning.placed import PlacedPlan, place_values
 from engine.text.errors import ArenaInUseError, OptionError, SharingError
 from engine.zoo.squeezenet import squeezenet
 from ops.schema.schema import Binding, Kernel, OpSchema, Thunk
@@ -247,3 +249,26 @@ def test_mistakes_are_one_line(ask: Any, says: str, five: list[ExecutionPlan]) -
     with pytest.raises(OptionError, match=says) as caught:
         ask(five[0], five[1])
     assert "\n" not in str(caught.value)
+
+
+def test_what_needs_little_alignment_on_another_processor_has_no_gaps_between_networks() -> None:
+    plans = []
+    for _ in range(4):
+        graph = Graph("net")
+        graph.output(ops.relu(graph.input("x", (17,))), "y")
+        plans.append(engine.make_plan(graph, alignment=4, target="none"))
+    shared = engine.share(*plans, concurrent=combinations(plans, 2))
+    assert shared.arena_bytes == shared.lower_bound == shared.separate_bytes
+    assert shared.alignment == 4
+
+
+def test_pairs_that_are_none_are_refused(five: list[ExecutionPlan]) -> None:
+    for concurrent in (None, 5, [5], [(five[0],)]):
+        with pytest.raises(OptionError, match="concurrent takes pairs"):
+            engine.share(*five, concurrent=wrong(concurrent))
+
+
+def test_the_plan_of_a_stage_is_refused(five: list[ExecutionPlan]) -> None:
+    stage = execution_plan(PlacedPlan(**{f.name: getattr(five[0], f.name) for f in fields(PlacedPlan)}))
+    with pytest.raises(OptionError, match="runs in stages"):
+        engine.share(stage, five[1])
