@@ -1,7 +1,7 @@
 """From a graph to something that runs."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from inspect import Parameter, signature
 from types import MappingProxyType
 from typing import Any, TypeAlias, Unpack
@@ -420,16 +420,16 @@ def _planned(
     if graph.is_symbolic:
         names = ", ".join(graph.symbols) or "sizes that data decide"
         raise GraphError(f"graph {graph.name!r} has no plan before lengths are given for: {names}; see arenaplan.bind")
-    passes, most = cache(partial(optimised, graph, options)), parse_budget(budget)
+    most = parse_budget(budget)
 
     def make() -> PlacedPlan:
-        return _within(graph, plan_optimised(passes(()), options, most, nodes=nodes), options, recompute)
+        return _within(graph, plan_optimised(optimised(graph, options), options, most, nodes=nodes), options, recompute)
 
     with Activity("planning", graph.name):
         plan = (
             make()
             if embedded is None
-            else saving.followed_or(passes, embedded, options, most, make, recompute=recompute)
+            else saving.followed_or(graph, embedded, options, most, make, recompute=recompute)
         )
     again = partial(_planned, graph, options, budget, asked, recompute=recompute)
     packs = shared_pack_cache(plan.lowered.constants.entries.values())

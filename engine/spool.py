@@ -20,6 +20,7 @@ from engine.graph.deferred import is_repeated
 from engine.graph.graph import Graph
 from engine.graph.mapped import MappedFile, map_file, mapping_of
 from engine.saved import EmbeddedPlan
+from engine.text.errors import OptionError
 from ops.tensor.layout import CACHE_LINE, address_of
 from ops.tensor.spec import Array
 
@@ -51,7 +52,10 @@ def spooled(contents: Contents, folder: Path | None = None) -> Iterator[Path]:
 def spooled_parts(parts: Sequence[Contents], folder: Path | None = None) -> Iterator[tuple[Path, ...]]:
     """Writes several contents to new folders, as `spooled` does; an array that several of them have is written once."""
     home = folder or (_MEMORY if _MEMORY.is_dir() else None)
-    root = Path(mkdtemp(prefix="arenaplan-", dir=home))
+    try:
+        root = Path(mkdtemp(prefix="arenaplan-", dir=home))
+    except OSError as error:
+        raise OptionError(f"folder {str(home)!r}: no file can be written there: {error.strerror}") from error
     # Also where nobody takes all outputs: TemporaryDirectory then warns.
     remove = finalize(parts[0], rmtree, root, ignore_errors=True)
     try:

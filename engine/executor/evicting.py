@@ -149,4 +149,4 @@ def _decided(lowered: Lowered, work: RecomputeProblem, budget: int, heuristic: s
     parameters = f", {kept} of them for parameters, which are never evicted" if kept else ""
     needed = f"no run needs less than {least} bytes{parameters}"
     message = f"eviction by {heuristic} does not keep within {budget} bytes: {reason}; {needed}"
-    raise BudgetError(message, max(required, budget + 1), budget, least)
+    raise BudgetError(message, max(required, least, budget + 1), budget, least)

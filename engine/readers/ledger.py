@@ -9,6 +9,7 @@ from engine.trace.trace import (
     ALLOC,
     BEGIN,
     END,
+    EVICT,
     FREE,
     GROW,
     NOT_RUN,
@@ -94,11 +95,15 @@ class Ledger:
         self.live -= self.alive.pop(taken.chunk).bytes
 
     def _free(self, event: Event) -> None:
+        self._evict(event)
+        self.live -= self.alive.pop(event.chunk).bytes
+
+    def _evict(self, event: Event) -> None:
+        """Checks that a chunk leaves as it came; of one that is evicted, the `free` follows."""
         freed = self._alive(event.chunk, "chunk")
         for name in ("bytes", "offset", "padding"):
             if getattr(freed, name) != getattr(event, name):
                 raise self.location.wrong(f"chunk {event.chunk} was allocated with {getattr(freed, name)}", name)
-        self.live -= self.alive.pop(event.chunk).bytes
 
     def _view(self, event: Event) -> None:
         """Checks a view; a view that is never read may be of a chunk that has ended."""
@@ -150,6 +155,7 @@ _ENTRIES: Mapping[str, Callable[[Ledger, Event], None]] = {
     VIEW: Ledger._view,
     PEAK: Ledger._peak,
     END: Ledger._end,
+    EVICT: Ledger._evict,
 }
 
 

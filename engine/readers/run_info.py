@@ -8,6 +8,7 @@ from engine.readers.values import MOST_THREADS, MOST_TICKS, Location, shown
 from engine.trace.trace import (
     ARRIVALS,
     ESTIMATED,
+    EVICT,
     FREE,
     GROW,
     NOT_RUN,
@@ -65,6 +66,8 @@ class Totals:
         elif kind in _RESIZES:
             self.is_one &= kind == GROW and self.before == STAGE
             self.has_grown |= kind == GROW
+        elif kind == EVICT:
+            self.is_one = False  # a plan evicts nothing
         self.footprint = max(self.footprint, event.footprint_bytes)
         if event.tick >= self.ticks:
             self.ticks = event.tick + (kind not in _ENDS)

@@ -6,11 +6,12 @@ from ops.lazy import importer
 
 if TYPE_CHECKING:  # most plans fit; at run time it is imported when it is first used
     from engine.remat.planning import plan_recomputed
-    from engine.remat.within import plans_within
+    from engine.remat.within import may_cascade, plans_within
 
-__all__ = ["plan_recomputed", "plans_within"]
+__all__ = ["may_cascade", "plan_recomputed", "plans_within"]
 
 _HOMES = {
+    "may_cascade": "engine.remat.within:may_cascade",
     "plans_within": "engine.remat.within:plans_within",
     "plan_recomputed": "engine.remat.planning:plan_recomputed",
 }

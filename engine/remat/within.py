@@ -21,7 +21,7 @@ def plans_within(graph: Graph, plain: PlacedPlan, options: Options) -> Iterator[
     order. `graph` is the graph as it was given, `options` are those of the plain plan.
     """
     yield _recomputed(plain, options)
-    if options.cascade or options.backend != NUMBA or graph.parameters or options.parallel:
+    if not may_cascade(graph, options):
         return
     left_out = tuple(name for done in plain.optimisation for name in done.left_out)
     whole = passed(graph, options.level, left_out)
@@ -34,6 +34,11 @@ def plans_within(graph: Graph, plain: PlacedPlan, options: Options) -> Iterator[
             yield cut
     if cut is not plain:
         yield _recomputed(cut, cut.options)
+
+
+def may_cascade(graph: Graph, options: Options) -> bool:
+    """Returns whether a budget may lead to cascades that the options do not ask for."""
+    return not (options.cascade or options.backend != NUMBA or graph.parameters or options.parallel)
 
 
 def _recomputed(plain: PlacedPlan, options: Options) -> PlacedPlan:

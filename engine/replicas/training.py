@@ -138,10 +138,14 @@ def tree_sum(arrays: Sequence[Array]) -> Array:
 
 
 def _mean(name: str, arrays: Sequence[Array]) -> Array:
-    """Returns the mean of what shares gave. Raises GraphError for integers that differ, as they have no mean."""
+    """Returns the mean of what shares gave; short floats are summed as float32, which does not overflow.
+
+    Raises GraphError for integers that differ, as they have no mean.
+    """
     first, *others = arrays
     if np.issubdtype(first.dtype, np.inexact):
-        return (tree_sum(arrays) * np.float64(1 / len(arrays))).astype(first.dtype)
+        wide = [array.astype(np.result_type(array.dtype, np.float32), copy=False) for array in arrays]
+        return (tree_sum(wide) * np.float64(1 / len(arrays))).astype(first.dtype)
     if any(not np.array_equal(first, other) for other in others):
         what = name.removesuffix(CHANGED)
         raise GraphError(f"shares of the batch change {what!r} in different ways, and {first.dtype} has no mean")

@@ -19,12 +19,13 @@ from allocator.solvers.base import arena_bytes
 from engine.graph.graph import Graph
 from engine.lower.calls import Lowered
 from engine.lower.order import in_order
-from engine.passes.automatic import Optimised
-from engine.planning.options import Options
+from engine.passes.automatic import optimised
+from engine.planning.options import CASCADE_PERCENTS, Options
 from engine.planning.placed import FOLLOWED, PlacedPlan
 from engine.planning.planner import lower_graph, nestings, place_lowered
 from engine.remat.check import check_again
 from engine.remat.trial import recomputed
+from engine.remat.within import may_cascade
 from engine.remat.writing import write_again
 from engine.saved.embedded import EmbeddedPlan, embedded_plan, shaping
 from engine.saved.fingerprint import Identity, digest_of_problem, identity_of
@@ -59,7 +60,7 @@ def follow(graph: Graph, saved: EmbeddedPlan, options: Options, budget: int = NO
 
 
 def followed_or(
-    passes: Callable[[tuple[str, ...]], Optimised],
+    graph: Graph,
     saved: EmbeddedPlan,
     options: Options,
     budget: int,
@@ -69,17 +70,20 @@ def followed_or(
 ) -> PlacedPlan:
     """Replays a saved plan, or makes a plan whose origin says why.
 
-    `passes` runs all passes over the graph but for some groups: those that the saved plan leaves out. Raises
-    PlanRefusedError for a wrong plan, OtherPlanError for a required plan of other calls, OptionError for an object that
-    is no plan.
+    All passes run over the graph but those that the saved plan leaves out; cascades that a budget led to are kept, as
+    operators that run again are. Raises PlanRefusedError for a wrong plan, OtherPlanError for a required plan of other
+    calls, OptionError for an object that is no plan.
     """
     if not isinstance(saved, EmbeddedPlan):
         raise OptionError(f"embedded must be what arenaplan.load_plan returns, not a {type(saved).__name__}")
     try:
         if saved.again and not recompute:
             raise OtherPlanError(f"{saved.source} computes values again, and recompute is off")
+        percent = dict(saved.options)["cascade"]
+        if recompute and percent in CASCADE_PERCENTS and may_cascade(graph, options):
+            options = evolve(options, cascade=percent)
         _check_asked(saved, options, budget)
-        prepared = passes(saved.left_out)
+        prepared = optimised(graph, options, saved.left_out)
         return evolve(follow(prepared.graph, saved, options, budget), optimisation=prepared.done)
     except OtherPlanError as error:
         if saved.required:

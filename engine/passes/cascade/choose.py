@@ -42,10 +42,12 @@ class CascadeSearch:
             return [choice for choice in search_cascades(graph) if choice.cascades]
 
     def within(self, options: Options) -> tuple[Cascaded, ...]:
-        """Returns the cascades that save most bytes; nothing where none saves any.
+        """Returns the cascades that save most bytes; nothing where none saves any, or where operators run at once.
 
         They add at most `options.cascade` percent of the operations. Raises GraphError as `choices`.
         """
+        if options.parallel:  # stripes that run at once are in memory at once
+            return ()
         work = operations(self.graph)
         allowed = [choice for choice in self.choices if choice.extra * 100 <= options.cascade * work]
         if not allowed:

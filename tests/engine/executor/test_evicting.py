@@ -102,6 +102,7 @@ def test_what_cannot_be_is_told_in_one_line() -> None:
         engine.compile(graph, mode="dynamic", budget=100, evict="dtr")
     parameters = sum(parameter.initial.nbytes for parameter in graph.parameters.values())
     assert f"{parameters} of them for parameters, which are never evicted" in str(refusal.value)
+    assert refusal.value.required >= refusal.value.lower_bound
     assert parameters < refusal.value.lower_bound and "\n" not in str(refusal.value)
     refused: tuple[tuple[dict[str, Any], str], ...] = (
         ({"evict": "best"}, "evict 'best' is unknown; one of: dtr, "),

@@ -149,6 +149,12 @@ def test_a_scheduler_that_cannot_be_reached_is_one_line(monkeypatch: pytest.Monk
     assert "\n" not in str(raised.value)
 
 
+def test_a_folder_that_is_none_is_one_line(tmp_path: Path) -> None:
+    result = partition(_counting(), ["1MiB"] * 2)
+    with pytest.raises(OptionError, match="no file can be written there"), pipeline(result, folder=tmp_path / "none"):
+        pass
+
+
 def test_a_process_that_does_not_have_a_part_says_so() -> None:
     assert run_part("nobody", {}, State(0, {}), None, ()) is None
 

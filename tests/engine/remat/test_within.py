@@ -23,6 +23,12 @@ def test_a_budget_that_recomputing_does_not_meet_is_met_by_cascades() -> None:
     np.testing.assert_array_equal(cut(x=x)["y"], whole(x=x)["y"])
 
 
+def test_stripes_that_would_be_in_memory_at_once_are_not_cut() -> None:
+    graph = large_images()
+    plain, cut = (engine.make_plan(graph, parallel="exact", cascade=c, nodes=FEW_STEPS) for c in (0, 25))
+    assert cut.arena_bytes == plain.arena_bytes and not any(done.cascades for done in cut.optimisation)
+
+
 def test_a_budget_below_every_cascade_is_refused_with_the_smallest_plan() -> None:
     with pytest.raises(engine.BudgetError, match=r"smallest arena found has \d+ bytes .*: .*more operations"):
         engine.make_plan(large_images(), budget=1000, nodes=FEW_STEPS)

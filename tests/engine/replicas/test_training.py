@@ -208,6 +208,16 @@ def test_integers_that_shares_change_in_different_ways_are_told() -> None:
         assert all(np.array_equal(training.parameters[name], before[name]) for name in before)
 
 
+def test_means_of_short_floats_do_not_overflow() -> None:
+    graph = network(4)
+    kept = graph.parameter(np.full(4, 60_000, np.float16), "kept", trainable=False)
+    graph.assign(kept, ops.mul(kept, graph.constant(np.ones(4, np.float16))))
+    batch = {"x": np.zeros((8, 1, 8, 8), np.float32), "label": np.zeros(8, np.int64)}
+    with train_parallel(graph, engine.SGD(0.1), workers=2, on="here") as training:
+        training.step(batch)
+        assert training.parameters["kept"].tolist() == [60_000] * 4
+
+
 def test_batches_that_cannot_be_cut_are_refused() -> None:
     with train_parallel(network(4), engine.SGD(), workers=2, on="here") as training:
         with pytest.raises(FeedError, match="2 shares have"):

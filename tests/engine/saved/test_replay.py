@@ -17,6 +17,7 @@ import engine
 import ops
 from allocator import solvers
 from allocator.check.offsets import check
+from allocator.problem import NO_CAPACITY
 from engine import ExecutionPlan, Graph, zoo
 from engine.onnx.embedded import PREFIX, plan_of, texts_of
 from engine.planning.options import Options
@@ -26,6 +27,7 @@ from engine.saved.fingerprint import digest_of, identity_of
 from engine.saved.replay import embed, follow
 from engine.text.errors import OptionError, OtherPlanError, PlanRefusedError
 from ops.tensor.spec import NARROW
+from tests.engine.passes.cascade.random_chains import large_images
 from tests.helpers.graphs.random_graphs import build, graphs, seeded
 from tests.helpers.graphs.training_graphs import chain as training_chain
 from tests.helpers.graphs.training_graphs import random_training
@@ -297,6 +299,19 @@ def test_a_plan_that_computes_again_is_followed_too(order: str) -> None:
     assert_same(exe.run(feeds), engine.compile(graph, optimise=0).run(feeds))
     with pytest.raises(OtherPlanError, match="the plan computes values again, and recompute is off"):
         engine.make_plan(graph, embedded=embedded, order=order, recompute=False, optimise=0)
+
+
+def test_a_plan_that_a_budget_cut_into_stripes_is_followed_too() -> None:
+    graph = large_images()
+    budget = engine.make_plan(graph, nodes=100).arena_bytes * 6 // 10
+    plan = engine.make_plan(graph, budget=budget, nodes=100)
+    assert plan.options.cascade
+    with no_solver():
+        for most in (budget, NO_CAPACITY):
+            again = engine.make_plan(graph, budget=most, nodes=100, embedded=embed(plan))
+            assert again.is_followed and again.arena_bytes == plan.arena_bytes
+    anew = engine.make_plan(graph, nodes=100, embedded=embed(plan), recompute=False)
+    assert "cascade" in anew.origin and anew.arena_bytes > budget
 
 
 @given(st.integers(0, 2**32), st.integers(0, 2**32))

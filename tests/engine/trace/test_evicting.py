@@ -6,12 +6,15 @@ from pathlib import Path
 import pytest
 
 import engine
+from engine import read_trace
+from engine.cli.main import main
 from engine.executor.evicting import EvictingExecutor
 from engine.text.errors import OptionError
 from engine.trace.trace import ARRIVALS, EVICT, FREE, OVERWRITE, Event
 from tests.helpers.cli.cli_checks import data, error
 from tests.helpers.graphs.training_graphs import chain
 from tests.helpers.graphs.unplanned_run import random_feeds
+from tests.helpers.traces.saved_traces import save_trace
 from tools import trace_alloc
 
 Capture = pytest.CaptureFixture[str]
@@ -48,6 +51,16 @@ def replay(events: list[Event], most: int) -> None:
             assert not evicted or evicted.pop() == event.chunk
         assert event.live_bytes == sum(end - low for low, end in places.values())
     assert not places
+
+
+@pytest.mark.parametrize("suffix", ["json", "csv"])
+def test_a_saved_trace_comes_back_and_is_that_of_no_plan(
+    suffix: str, trained: engine.Executable, tmp_path: Path, capsys: Capture
+) -> None:
+    trace, path = trained.trace("dynamic"), tmp_path / f"trace.{suffix}"
+    assert tuple(read_trace(save_trace(trace, path))) == tuple(trace)
+    assert main(["trace", str(path)]) == 0
+    assert "no plan needs less" not in capsys.readouterr().out
 
 
 def test_a_trace_tells_each_eviction_and_each_operator_that_runs_again(trained: engine.Executable) -> None:
