@@ -93,6 +93,7 @@ class Pipeline:
     _values: dict[int, Values] = field(factory=dict, init=False)
     _numbers: Iterator[int] = field(factory=count, init=False)
     _is_broken: bool = field(default=False, init=False)
+    _is_closed: bool = field(default=False, init=False)
 
     def run(self, feeds: Mapping[str, Any]) -> Values:
         """Runs once; returns the outputs by name. Raises what `Executable.run` does, and WorkerError."""
@@ -116,6 +117,8 @@ class Pipeline:
         return values | {name: array for actor in self._actors for name, array in actor.at.values.items()}
 
     def _mapped(self, batches: Iterator[Mapping[str, Any]], ahead: int) -> Iterator[Values]:
+        if self._is_closed:
+            raise EngineError("the block of the pipeline has ended, and its workers with it; open it again")
         if self._is_broken:
             raise EngineError(f"a run of {self.partition.graph.name!r} in parts has failed; open it again")
         specs = {name: var.spec for name, var in self.partition.graph.inputs.items()}
@@ -179,9 +182,11 @@ def pipeline(
             _Actor(part, seat, own, spool, _changed(part))
             for part, seat, own, spool in zip(partition.parts, seats, contents, spools, strict=True)
         )
+        pipe = Pipeline(partition, actors)
         try:
-            yield Pipeline(partition, actors)
+            yield pipe
         finally:
+            pipe._is_closed = True
             if on != PROCESSES:  # whose processes end
                 with suppress(EngineError):
                     wait([actor.seat.submit(forget, actor.key) for actor in actors], timeout=_PATIENCE)

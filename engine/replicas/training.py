@@ -18,7 +18,7 @@ from engine.graph.var import Var
 from engine.planning.options import PlanOptions
 from engine.replicas.worker import CHANGED, Program, Share, forget, run_share
 from engine.system.threads import MOST_THREADS, check_threads
-from engine.text.errors import FeedError, GraphError, OptionError
+from engine.text.errors import EngineError, FeedError, GraphError, OptionError
 from engine.training.autodiff import gradients
 from engine.training.training import Optimiser
 from engine.workers.flow import in_order
@@ -43,13 +43,16 @@ class ParallelTraining:
     _program: Program
     _key: str = field(factory=lambda: uuid4().hex)
     _is_sent: bool = False
+    _is_closed: bool = False
 
     def step(self, feeds: Mapping[str, Any]) -> float:
         """Trains on a batch, which is cut along its first axis into a share for each replica; returns the loss.
 
-        Raises FeedError, WorkerError, GraphError where shares change an integer in different ways, and what runs raise;
-        the parameters are then as they were.
+        Raises FeedError, WorkerError, EngineError behind the block, GraphError where shares change an integer in
+        different ways, and what runs raise; the parameters are then as they were.
         """
+        if self._is_closed:
+            raise EngineError("the block of train_parallel has ended, and its workers with it; open it again")
         values, updates = self._update.parameters, {v.name for v in self._graph.updates}
         fixed = {v.name: values[v.name] for v in self._graph.parameters if v.name not in updates}
         held = {name: values[name] for name in updates}
@@ -126,6 +129,7 @@ def train_parallel(
         try:
             yield training
         finally:
+            training._is_closed = True
             forget(training._key)
 
 

@@ -149,6 +149,14 @@ def test_a_scheduler_that_cannot_be_reached_is_one_line(monkeypatch: pytest.Monk
     assert "\n" not in str(raised.value)
 
 
+def test_a_run_behind_the_block_starts_no_workers() -> None:
+    graph = _counting()
+    with pipeline(partition(graph, ["1MiB"] * 2, "throughput"), on="here") as pipe:
+        pass
+    with pytest.raises(EngineError, match="has ended"):
+        pipe.run(_feeds(graph, 1)[0])
+
+
 def test_a_folder_that_is_none_is_one_line(tmp_path: Path) -> None:
     result = partition(_counting(), ["1MiB"] * 2)
     with pytest.raises(OptionError, match="no file can be written there"), pipeline(result, folder=tmp_path / "none"):

@@ -12,7 +12,7 @@ import engine
 import ops
 from engine.graph.graph import Graph
 from engine.replicas.training import train_parallel, tree_sum
-from engine.text.errors import FeedError, GraphError, OptionError
+from engine.text.errors import EngineError, FeedError, GraphError, OptionError
 from ops.tensor.spec import Array
 
 STEPS = 12
@@ -206,6 +206,13 @@ def test_integers_that_shares_change_in_different_ways_are_told() -> None:
         with pytest.raises(GraphError, match="change 'seen' in different ways"):
             training.step(batch)
         assert all(np.array_equal(training.parameters[name], before[name]) for name in before)
+
+
+def test_a_step_behind_the_block_starts_no_workers() -> None:
+    with train_parallel(network(4), engine.SGD(), workers=2, on="here") as training:
+        pass
+    with pytest.raises(EngineError, match="has ended"):
+        training.step({"x": np.zeros((8, 1, 8, 8), np.float32), "label": np.zeros(8, np.int64)})
 
 
 def test_means_of_short_floats_do_not_overflow() -> None:
