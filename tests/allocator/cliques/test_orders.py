@@ -39,6 +39,7 @@ def test_the_search_of_orders_is_below_every_stack(clique: Clique) -> None:
     assert StackSearch().bytes_needed(clique, 0) <= stacked(clique)
 
 
+@pytest.mark.slow
 @given(plain_cliques(), st.integers(0, 400))
 def test_the_search_of_orders_finds_the_lowest_stack(clique: Clique, proved: int) -> None:
     if len(set(clique.alignment.tolist())) > 1:

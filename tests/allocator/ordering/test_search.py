@@ -208,6 +208,7 @@ def test_the_search_of_a_wide_network_ends_at_its_limit(looks: int, monkeypatch:
     assert result.tried * 100 <= looks + 100 * len(graph)
 
 
+@pytest.mark.slow
 def test_order_search_with_nodes_ignores_its_default_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "LOOKS", 0)
     monkeypatch.setattr(search, "LEAST_LOOKS", 0)

@@ -96,6 +96,7 @@ def test_policies_let_no_two_steps_race_and_lose_no_data(
     assert outcome.order.trace() == 0
 
 
+@pytest.mark.slow
 @given(programs())
 def test_users_of_a_chunk_are_the_steps_that_touch_its_bytes(program: Program) -> None:
     result, chunk_of = users(program), derive(program).chunk_of

@@ -41,6 +41,7 @@ def low_stack(problem: Problem, width: int, capacity: int = NO_LIMIT, nodes: int
     return by_chunk if len(offset) else offset
 
 
+@pytest.mark.slow
 @given(peaks(most=5), st.integers(1, 3))
 @settings(max_examples=40)
 def test_a_stack_is_a_plan_and_a_wide_search_finds_the_lowest(problem: Problem, width: int) -> None:

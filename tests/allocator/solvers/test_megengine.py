@@ -73,6 +73,7 @@ def test_megengine_strategies_plan_random_problems_rightly(name: str, alignment:
     assert len(problem.src) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 @given(seed=st.integers(0, 2**32), count=st.integers(1, 60), alignment=st.sampled_from((1, 8)))
 @settings(max_examples=15)

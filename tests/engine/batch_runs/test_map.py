@@ -37,6 +37,7 @@ def test_outputs_come_in_order_and_have_the_bits_of_one_process(model: Path) -> 
         assert all(map(np.array_equal, results, wanted)) and len(results) == len(wanted)
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_same(model: Path) -> None:
     arrays = batches(9)
     results = [outputs["y"] for outputs in ap.map(model, ({"x": a} for a in arrays), workers=2)]

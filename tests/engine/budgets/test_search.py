@@ -40,6 +40,7 @@ def test_a_budget_that_is_met_as_asked_takes_no_step() -> None:
     assert "fits in 1.00 MiB as asked" in str(ladder)
 
 
+@pytest.mark.slow
 def test_the_answer_fits_and_is_the_end_of_the_ladder(tmp_path: Path) -> None:
     graph = ap.load_onnx(convolutions(tmp_path), shapes={"x": (1, 8, 48, 48)})
     asked = ap.make_plan(graph).arena_bytes

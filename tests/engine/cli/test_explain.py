@@ -39,6 +39,7 @@ def in_file(monkeypatch: pytest.MonkeyPatch, graph: Graph) -> str:
     return "model.onnx"
 
 
+@pytest.mark.slow
 def test_explain_text_and_json_equal_the_python_explanation(capsys: Capture) -> None:
     plan = engine.make_plan(zoo.squeezenet(image=64))
     assert said(SMALL, capsys) == str(plan.explain())

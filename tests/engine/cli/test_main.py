@@ -70,6 +70,7 @@ def test_compare_finds_equal_outputs_and_equal_peaks(model: str, capsys: Capture
     assert printed["runs"] == 3
 
 
+@pytest.mark.slow
 def test_compare_agrees_with_onnxruntime(model: str, capsys: Capture) -> None:
     pytest.importorskip("onnxruntime")
     printed = data(["compare", model, "--oracle", "onnxruntime", "--weights", "random", "--runs", "1"], capsys)
@@ -299,6 +300,7 @@ def test_a_dynamic_run_has_no_policy(model: str, capsys: Capture) -> None:
     assert "plans an arena" in error(["run", model, "--parallel", "exact", "--mode", "dynamic"], 2, capsys)
 
 
+@pytest.mark.slow
 def test_heaps_that_evict_keep_within_a_budget_as_the_plan_does(capsys: Capture) -> None:
     printed = data(["heaps", "zoo:random_wired?image=32", "--evict", "coop", "--budget", "80KiB"], capsys)
     assert printed["plan"]["arena_bytes"] <= printed["budget_bytes"] == 80 * 1024

@@ -45,6 +45,7 @@ def written(folder: Path) -> list[Array]:
     return [np.load(folder / f"r{number:02}" / "y.npy") for number in range(COUNT)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [["--on", "here"], ["--workers", "2"]])
 def test_each_file_is_a_run_with_the_outputs_of_one_process(workers: list[str], model: str, tmp_path: Path) -> None:
     words = ["run", model, "--input", f"x={tmp_path}/data/*.npy", "-o", str(tmp_path / "outputs"), *workers]

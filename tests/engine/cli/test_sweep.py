@@ -87,6 +87,7 @@ def test_operators_of_the_user_are_registered_in_the_workers(tmp_path: Path, cap
     assert [(row["status"], row["error"]) for row in printed["rows"]] == [("ok", None)]
 
 
+@pytest.mark.slow
 def test_a_preset_plans_files_and_networks_at_each_batch(model: str, tmp_path: Path, capsys: Capture) -> None:
     pytest.importorskip("matplotlib")
     table, chart, rows = tmp_path / "t.tex", tmp_path / "c.pdf", tmp_path / "rows.csv"

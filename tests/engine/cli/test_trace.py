@@ -108,6 +108,7 @@ def test_a_terminal_is_filled_but_not_exceeded(name: str, saved: Path) -> None:
     assert 60 < max(map(len, done.written.splitlines())) <= 70
 
 
+@pytest.mark.slow
 @needs_terminal
 def test_trace_shows_colour_where_it_is_wanted(saved: Path) -> None:
     done = in_terminal("-c", PROGRAM, "trace", str(saved), "--format", "map", NO_COLOR="")

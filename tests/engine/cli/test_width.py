@@ -33,6 +33,7 @@ def _on_terminal(words: list[str], width: int) -> list[str]:
     return printed.decode().splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words", [["plan", MODEL, "--kernels"], ["heaps", MODEL, "--capacity", "100KiB"]], ids=" ".join
 )

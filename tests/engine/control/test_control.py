@@ -27,6 +27,7 @@ from tests.helpers.graphs.unplanned_run import assert_same, random_feeds, run_un
 TENSOR = 64 * 64 * 4
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(control_graphs())
 def test_control_flow_graphs_equal_plain_python_in_every_mode(graph: Graph) -> None:

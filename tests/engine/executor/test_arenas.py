@@ -237,6 +237,7 @@ def test_a_run_that_fails_leaves_the_buffer_to_others() -> None:
     other.run(random_feeds(plan.graph, 9))
 
 
+@pytest.mark.slow
 def test_a_buffer_with_parameters_of_another_executable_is_refused_until_that_one_is_gone() -> None:
     training, plan = engine.make_plan(chain(2, 8, 4)), _plan()
     buffer = _whole(max(plan.arena_bytes, training.arena_bytes) + 63)

@@ -138,6 +138,7 @@ def test_colour_is_for_terminals_that_want_it(environment: dict[str, str], has_c
     assert not screen_of(io.TextIOWrapper(io.BytesIO(), "utf-8"), environment).has_colour
 
 
+@pytest.mark.slow
 @given(st.text(max_size=30), st.integers(0, 40))
 def test_shortened_names_keep_both_ends(text: str, width: int) -> None:
     shown = shortened(escaped(text), width, "...")

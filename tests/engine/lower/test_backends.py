@@ -86,6 +86,7 @@ def test_thread_counts_change_no_bit(backend: str, mode: str) -> None:
     assert all(other == one for other in others)
 
 
+@pytest.mark.slow
 def test_back_ends_compute_the_same_numbers() -> None:
     wanted = engine.compile(_network(), backend="numpy", optimise=0).run(_feeds())["y"]
     for level in (0, 1, 2, 3):

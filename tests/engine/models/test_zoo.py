@@ -44,6 +44,7 @@ def test_an_optimiser_makes_a_step_of_training(capsys: Capture) -> None:
     assert (printed["arena_bytes"], printed["operators"]) == (wanted.arena_bytes, len(graph.operators))
 
 
+@pytest.mark.slow
 def test_the_seed_of_the_options_comes_before_that_of_the_command(capsys: Capture) -> None:
     one, other = (data(["run", f"{SMALL[0]}?image=32{s}", "--seed", "4"], capsys) for s in ("&seed=3", ""))
     assert one["outputs"] != other["outputs"]

@@ -52,6 +52,7 @@ def test_nested_concatenations_run_the_same_in_no_larger_arena(graph: Graph) -> 
     assert plan_graph(graph, Options()).arena_bytes <= plan_graph(graph, Options(nest=False)).arena_bytes
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(concats(), st.booleans(), st.booleans())
 def test_nesting_all_candidates_runs_the_same(graph: Graph, in_place: bool, with_filled_holes: bool) -> None:

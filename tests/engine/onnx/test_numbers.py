@@ -86,6 +86,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["numpy", "numba"])
 @pytest.mark.parametrize("name", CASES)
 def test_what_differs_from_onnxruntime_is_known(name: str, backend: str) -> None:

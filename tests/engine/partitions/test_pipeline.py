@@ -176,6 +176,7 @@ def test_a_machine_that_does_not_have_the_files_is_sent_the_part(tmp_path: Path)
         _check(graph, feeds, pipe, pipe.map(feeds))
 
 
+@pytest.mark.slow
 def test_parts_are_in_a_folder_while_the_pipeline_is_open(tmp_path: Path) -> None:
     graph = _counting()
     with pipeline(partition(graph, ["1MiB"] * 2, "throughput"), folder=tmp_path) as pipe:

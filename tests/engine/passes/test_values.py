@@ -107,6 +107,7 @@ def test_every_pass_over_a_timed_network_keeps_its_promise(name: str, caplog: py
     judge(load_onnx(network.model() if network.has_weights else seed_weights(network.model())), caplog)
 
 
+@pytest.mark.slow
 def test_every_pass_over_a_quantised_network_keeps_its_promise(tmp_path: Any, caplog: pytest.LogCaptureFixture) -> None:
     judge(load_onnx(quantised_model(zoo.mobilenet_v2(image=32), tmp_path)), caplog)
 

@@ -61,6 +61,7 @@ def check_same(optimiser: Any, replicas: int, on: str) -> list[float]:
     return ours
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("replicas", [1, 2, 4])
 def test_shares_of_a_batch_train_as_the_whole(replicas: int) -> None:
     check_same(engine.SGD(0.1, momentum=0.9), replicas, "here")

@@ -81,6 +81,7 @@ def _wide() -> StepGraph:
     return network_of(lower(zoo.random_wired(nodes=48)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 5])
 def test_a_search_takes_over_a_better_order_from_the_board(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(orders, "PAUSE", 0.0)

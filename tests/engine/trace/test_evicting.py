@@ -95,6 +95,7 @@ def test_what_a_run_that_evicts_has_not_is_told(trained: engine.Executable) -> N
         trained.trace("dynamic", threads=1)
 
 
+@pytest.mark.slow
 def test_the_command_shows_evictions_in_other_tools(tmp_path: Path, capsys: Capture) -> None:
     line = ["zoo:random_wired?image=32,nodes=5,batch=4,optimiser=sgd", "--mode", "dynamic", "--optimise", "0"]
     (evicted,) = data(["run", *line, "--evict", "lru", "--budget", "1GiB"], capsys)["evicted"]

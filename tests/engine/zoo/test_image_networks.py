@@ -85,6 +85,7 @@ def test_a_batch_may_be_a_name(name: str) -> None:
     assert [op.schema for op in graph.operators] == [op.schema for op in same.operators]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_numbers")
 @pytest.mark.parametrize("name", ["vgg16", "resnet50", "mobilenet_v2"])
 def test_bytes_of_activations_grow_with_the_batch(name: str) -> None:

@@ -53,6 +53,7 @@ def check_all(kernels: tuple[Kernel, ...], case: Case, parts: int, extra: int) -
         check_native(kernel, COLUMNS, case, parts, extra, close=1e-4)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(kernels, convolutions(), st.integers(1, 3), st.sampled_from([0, 0, 1, 16]))
 def test_tiled_conv_equals_numpy(kernels: tuple[Kernel, ...], case: Case, parts: int, extra: int) -> None:

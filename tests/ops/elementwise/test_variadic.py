@@ -20,6 +20,7 @@ def column(arrays: list[Array]) -> Array:
     return np.stack([np.broadcast_to(a, shape).astype(np.float64) for a in arrays])
 
 
+@pytest.mark.slow
 @given(shapes=st.lists(st.sampled_from(SHAPES), min_size=1, max_size=5), dtype=st.sampled_from(["float16", "float32"]))
 def test_variadic_operators_fold_any_number_of_inputs(shapes: list[tuple[int, ...]], dtype: str) -> None:
     rng = np.random.default_rng(len(shapes))

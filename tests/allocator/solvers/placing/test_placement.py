@@ -114,6 +114,7 @@ def test_conflict_searches_place_alike_compiled_and_plain(drawn: tuple[Problem, 
         assert np.array_equal(offsets_of(*drawn, False, search), wanted)
 
 
+@pytest.mark.slow
 @given(ordered(max_chunks=20), st.booleans(), st.data())
 @settings(max_examples=30)
 def test_placing_the_rest_of_an_order_equals_placing_all_of_it(

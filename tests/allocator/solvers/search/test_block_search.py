@@ -47,6 +47,7 @@ def test_it_goes_on_from_plans_that_keep_the_blocks_and_from_no_others() -> None
     assert search.offsets().tolist() == good.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_best_moves_blocks_of_pieces_that_fit_together(seed: int) -> None:
     problem = draw("cut_rectangles", 3_000, seed)
