@@ -42,7 +42,7 @@ sys.exit(main(arguments))
 """The command, which sends itself signals when a function is called for the first time."""
 SEARCHING = ("allocator.solvers.search.budget", "Budget.spend")
 PROVING = ("allocator.solvers.exact", "_Search._unfinished")
-EJECTING = ("allocator.solvers.ejection", "_Search._reach")
+EJECTING = ("allocator.solvers.ejection", "reach")
 BOUNDING = ("allocator.solvers", "proved_bound")
 PLANNED = ("engine.planning.planner", "_check")
 LOWERING = ("engine.planning.planner", "lower_graph")
