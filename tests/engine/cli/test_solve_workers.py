@@ -25,7 +25,7 @@ INTERRUPTED = b"the search was interrupted; this is its best plan so far"
 @pytest.fixture
 def buffers(tmp_path: Path) -> str:
     """Returns a file of buffers whose smallest arena takes long to find."""
-    formats.write(tmp_path / "mixed.csv", Instance(draw("mixed_alignment", 60, 0), [f"b{k}" for k in range(60)]))
+    formats.write(tmp_path / "mixed.csv", Instance(draw("mixed_alignment", 340, 1), [f"b{k}" for k in range(340)]))
     return str(tmp_path / "mixed.csv")
 
 
@@ -77,7 +77,7 @@ def test_a_cluster_with_a_killed_worker_gives_the_same_plan(buffers: str, tmp_pa
 @pytest.mark.slow
 def test_who_interrupts_a_round_gets_the_best_plan_so_far(buffers: str) -> None:
     process, end = started(buffers, "--workers", "2", limit=("--nodes", "900000000")), time.monotonic() + PATIENCE
-    while len(children(process.pid)) < 2 and time.monotonic() < end:
+    while len(children(process.pid)) < 2 and process.poll() is None and time.monotonic() < end:
         time.sleep(0.1)
     time.sleep(2)
     process.send_signal(signal.SIGINT)

@@ -22,13 +22,21 @@ def kill_some(process: int, deaths: int, pause: float, seed: int) -> int:
     Returns how many were killed.
     """
     draw, killed = random.Random(seed), 0
-    while killed < deaths and Path(f"/proc/{process}").exists():
+    while killed < deaths and _is_running(process):
         time.sleep(pause)
         alive = children(process)
         if alive:
             os.kill(draw.choice(alive), signal.SIGKILL)
             killed += 1
     return killed
+
+
+def _is_running(process: int) -> bool:
+    """Returns whether a process has not ended; one that nobody has waited for yet still has an entry."""
+    try:
+        return Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"
+    except OSError:
+        return False
 
 
 def _command(process: str) -> bytes:
