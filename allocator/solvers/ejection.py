@@ -3,14 +3,14 @@
 import math
 from collections.abc import Iterator
 
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, frozen
 
 from allocator.problem import FREE, Column, Problem
-from allocator.solvers.base import Answer, SolverOptions, Traits, arena_bytes
+from allocator.solvers.base import Answer, SolverOptions, Traits
 from allocator.solvers.first_fit import FIRST_FIT
 from allocator.solvers.placing.conflicts import mean_conflicts
 from allocator.solvers.search.budget import Budget
-from allocator.solvers.search.partial_plan import PartialPlan
+from allocator.solvers.search.partial_plan import PartialPlan, PlanRepair
 from allocator.solvers.search.steps import Steps, answer_of
 
 _SHARE = 0.3
@@ -52,32 +52,19 @@ class Ejection:
         """Returns a search from a plan: an offset for each chunk."""
         is_pinned = (problem.pinned != FREE) & (problem.size > 0)
         pinned_end = int((problem.pinned + problem.size)[is_pinned].max(initial=0))
-        return _Search(PartialPlan.of(problem, options.seed), max(options.goal, pinned_end), budget, offset)
+        return _Search(PartialPlan.of(problem, options.seed), budget, offset, max(options.goal, pinned_end))
 
 
 @define(eq=False)
-class _Search:
-    """The best plan so far (`best`, an offset for each chunk), and the one that is repaired."""
+class _Search(PlanRepair):
+    """The best plan so far, and the one that is repaired."""
 
-    plan: PartialPlan
     goal: int
-    budget: Budget
-    best: Column
-    arena: int = field(init=False)
-    proved: int = field(default=0, init=False)
-
-    def __attrs_post_init__(self) -> None:
-        self.take(self.best)
 
     def take(self, offset: Column) -> None:
         """Goes on from another plan: an offset for each chunk."""
-        self.best, self.arena = offset, arena_bytes(self.plan.problem, offset)
+        super().take(offset)
         self.plan.start_from(offset)
-        self.budget.found(self.arena)
-
-    def offsets(self) -> Column:
-        """Returns the offset of each chunk in the best plan."""
-        return self.best
 
     def steps(self) -> Iterator[None]:
         """Searches until the goal is reached, or the budget spent."""
@@ -87,9 +74,7 @@ class _Search:
             self.plan.take_out_above(target)
             concerned = min(len(self.plan), _CONCERNED * self.plan.waiting)
             if (yield from reach(self.plan, target, max(int(patience * concerned), _LEAST_STEPS), self.budget)):
-                self.best = self.plan.offsets()
-                self.arena = arena_bytes(self.plan.problem, self.best)
-                self.budget.found(self.arena)
+                super().take(self.plan.offsets())
                 share = min(_SHARE, 2 * share)
             else:
                 self.plan.start_from(self.best)

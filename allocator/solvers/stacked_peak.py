@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from random import Random
 
 import numpy as np
-from attrs import define, field, frozen
+from attrs import define, frozen
 
 from allocator.breadths import breadths_of
 from allocator.cliques.aligned import cells, whole_cells
@@ -17,12 +17,12 @@ from allocator.kernels.gaps import DIGITS
 from allocator.kernels.stacks import STACKS, Beam, grow_stacks
 from allocator.machine_code.arrays import compiled
 from allocator.problem import FREE, Column, Problem, distinct
-from allocator.solvers.base import SolverOptions, arena_bytes
+from allocator.solvers.base import SolverOptions
 from allocator.solvers.ejection import EJECTION, reach
 from allocator.solvers.placing.ranking import chain_lifetimes
 from allocator.solvers.placing.units import units_of
 from allocator.solvers.search.budget import Budget
-from allocator.solvers.search.partial_plan import PartialPlan
+from allocator.solvers.search.partial_plan import PartialPlan, PlanRepair
 from allocator.solvers.search.steps import Steps
 
 _TICKS = 16
@@ -142,32 +142,15 @@ class StackedPeak:
 
     def search(self, problem: Problem, offset: Column, options: SolverOptions, budget: Budget) -> "_Search":
         """Returns a search from a plan: an offset for each chunk."""
-        return _Search(PartialPlan.of(problem, options.seed), Peak.of(problem), options, budget, offset)
+        return _Search(PartialPlan.of(problem, options.seed), budget, offset, Peak.of(problem), options)
 
 
 @define(eq=False)
-class _Search:
-    """The best plan so far (`best`, an offset for each chunk), and one that is made around the peak."""
+class _Search(PlanRepair):
+    """The best plan so far, and one that is made around the peak."""
 
-    plan: PartialPlan
     peak: Peak
     options: SolverOptions
-    budget: Budget
-    best: Column
-    arena: int = field(init=False)
-    proved: int = field(default=0, init=False)
-
-    def __attrs_post_init__(self) -> None:
-        self.take(self.best)
-
-    def take(self, offset: Column) -> None:
-        """Goes on from another plan: an offset for each chunk."""
-        self.best, self.arena = offset, arena_bytes(self.plan.problem, offset)
-        self.budget.found(self.arena)
-
-    def offsets(self) -> Column:
-        """Returns the offset of each chunk in the best plan."""
-        return self.best
 
     def steps(self) -> Iterator[None]:
         """Searches until the goal is reached, the budget spent, or the widest beam search over."""

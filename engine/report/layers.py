@@ -8,7 +8,7 @@ from engine.graph.graph import Graph
 from engine.report.peak import PeakTensor
 from engine.text.layer_names import depth_of, layer_of
 from engine.text.screen import UNBOUNDED
-from engine.text.tables import in_columns, less
+from engine.text.tables import indented_table
 from engine.text.units import counted, format_bytes
 
 
@@ -52,12 +52,11 @@ def layer_table(layers: Sequence[Layer], most: int, width: int = UNBOUNDED) -> l
     """Returns lines for people: the layers with most bytes at the peak; none where there are no layers."""
     if not layers:
         return []
-    rows = [("layer", "operators", "work", "at the peak", "share")]
+    head, rows = ("layer", "operators", "work", "at the peak", "share"), []
     for layer in layers[:most]:
         size = format_bytes(layer.peak_bytes)
         rows.append((layer.name or "(no layer)", str(layer.operators), f"{layer.work:.1%}", size, f"{layer.share:.1%}"))
-    table = in_columns(rows, {1, 2, 3, 4}, less(width, 2)) if len(rows) > 1 else []
-    lines = ["by layer:", *(f"  {line}" for line in table)]
+    lines = ["by layer:", *indented_table(head, rows, {1, 2, 3, 4}, width)]
     rest = layers[most:]
     if rest:
         size, work = format_bytes(sum(layer.peak_bytes for layer in rest)), sum(layer.work for layer in rest)

@@ -23,7 +23,7 @@ from engine.report.peak import PeakTensor, peak_of
 from engine.report.savings import Savings, nested_bytes, savings
 from engine.text.errors import BudgetError
 from engine.text.screen import UNBOUNDED
-from engine.text.tables import fitted, in_columns, joined, less
+from engine.text.tables import fitted, indented_table, joined
 from engine.text.units import agreed, counted, format_bytes
 
 LEAN_NODES = 4
@@ -347,10 +347,9 @@ def _peak_table(report: Report, most: int, width: int = UNBOUNDED) -> list[str]:
     head = f"peak in {where}: {report.peak_bytes} B alive"
     if report.parallel:
         head = f"peak: {report.peak_bytes} B may be alive at once, the last of them written in {where}"
-    rows = [("tensor", "operator", "shape", "bytes", "share", "lifetime", "offset")]
+    columns, rows = ("tensor", "operator", "shape", "bytes", "share", "lifetime", "offset"), []
     for t in report.peak_tensors[:most]:
         shape = "x".join(map(str, t.shape)) or "scalar"
         operator = f"{t.operator} {t.kind}".rstrip()
         rows.append((t.name, operator, shape, str(t.bytes), f"{t.share:.1%}", f"[{t.begin}, {t.end})", str(t.offset)))
-    table = in_columns(rows, width=less(width, 2)) if len(rows) > 1 else []
-    return [head, *(f"  {line}" for line in table)]
+    return [head, *indented_table(columns, rows, width=width)]

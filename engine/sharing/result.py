@@ -10,7 +10,7 @@ from engine.execution_plan import ExecutionPlan
 from engine.executor.arenas import OWN_ARENA, alignment_of, arena_at
 from engine.system.arrays import aligned_empty
 from engine.text.errors import NoMemoryError
-from engine.text.tables import in_columns, joined
+from engine.text.tables import indented_table, joined
 from engine.text.units import counted, format_bytes
 
 _HEAD = ("network", "scratch", "state", "alone", "scratch at", "state at", "runs beside")
@@ -107,10 +107,10 @@ class SharedPlan:
             f"{counted(len(self.models), 'network')} in one arena of {self.arena_bytes} B "
             f"({format_bytes(self.arena_bytes)}); {proof}"
         )
-        rows = [_HEAD, *(self._row(number) for number in range(len(self.models)))]
+        rows = [self._row(number) for number in range(len(self.models))]
         sums = f"an arena for each: {format_bytes(self.separate_bytes)}, {format_bytes(abs(saved))} "
         sums += "more" if saved >= 0 else "less"
-        return joined((head, *(f"  {line}" for line in in_columns(rows, {1, 2, 3, 4, 5})), sums))
+        return joined((head, *indented_table(_HEAD, rows, {1, 2, 3, 4, 5}), sums))
 
     def __repr__(self) -> str:
         """Returns one line."""

@@ -13,7 +13,7 @@ from attrs import frozen
 from engine.sweeps.measures import MEASURES
 from engine.sweeps.rows import ERROR, MODEL, OK, STATUS, TASK, Row
 from engine.sweeps.task import PLAN, is_of_model
-from engine.text.tables import in_columns, joined, latex
+from engine.text.tables import in_columns, indented_table, joined, latex
 from engine.text.units import counted, format_bytes
 
 ARENA = "arena_bytes"
@@ -176,7 +176,7 @@ class Table:
         cells = [[_cell(name, row[name]) for name in shown] for row in rows[:most]]
         head = [MODEL, *self.varied, "arena", time]
         lines = [f"no other row of the same model and lengths has a smaller arena and less time of {time}:"]
-        lines += [f"  {line}" for line in in_columns([head, *cells], {len(head) - 2, len(head) - 1})]
+        lines += indented_table(head, cells, {len(head) - 2, len(head) - 1})
         return [*lines, f"  ... and {len(rows) - most} more"] if len(rows) > most else lines
 
 
@@ -195,10 +195,7 @@ def _effect_lines(effects: Sequence[Effect]) -> list[str]:
         return []
     head = ["option", "value", "arena, times the least", "least in"]
     cells = [[e.name, str(e.value), f"{e.times_least:.3f}", f"{e.least_in} of {e.groups}"] for e in effects]
-    return [
-        "what an option changes, all else being equal:",
-        *(f"  {line}" for line in in_columns([head, *cells], {2, 3})),
-    ]
+    return ["what an option changes, all else being equal:", *indented_table(head, cells, {2, 3})]
 
 
 def _title(row: Row, varied: Sequence[str]) -> str:

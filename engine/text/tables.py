@@ -26,6 +26,13 @@ def in_columns(rows: Sequence[Sequence[str]], right: Container[int] = (), width:
     ]
 
 
+def indented_table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], right: Container[int] = (), width: int = UNBOUNDED
+) -> list[str]:
+    """Returns a head and rows as `in_columns`, two blanks to the right; no line where there are no rows."""
+    return [f"  {line}" for line in in_columns([head, *rows], right, less(width, 2))] if rows else []
+
+
 def joined(lines: Iterable[str]) -> str:
     """Returns lines as one text, each with its end."""
     return "".join(f"{line}\n" for line in lines)

@@ -3,7 +3,7 @@
 from random import Random
 
 import numpy as np
-from attrs import define, frozen
+from attrs import define, field, frozen
 
 from allocator.kernels import eject
 from allocator.kernels.climb import MODULUS
@@ -11,8 +11,10 @@ from allocator.kernels.gaps import DIGITS, NOWHERE
 from allocator.kernels.mode import KernelMode
 from allocator.problem import FREE, Column, Problem, column, distinct
 from allocator.ragged import RaggedArray, row_starts
+from allocator.solvers.base import arena_bytes
 from allocator.solvers.placing.conflicts import conflict_pairs
 from allocator.solvers.placing.units import Units, offsets_of, units_of
+from allocator.solvers.search.budget import Budget
 
 _SLOTS = 2
 """Slots of time that a unit lives in, on average."""
@@ -87,6 +89,29 @@ class PartialPlan:
     def placed(self) -> Column:
         """Returns the offset of each unit that has a place, FREE for all others."""
         return column(np.array(self._state.offset))
+
+
+@define(eq=False)
+class PlanRepair:
+    """What searches have in common that repair one plan: the best plan so far (`best`, an offset for each chunk)."""
+
+    plan: PartialPlan
+    budget: Budget
+    best: Column
+    arena: int = field(init=False)
+    proved: int = field(default=0, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.take(self.best)
+
+    def take(self, offset: Column) -> None:
+        """Goes on from another plan: an offset for each chunk."""
+        self.best, self.arena = offset, arena_bytes(self.plan.problem, offset)
+        self.budget.found(self.arena)
+
+    def offsets(self) -> Column:
+        """Returns the offset of each chunk in the best plan."""
+        return self.best
 
 
 @frozen(eq=False)
