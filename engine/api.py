@@ -1,7 +1,7 @@
 """From a graph to something that runs."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from inspect import Parameter, signature
 from types import MappingProxyType
 from typing import Any, TypeAlias, Unpack
@@ -30,7 +30,7 @@ from engine.graph.deferred import sources
 from engine.graph.graph import Graph
 from engine.graph.mapped import check_files
 from engine.graph.opaque import check_runs
-from engine.passes.automatic import optimised, plan_optimised
+from engine.passes.automatic import passed, plan_optimised
 from engine.planning.options import EVICTIONS, Options, PlanOptions, parse_budget
 from engine.planning.placed import PlacedPlan
 from engine.planning.planner import check_outputs
@@ -420,16 +420,17 @@ def _planned(
     if graph.is_symbolic:
         names = ", ".join(graph.symbols) or "sizes that data decide"
         raise GraphError(f"graph {graph.name!r} has no plan before lengths are given for: {names}; see arenaplan.bind")
-    most = parse_budget(budget)
+    passes, most = cache(partial(passed, graph, options.level)), parse_budget(budget)
 
     def make() -> PlacedPlan:
-        return _within(graph, plan_optimised(optimised(graph, options), options, most, nodes=nodes), options, recompute)
+        plan = plan_optimised(passes(()).finished(options), options, most, nodes=nodes)
+        return _within(graph, plan, options, recompute)
 
     with Activity("planning", graph.name):
         plan = (
             make()
             if embedded is None
-            else saving.followed_or(graph, embedded, options, most, make, recompute=recompute)
+            else saving.followed_or(graph, passes, embedded, options, most, make=make, recompute=recompute)
         )
     again = partial(_planned, graph, options, budget, asked, recompute=recompute)
     packs = shared_pack_cache(plan.lowered.constants.entries.values())

@@ -19,7 +19,7 @@ from allocator.solvers.base import arena_bytes
 from engine.graph.graph import Graph
 from engine.lower.calls import Lowered
 from engine.lower.order import in_order
-from engine.passes.automatic import optimised
+from engine.passes.automatic import Passed
 from engine.planning.options import CASCADE_PERCENTS, Options
 from engine.planning.placed import FOLLOWED, PlacedPlan
 from engine.planning.planner import lower_graph, nestings, place_lowered
@@ -61,18 +61,19 @@ def follow(graph: Graph, saved: EmbeddedPlan, options: Options, budget: int = NO
 
 def followed_or(
     graph: Graph,
+    passes: Callable[[tuple[str, ...]], Passed],
     saved: EmbeddedPlan,
     options: Options,
     budget: int,
-    make: Callable[[], PlacedPlan],
     *,
+    make: Callable[[], PlacedPlan],
     recompute: bool = True,
 ) -> PlacedPlan:
     """Replays a saved plan, or makes a plan whose origin says why.
 
-    All passes run over the graph but those that the saved plan leaves out; cascades that a budget led to are kept, as
-    operators that run again are. Raises PlanRefusedError for a wrong plan, OtherPlanError for a required plan of other
-    calls, OptionError for an object that is no plan.
+    `passes` runs all passes over the graph but for some groups: those that the saved plan leaves out. Cascades that a
+    budget led to are kept, as operators that run again are. Raises PlanRefusedError for a wrong plan, OtherPlanError
+    for a required plan of other calls, OptionError for an object that is no plan.
     """
     if not isinstance(saved, EmbeddedPlan):
         raise OptionError(f"embedded must be what arenaplan.load_plan returns, not a {type(saved).__name__}")
@@ -83,7 +84,7 @@ def followed_or(
         if recompute and percent in CASCADE_PERCENTS and may_cascade(graph, options):
             options = evolve(options, cascade=percent)
         _check_asked(saved, options, budget)
-        prepared = optimised(graph, options, saved.left_out)
+        prepared = passes(saved.left_out).finished(options)
         return evolve(follow(prepared.graph, saved, options, budget), optimisation=prepared.done)
     except OtherPlanError as error:
         if saved.required:
