@@ -225,6 +225,7 @@ def test_findings_are_counted_once_a_place() -> None:
     assert "| texts | 6 | 2 | 0.5 | 6 | 6 |" in table(twice)
 
 
+@pytest.mark.slow
 def test_a_property_that_fails_is_told_with_what_repeats_it(tmp_path: Path) -> None:
     test, profile = tmp_path / "test_one.py", "from hypothesis import settings\nsettings.register_profile('fresh')\n"
     (tmp_path / "conftest.py").write_text(profile)

@@ -97,6 +97,7 @@ def test_convolution_gradient_agrees_with_central_differences(
     check_gradients(lambda *arrays: ops.conv(*arrays, **more), floats(3, *shapes[: 2 + biased]))
 
 
+@pytest.mark.slow
 @FEW
 @given(conv_cases(), st.integers(1, 2), st.integers(0, 1), st.booleans())
 def test_transposed_convolution_gradient_agrees_with_central_differences(

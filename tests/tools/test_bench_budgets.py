@@ -15,6 +15,7 @@ from tools.budgets_chart import budgets_chart
 CHAIN = {"chain": partial(bench_remat.chain, 12, 16, 64)}
 
 
+@pytest.mark.slow
 def test_budgets_are_simulated_and_executed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,10 +1,13 @@
 """The benchmark of the page measures a page that works; synthetic traces are sound."""
 
+import pytest
+
 from tests.helpers.browser.browser_session import Session
 from tools.bench_viewer import measure, show
 from tools.synthetic_trace import synthetic_trace
 
 
+@pytest.mark.slow
 def test_bench_viewer_measures_a_page(browser: Session) -> None:
     row = measure(browser.browser, 300, runs=1)
     assert row.tensors == 300

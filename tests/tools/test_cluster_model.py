@@ -51,6 +51,7 @@ def test_throughput_grows_with_workers_until_the_sender_is_full() -> None:
     assert throughput(costs, 1.0, 1000, 0) == pytest.approx(100, rel=0.02)
 
 
+@pytest.mark.slow
 def test_the_table_and_the_chart_have_a_line_for_each_length_and_size() -> None:
     rows = list(curves(evolve(FREE, sender=0.004), (0.05, 1.0), (100, 10_000)))
     assert [(row["message_bytes"], row["task_seconds"]) for row in rows] == [

@@ -18,6 +18,7 @@ def witnesses(chunks: int) -> st.SearchStrategy[Witness]:
     return st.builds(Witness, st.integers(0, 6), cell=cells) | st.builds(Witness, chunks=named, cell=cells)
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(problems(max_chunks=6, max_size=5, horizon=4, alignments=(1, 2, 3, 8), pins=True, conflicts=True), witnesses(6))
 def test_no_plan_is_below_what_the_judge_lets_pass(problem: Problem, witness: Witness) -> None:

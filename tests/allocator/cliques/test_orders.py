@@ -47,6 +47,7 @@ def test_the_search_of_orders_finds_the_lowest_stack(clique: Clique, proved: int
     assert StackSearch().bytes_needed(clique, proved) == max(StackSearch().bytes_needed(clique, 0), proved)
 
 
+@pytest.mark.slow
 @given(plain_cliques(), st.integers(7, 40), st.integers(1, 100))
 def test_a_search_of_orders_that_has_too_little_room_or_time_is_still_right(
     clique: Clique, sets: int, looks: int

@@ -108,6 +108,7 @@ def test_nothing_runs_again_where_all_fits(drawn: tuple[RecomputeProblem, Progra
     check(work, program, eviction, needed, places=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["dtr", "dtr_eq", "coop"])
 def test_a_chain_of_n_layers_within_the_root_of_n_is_computed_about_once_more(name: str) -> None:
     """Theorem 1 of Kirisame et al. 2021: O(n) operations for n layers and 2 sqrt(n) activations."""

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from attrs import frozen
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -30,6 +31,7 @@ def arena(problem: Problem, answer: Answer) -> int:
     return arena_bytes(problem, answer.offset)
 
 
+@pytest.mark.slow
 @given(EVERYTHING, st.integers(2, 60), st.integers(0, 5))
 @settings(max_examples=40)
 def test_hill_climb_is_right_and_never_worse_than_its_start(problem: Problem, nodes: int, seed: int) -> None:

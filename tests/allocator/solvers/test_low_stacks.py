@@ -53,6 +53,7 @@ def test_a_stack_is_a_plan_and_a_wide_search_finds_the_lowest(problem: Problem, 
     assert arena_bytes(problem, offset) == lowest
 
 
+@pytest.mark.slow
 @given(peaks(most=5))
 @settings(max_examples=20)
 def test_a_capacity_below_the_lowest_stack_leaves_none(problem: Problem) -> None:

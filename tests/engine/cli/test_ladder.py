@@ -48,6 +48,7 @@ def test_images_in_stripes_keep_within_a_budget_that_16_bits_do_not(tmp_path: Pa
     assert alone["saves"] > 0
 
 
+@pytest.mark.slow
 def test_where_nothing_fits_the_command_ends_with_3_and_says_what_holds_it(tmp_path: Path, capsys: Capture) -> None:
     file = convolutions(tmp_path, size=8)
     asked = ["explain", file, "--dim", "batch=1", "--budget", "1 KiB", "--no-recompute"]
@@ -73,6 +74,7 @@ def test_a_budget_that_is_met_is_said_in_a_line(tmp_path: Path, capsys: Capture)
     assert second == f"  arenaplan plan {file} --budget '64 MiB'"
 
 
+@pytest.mark.slow
 def test_what_was_switched_off_is_left_out_of_the_command(tmp_path: Path, capsys: Capture) -> None:
     file = convolutions(tmp_path, size=16, batch=1)
     budget = _asked(file, capsys)

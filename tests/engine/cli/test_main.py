@@ -92,6 +92,7 @@ def test_compare_refuses_a_tolerance_that_is_no_number_from_0_on(model: str, tol
     assert "no number from 0 on" in error(["compare", model, f"--tolerance={tolerance}"], 2, capsys)
 
 
+@pytest.mark.slow
 def test_compare_prints_times_and_the_peak(model: str, capsys: Capture) -> None:
     assert main(["compare", model, "--runs", "1", "--top", "1"]) == 0
     shown = capsys.readouterr().out

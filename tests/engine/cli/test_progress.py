@@ -250,6 +250,7 @@ def test_a_terminal_sees_the_progress_line_and_then_the_report_alone() -> None:
     assert done.code == 0
 
 
+@pytest.mark.slow
 @needs_terminal
 def test_an_error_on_a_terminal_stands_without_the_progress_line() -> None:
     done = in_terminal("-c", IMPATIENT, *PLAN, "--budget", "1kB")

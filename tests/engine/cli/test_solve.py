@@ -261,6 +261,7 @@ def test_solve_tells_a_full_disk_in_one_line(buffers: str, capsys: Capture) -> N
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_solve_takes_many_buffers(tmp_path: Path, capsys: Capture) -> None:
     rng = np.random.default_rng(0)
     begin = np.arange(3_000)

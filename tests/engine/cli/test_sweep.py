@@ -45,6 +45,7 @@ def started(arguments: list[str]) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
+@pytest.mark.slow
 def test_two_workers_give_the_rows_of_none(model: str, tmp_path: Path, capsys: Capture) -> None:
     words = ["sweep", model, "zoo:nothing", "--vary", "batch=1,3", "--vary", "overwrite=true,false"]
     assert main([*words, "-o", str(tmp_path / "two.jsonl"), "--on", "processes", "--workers", "2"]) == 0

@@ -50,6 +50,7 @@ def _check(graph: Graph) -> None:
             assert_same(exe.run(feeds), wanted)
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(control_graphs())
 def test_control_flow_bodies_run_under_poison_too(graph: Graph) -> None:

@@ -45,6 +45,7 @@ def test_a_run_that_evicts_has_the_bits_of_one_that_does_not(graph: Graph, name:
     assert_same(exe.run(feeds), engine.compile(graph, optimise=0).run(feeds))
 
 
+@pytest.mark.slow
 @settings(max_examples=4)
 @given(st.integers(0, 10**6), st.sampled_from(EVICTIONS), st.floats(0.5, 0.9))
 def test_training_that_evicts_has_the_bits_of_training_that_does_not(seed: int, name: str, share: float) -> None:

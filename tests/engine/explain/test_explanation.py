@@ -95,6 +95,7 @@ def test_every_reason_why_an_overwrite_is_not_taken_is_a_fact(graph: Graph, opti
         assert holds(plan, forward), forward
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(st.integers(0, 2**31))
 def test_overwrite_refusals_are_facts_where_parameters_are_updated(seed: int) -> None:

@@ -92,6 +92,7 @@ def test_without_reuse_no_tick_is_the_reason() -> None:
     assert "not needed now" not in str(plan.explain(operator="feed"))
 
 
+@pytest.mark.slow
 def test_an_updated_parameter_is_whole() -> None:
     """A parameter's new value lies in its bytes: where the one is left out, so is the other."""
     graph = Graph("step")

@@ -219,6 +219,7 @@ def test_onnx_sizes_decided_by_any_data(name: str, seed: int) -> None:
         _check(case, exe, case.feeds(rng))
 
 
+@pytest.mark.slow
 def test_a_detector_ends_in_stages() -> None:
     """Boxes, suppression, the boxes that are left, and the best of them: as a network for detection ends."""
     nodes = [

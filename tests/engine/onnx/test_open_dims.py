@@ -83,6 +83,7 @@ CONVOLUTIONS = _convolutions()
 EXE_CONVOLUTIONS = _compiled(engine.load_onnx(CONVOLUTIONS))
 
 
+@pytest.mark.slow
 @FEW
 @given(batch=LENGTHS, h=st.integers(3, 20), w=st.integers(3, 20))
 def test_onnx_convolutions_of_open_dimensions(batch: int, h: int, w: int) -> None:

@@ -155,6 +155,7 @@ def test_random_open_graphs_stay_near(data: st.DataObject, level: int, lengths: 
     check_near(_outputs(engine.compile(after, optimise=0), feeds), wanted)
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(nets(6), st.sampled_from([1, 3]), st.integers(0, 2**16))
 def test_random_networks_whose_data_decide_sizes_stay_equal(net: Net, level: int, seed: int) -> None:

@@ -131,6 +131,7 @@ def test_computing_without_a_plan_gives_the_bits_of_the_tests_own_run(graph: Gra
     assert_same(compute(graph, feeds), run_unplanned(graph, feeds))
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(nets(5))
 def test_passes_over_networks_in_stages_keep_their_promise(net: Net) -> None:

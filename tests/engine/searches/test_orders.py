@@ -95,6 +95,7 @@ def test_a_search_takes_over_a_better_order_from_the_board(seed: int, monkeypatc
     assert alone.peak > result.peak if seed == 0 else alone.peak >= result.peak
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 5])
 def test_a_search_shows_its_orders_and_ends_when_the_board_is_closed(
     seed: int, monkeypatch: pytest.MonkeyPatch

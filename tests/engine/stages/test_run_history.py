@@ -35,6 +35,7 @@ def count(exe: Executable, turns: int) -> None:
     assert y.tolist() == list(range(turns + 1))
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(st.integers(1, 12), st.lists(st.integers(0, 12), min_size=1, max_size=5))
 def test_a_run_that_is_repeated_finds_as_many_stages_as_are_kept(size: int, turns: list[int]) -> None:

@@ -45,6 +45,7 @@ def test_a_small_network_learns_digits_out_of_one_arena() -> None:
     assert exe.executor.arena.ctypes.data == address  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_static_dynamic_and_parallel_training_are_equal_to_the_bit() -> None:
     learned, _ = digits()
     graph = trainer(32)

@@ -35,6 +35,7 @@ def test_what_is_proved_for_blocks_is_no_bound() -> None:
     assert (answer.lower_bound, seen.bound) == (0, 2)
 
 
+@pytest.mark.slow
 def test_it_goes_on_from_plans_that_keep_the_blocks_and_from_no_others() -> None:
     problem = draw("cut_rectangles", 2_000, 2)
     blocks = Blocks.of(problem)

@@ -103,6 +103,7 @@ def test_most_pieces_of_a_rectangle_that_was_cut_are_joined(seed: int) -> None:
     assert len(Blocks.of(draw("cut_rectangles", 2_000, seed)).problem) < 200
 
 
+@pytest.mark.slow
 def test_pieces_that_meet_by_hundreds_in_one_tick_are_joined_last() -> None:
     """Rows of them, made first, left 326 blocks, of which no plan is smallest."""
     problem = draw("cut_rectangles", 20_000, 5)

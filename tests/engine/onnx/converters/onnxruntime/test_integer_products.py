@@ -88,6 +88,7 @@ def test_quantised_attention(dtype: Any, by_column: bool, masked: bool, unidirec
     check(proto, feeds, rtol=2e-3, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("direction", ["forward", "bidirectional"])
 @pytest.mark.parametrize("by_column", [False, True])
 def test_dynamic_lstm_is_near(direction: str, by_column: bool) -> None:
