@@ -3,6 +3,7 @@
 - No byte of a parameter, or of the value that replaces it, is a byte of another network.
 - Networks that may run at the same time have no byte in common.
 - All bytes lie in the arena.
+- An output that is the input of another network in place lies where that input lies.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -26,10 +27,26 @@ class Member:
     first: int
 
 
-def check_shared(members: Sequence[Member], concurrent: Collection[tuple[int, int]], arena_bytes: int) -> None:
-    """Raises SharingError for the first two networks that share bytes which they may not share.
+@frozen
+class Link:
+    """An output of network `giver` that is the input `input` of network `taker`, both by number."""
 
-    `concurrent` has the networks that may run at the same time, as pairs of their numbers.
+    giver: int
+    output: str
+    taker: int
+    input: str
+
+
+def check_shared(
+    members: Sequence[Member],
+    concurrent: Collection[tuple[int, int]],
+    arena_bytes: int,
+    links: Iterable[Link] = (),
+) -> None:
+    """Raises SharingError for the first two networks that share bytes which they may not share, or do not meet.
+
+    `concurrent` has the networks that may run at the same time, as pairs of their numbers; `links` has outputs that are
+    inputs of others.
     """
     every = [_runs(member, range(len(member.plan.places))) for member in members]
     state = [_runs(member, _kept(member)) for member in members]
@@ -44,6 +61,16 @@ def check_shared(members: Sequence[Member], concurrent: Collection[tuple[int, in
                 raise SharingError(f"{writer!r} has bytes of a parameter of {owner!r}, which must survive its runs")
         if frozenset((i, j)) in pairs and meet(every[i], every[j]):
             raise SharingError(f"{one!r} and {other!r} may run at the same time, and have bytes in common")
+    for link in links:
+        giver, taker = members[link.giver], members[link.taker]
+        ends = (giver, giver.plan.lowered.outputs[link.output]), (taker, taker.plan.lowered.inputs[link.input])
+        layouts = [member.plan.places[value].layout for member, value in ends]
+        first = [layout.extent[0] + member.first for (member, _), layout in zip(ends, layouts, strict=True)]
+        if first[0] != first[1] or not all(layout.is_dense for layout in layouts):
+            raise SharingError(
+                f"output {link.output!r} of {giver.name!r} begins at byte {first[0]}, and input {link.input!r} of "
+                f"{taker.name!r} at byte {first[1]}, or one of them has gaps"
+            )
 
 
 def _kept(member: Member) -> Iterable[int]:

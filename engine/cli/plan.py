@@ -147,6 +147,13 @@ def _add_sharing(parser: ArgumentParser) -> None:
         default=[],
         help="with --share: models that may run at the same time, by file name or without its suffix; repeatable",
     )
+    parser.add_argument(
+        "--pipeline",
+        metavar="MODEL:OUTPUT=MODEL:INPUT",
+        action="append",
+        default=[],
+        help="with --share: an output that is the input of another model, at the same bytes; repeatable",
+    )
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -163,6 +170,8 @@ def _check_sharing(arguments: Namespace) -> None:
             raise OptionError(f"{1 + len(arguments.others)} models are given: --share plans one arena for all of them")
         if arguments.concurrent:
             raise OptionError("--concurrent says which models of --share may run at the same time")
+        if arguments.pipeline:
+            raise OptionError("--pipeline says which output of --share is which input")
         return
     if not arguments.others:
         raise OptionError("--share takes two models or more, and one is given")

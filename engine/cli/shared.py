@@ -45,7 +45,8 @@ def _shared(arguments: Namespace) -> SharedPlan:
     groups = [[_number(name, files, names) for name in group] for group in arguments.concurrent]
     plans = [_plan(Namespace(**{**vars(arguments), "file": file})) for file in files]
     pairs = {pair for group in groups for pair in combinations(group, 2)}
-    plan = share(*plans, concurrent=[(plans[i], plans[j]) for i, j in pairs])
+    pipeline = [_link(text, plans, files, names) for text in arguments.pipeline]
+    plan = share(*plans, concurrent=[(plans[i], plans[j]) for i, j in pairs], pipeline=pipeline)
     models = tuple(evolve(model, name=name) for model, name in zip(plan.models, names, strict=True))
     _check_budget(plan, parse_budget(arguments.budget))
     return evolve(plan, models=models)
@@ -54,7 +55,7 @@ def _shared(arguments: Namespace) -> SharedPlan:
 def _plan(arguments: Namespace) -> ExecutionPlan:
     graph = load_graph(arguments)
     if graph.is_symbolic:
-        raise OptionError(f"--share takes plans of known sizes; data decide some of {arguments.file} while it runs")
+        raise OptionError(f"--share takes plans of choices sizes; data decide some of {arguments.file} while it runs")
     embedded, recompute = plan_in_file(arguments, graph), not arguments.no_recompute
     options = plan_options(arguments)
     try:
@@ -76,13 +77,40 @@ def _labels(files: Sequence[Path]) -> list[str]:
 
 def _number(name: str, files: Sequence[Path], names: Sequence[str]) -> int:
     """Returns the number of the model that a name means. Raises OptionError."""
-    meant = [i for i, file in enumerate(files) if name in (names[i], file.name, str(file))]
+    meant = [i for i, file in enumerate(files) if name in _aliases(file, names[i])]
     if len(meant) != 1:
         raise OptionError(
             f"--concurrent {name}: {'no' if not meant else 'more than one'} model is called so; "
             f"there are {', '.join(names)}"
         )
     return meant[0]
+
+
+def _aliases(file: Path, label: str) -> set[str]:
+    """Returns the names by which options may call a model: "squeezenet" is zoo:squeezenet?image=64, too."""
+    short = {str(file).removeprefix("zoo:").partition("?")[0]} if is_zoo(file) else set()
+    return {label, file.name, str(file), *short}
+
+
+def _link(
+    text: str, plans: Sequence[ExecutionPlan], files: Sequence[Path], names: Sequence[str]
+) -> tuple[ExecutionPlan, str, ExecutionPlan, str]:
+    """Returns the link that MODEL:OUTPUT=MODEL:INPUT means. Names of tensors may have any of these signs, too.
+
+    Raises OptionError.
+    """
+    ends: tuple[dict[str, tuple[int, str]], ...] = ({}, {})
+    for i, plan in enumerate(plans):
+        for by_text, tensors in zip(ends, (plan.lowered.outputs, plan.lowered.inputs), strict=True):
+            by_text.update({f"{model}:{name}": (i, name) for model in _aliases(files[i], names[i]) for name in tensors})
+    for cut in (i for i, sign in enumerate(text) if sign == "="):
+        giver, taker = ends[0].get(text[:cut]), ends[1].get(text[cut + 1 :])
+        if giver and taker:
+            return plans[giver[0]], giver[1], plans[taker[0]], taker[1]
+    choices = [f"{names[i]}:{name}" for by_text in ends for i, name in dict.fromkeys(by_text.values())]
+    raise OptionError(
+        f"--pipeline {text} is no output of one model and input of another; there are {', '.join(choices)}"
+    )
 
 
 def _check_budget(plan: SharedPlan, budget: int) -> None:

@@ -150,12 +150,24 @@ class StaticExecutor:
 
     def _feed(self, arrays: Mapping[str, Array]) -> None:
         for name, value in self.plan.lowered.inputs.items():
-            if self._storage(value) is not Storage.CALLER:
+            if self._storage(value) is not Storage.CALLER and not self._is_in_place(name, arrays[name]):
                 np.copyto(self.array(value), arrays[name])
 
     def _out_of_the_arena(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
-        """Copies feeds that are views of the arena (outputs of the last run) before any input is written."""
-        return {n: a.copy() if np.may_share_memory(a, self.arena) else a for n, a in arrays.items()}
+        """Copies feeds that are views of the arena (outputs of the last run) before any input is written.
+
+        A feed that lies where its input lies, such as the output of another network in a shared arena, stays there.
+        """
+        return {
+            n: a.copy() if np.may_share_memory(a, self.arena) and not self._is_in_place(n, a) else a
+            for n, a in arrays.items()
+        }
+
+    def _is_in_place(self, name: str, array: Array) -> bool:
+        """Returns whether a feed, of the input's shape and type, is the bytes of the input itself."""
+        place = self.array(self.plan.lowered.inputs[name])
+        is_dense = array.flags.c_contiguous and place.flags.c_contiguous
+        return is_dense and address_of(array) == address_of(place)
 
     def _bind_inputs(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
         bound: dict[str, Array] = {}

@@ -16,6 +16,8 @@ from allocator.errors import BoundError
 from allocator.problem import FREE, Bound, Conflicts, Problem, align_up
 from engine.sharing.parts import SplitPlan, cell_of, scratch_bound, state_cells, state_sizes
 
+Groups = tuple[tuple[int, ...], ...]
+"""Networks by number, in groups whose scratch begins at the same byte."""
 Pairs = frozenset[tuple[int, int]]
 """Networks that may run at the same time, by number, the smaller one first."""
 
@@ -30,22 +32,28 @@ class Layout:
     bound: Bound
 
 
-def arrange(parts: Sequence[SplitPlan], concurrent: Pairs) -> Layout:
-    """Returns the layout with the smallest arena that is found, and its bound."""
+def arrange(parts: Sequence[SplitPlan], concurrent: Pairs, groups: Groups) -> Layout:
+    """Returns the layout with the smallest arena that is found, and its bound.
+
+    The scratch of all networks of a group begins at the same byte; every network is in one group.
+    """
     offsets, top, alignment = [0] * len(parts), 0, 1
     for number in sorted(range(len(parts)), key=lambda i: parts[i].tail):
         part = parts[number]
         if part.state_bytes:
             offsets[number] = align_up(top, part.alignment)
             top, alignment = offsets[number] + part.state_bytes, lcm(alignment, part.alignment)
-    scratch = [part.scratch_bytes for part in parts]
-    plan = solvers.solve(_blocks(top, alignment, scratch, [part.alignment for part in parts], concurrent))
+    group_of = {number: i for i, group in enumerate(groups) for number in group}
+    scratch = [max(parts[number].scratch_bytes for number in group) for group in groups]
+    aligned = [lcm(*(parts[number].alignment for number in group)) for group in groups]
+    pairs = frozenset((min(pair), max(pair)) for pair in (tuple(map(group_of.__getitem__, p)) for p in concurrent))
+    plan = solvers.solve(_blocks(top, alignment, scratch, aligned, pairs))
     first, *rest = plan.offset.tolist()
     bound = _bound(parts, concurrent)
     if bound.nbytes > plan.arena_bytes:
         raise BoundError(f"the arena has {plan.arena_bytes} bytes, fewer than its lower bound of {bound.nbytes}")
     state = (first + offset if part.state_bytes else 0 for part, offset in zip(parts, offsets, strict=True))
-    return Layout(tuple(state), tuple(rest), plan.arena_bytes, bound)
+    return Layout(tuple(state), tuple(rest[group_of[number]] for number in range(len(parts))), plan.arena_bytes, bound)
 
 
 def _blocks(state: int, alignment: int, sizes: Sequence[int], alignments: Sequence[int], concurrent: Pairs) -> Problem:

@@ -20,7 +20,7 @@ class SplitPlan:
     """A plan whose state and scratch may lie anywhere, each a range of bytes without the other's between them.
 
     Chunk i begins `offset[i]` bytes behind the first byte of its part. Both parts must begin at a multiple of
-    `alignment`.
+    `alignment`. `is_moved` says whether chunks of the scratch lie elsewhere than in the plan.
     """
 
     plan: ExecutionPlan
@@ -28,6 +28,7 @@ class SplitPlan:
     state_bytes: int
     scratch_bytes: int
     alignment: int
+    is_moved: bool = False
 
     @property
     def tail(self) -> int:
@@ -36,9 +37,9 @@ class SplitPlan:
 
     def at(self, state: int, scratch: int) -> tuple[int, ExecutionPlan]:
         """Returns the first byte of a plan whose parts have these offsets, and the plan with offsets from there on."""
-        if not self.state_bytes:
+        if not self.state_bytes and not self.is_moved:
             return scratch, self.plan
-        first = min(state, scratch) if self.scratch_bytes else state
+        first = min(offset for offset, size in ((state, self.state_bytes), (scratch, self.scratch_bytes)) if size)
         moved = np.where(self.plan.state_chunks, state - first, scratch - first) + self.offset
         end = arena_bytes(self.plan.problem, moved)
         plan = Plan(moved, end, self.plan.plan.bound, self.plan.plan.strategy)

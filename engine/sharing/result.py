@@ -6,6 +6,7 @@ from attrs import frozen
 
 from allocator.problem import Bound, Status
 from engine.api import Executable
+from engine.check.shared import Link
 from engine.execution_plan import ExecutionPlan
 from engine.executor.arenas import OWN_ARENA, alignment_of, arena_at
 from engine.system.arrays import aligned_empty
@@ -38,13 +39,15 @@ class SharedModel:
 class SharedPlan:
     """One arena of `arena_bytes` for all `models`; no layout of their plans has fewer bytes than `bound`.
 
-    `concurrent` has those that may run at the same time, as pairs of their numbers.
+    `concurrent` has those that may run at the same time, as pairs of their numbers. `pipeline` has outputs that lie
+    where inputs of others lie.
     """
 
     models: tuple[SharedModel, ...]
     concurrent: tuple[tuple[int, int], ...]
     arena_bytes: int
     bound: Bound
+    pipeline: tuple[Link, ...] = ()
 
     @property
     def separate_bytes(self) -> int:
@@ -92,6 +95,7 @@ class SharedPlan:
             "status": self.status.value,
             "alignment": self.alignment,
             "separate_bytes": self.separate_bytes,
+            "pipeline": [self._link_data(link) for link in self.pipeline],
             "models": [self._model_data(number) for number in range(len(self.models))],
         }
 
@@ -110,7 +114,11 @@ class SharedPlan:
         rows = [self._row(number) for number in range(len(self.models))]
         sums = f"an arena for each: {format_bytes(self.separate_bytes)}, {format_bytes(abs(saved))} "
         sums += "more" if saved >= 0 else "less"
-        return joined((head, *indented_table(_HEAD, rows, {1, 2, 3, 4, 5}), sums))
+        in_place = [
+            f"in place: {self.models[link.giver].name}: {link.output} = {self.models[link.taker].name}: {link.input}"
+            for link in self.pipeline
+        ]
+        return joined((head, *indented_table(_HEAD, rows, {1, 2, 3, 4, 5}), *in_place, sums))
 
     def __repr__(self) -> str:
         """Returns one line."""
@@ -130,6 +138,10 @@ class SharedPlan:
             str(model.state_offset) if model.state_bytes else "",
             ", ".join(self._beside(number)),
         )
+
+    def _link_data(self, link: Link) -> dict[str, str]:
+        giver, taker = self.models[link.giver].name, self.models[link.taker].name
+        return {"giver": giver, "output": link.output, "taker": taker, "input": link.input}
 
     def _model_data(self, number: int) -> dict[str, Any]:
         model = self.models[number]

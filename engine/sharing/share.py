@@ -1,35 +1,51 @@
 """Several networks in one arena: what never runs at the same time shares bytes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 
 from engine.api import Executable, make_plan
 from engine.check import Asked, check_data_flow, check_placement, check_races
-from engine.check.shared import Member, check_shared
+from engine.check.shared import Link, Member, check_shared
 from engine.execution_plan import ExecutionPlan
 from engine.graph.graph import Graph
 from engine.sharing.blocks import Pairs, arrange
 from engine.sharing.parts import split
+from engine.sharing.pipelines import groups_of, joined_parts
 from engine.sharing.result import SharedModel, SharedPlan
 from engine.text.errors import OptionError
 from engine.text.faults import behind_door
+from engine.text.options import close_to
 
 Model = ExecutionPlan | Graph
 
 
 @behind_door("planning")
-def share(*models: Model, concurrent: Iterable[tuple[Model, Model]] = ()) -> SharedPlan:
+def share(
+    *models: Model,
+    concurrent: Iterable[tuple[Model, Model]] = (),
+    pipeline: Iterable[tuple[Model, str, Model, str]] = (),
+) -> SharedPlan:
     """Plans one arena for several networks, given as plans, or as graphs, which are planned with default options.
 
     Networks that never run at the same time share all bytes that only one run needs. Parameters have bytes of their own
     there, because their values must survive the runs of others. `concurrent` has pairs of networks, of those that are
-    given, which may run at the same time: they share no byte. Addresses inside a network stay as its plan has them, but
-    for parameters, which move together. Raises OptionError, GraphError for a graph with lengths that are not known.
+    given, which may run at the same time: they share no byte. `pipeline` has outputs that are inputs of others, such
+    as (a, "y", b, "x"): both lie at the same bytes, so that a run of b right behind one of a copies nothing if it is
+    fed with the view of y. Each network takes from one other at most, and gives to one. Addresses inside a network stay
+    as its plan has them, but for parameters, which move together, and networks of a pipeline. Raises OptionError,
+    GraphError for a graph with lengths that are not known.
     """
-    pairs = _pairs(models, concurrent)
+    number = _numbers(models)
+    pairs = _pairs(number, concurrent)
     plans = [_planned(model) for model in models]
-    parts = [split(plan) for plan in plans]
-    layout = arrange(parts, pairs)
+    links = _links(number, plans, pipeline)
+    groups = groups_of(len(plans), links)
+    for pair in sorted(pairs):
+        if any({*pair} <= {*group} for group in groups):
+            one, other = (plans[i].lowered.graph.name for i in pair)
+            raise OptionError(f"{one!r} and {other!r} stand in one pipeline, so they cannot run at the same time")
+    parts = joined_parts([split(plan) for plan in plans], links)
+    layout = arrange(parts, pairs, groups)
     members = []
     for name, part, state, scratch in zip(_names(plans), parts, layout.state, layout.scratch, strict=True):
         first, plan = part.at(state, scratch)
@@ -38,16 +54,16 @@ def share(*models: Model, concurrent: Iterable[tuple[Model, Model]] = ()) -> Sha
         members.append(
             SharedModel(name, plan, first, state, part.state_bytes, scratch, part.scratch_bytes, part.plan.arena_bytes)
         )
-    check_shared([Member(m.name, m.plan, m.first) for m in members], pairs, layout.arena_bytes)
-    return SharedPlan(tuple(members), tuple(sorted(pairs)), layout.arena_bytes, layout.bound)
+    check_shared([Member(m.name, m.plan, m.first) for m in members], pairs, layout.arena_bytes, links)
+    return SharedPlan(tuple(members), tuple(sorted(pairs)), layout.arena_bytes, layout.bound, links)
 
 
 def _planned(model: Model) -> ExecutionPlan:
     return make_plan(model) if isinstance(model, Graph) else model
 
 
-def _pairs(models: Sequence[Model], concurrent: Iterable[tuple[Model, Model]]) -> Pairs:
-    """Returns the pairs by number. Raises OptionError."""
+def _numbers(models: Sequence[Model]) -> dict[int, int]:
+    """Returns the number of each model, by its identity. Raises OptionError."""
     for model in models:
         if isinstance(model, Executable):
             raise OptionError(f"share takes plans and graphs: give the plan of {model!r}")
@@ -58,6 +74,11 @@ def _pairs(models: Sequence[Model], concurrent: Iterable[tuple[Model, Model]]) -
     number = {id(model): i for i, model in enumerate(models)}
     if len(models) < 2 or len(number) < len(models):
         raise OptionError("share takes two networks or more, each once; a network that stands twice needs two plans")
+    return number
+
+
+def _pairs(number: Mapping[int, int], concurrent: Iterable[tuple[Model, Model]]) -> Pairs:
+    """Returns the pairs by number. Raises OptionError."""
     pairs = set()
     for pair in concurrent if isinstance(concurrent, Iterable) else [concurrent]:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2 or any(id(model) not in number for model in pair):
@@ -67,6 +88,36 @@ def _pairs(models: Sequence[Model], concurrent: Iterable[tuple[Model, Model]]) -
             raise OptionError("concurrent has a network with itself: one network runs once at a time")
         pairs.add((one, other))
     return frozenset(pairs)
+
+
+def _links(
+    number: Mapping[int, int], plans: Sequence[ExecutionPlan], pipeline: Iterable[tuple[Model, str, Model, str]]
+) -> tuple[Link, ...]:
+    """Returns the links by number. Raises OptionError."""
+    links = list[Link]()
+    for row in pipeline if isinstance(pipeline, Iterable) else [pipeline]:
+        if not isinstance(row, (tuple, list)) or len(row) != 4 or id(row[0]) not in number or id(row[2]) not in number:
+            raise OptionError('pipeline takes rows of the networks that are given, such as [(a, "y", b, "x")]')
+        link = Link(number[id(row[0])], row[1], number[id(row[2])], row[3])
+        if link.giver == link.taker:
+            raise OptionError("pipeline has a network whose output is its own input: that is copied")
+        giver, taker = plans[link.giver].lowered, plans[link.taker].lowered
+        for kind, name, names, graph in (
+            ("output", link.output, giver.outputs, giver.graph),
+            ("input", link.input, taker.inputs, taker.graph),
+        ):
+            if name not in names:
+                raise OptionError(f"pipeline: {graph.name!r} has no {kind} {name!r}; {close_to(name, names)}")
+        if any((link.taker, link.input) == (other.taker, other.input) for other in links):
+            raise OptionError(f"pipeline: input {link.input!r} of {taker.graph.name!r} stands twice")
+        for other in links:
+            if (other.giver == link.giver) != (other.taker == link.taker):
+                raise OptionError(
+                    f"pipeline: {giver.graph.name!r} and {taker.graph.name!r} stand in it with a third network, whose "
+                    "run would overwrite what one gives to the other: each network has one before it and one behind it"
+                )
+        links.append(link)
+    return tuple(links)
 
 
 def _names(plans: Sequence[ExecutionPlan]) -> list[str]:

@@ -9,6 +9,7 @@ import onnx
 import pytest
 
 import engine
+import ops
 from engine.cli.main import main
 from tests.helpers.cli.cli_checks import Capture, data, error
 from tests.helpers.graphs.branching import branching_graph
@@ -37,6 +38,25 @@ def test_json_tells_what_python_does(models: list[str], tmp_path: Path, capsys: 
     assert {**json.loads(out.read_text()), "models": []} == {**printed, "models": []}
 
 
+def test_a_pipeline_is_told_and_zoo_networks_go_by_their_short_names(tmp_path: Path, capsys: Capture) -> None:
+    graph = engine.Graph("back")
+    graph.output(ops.relu(graph.input("logits", (1, 1000))), "y=1:2")
+    back = tmp_path / "back.onnx"
+    onnx.save(to_onnx(graph), back)
+    words = ["plan", "zoo:squeezenet?image=32", str(back), "zoo:resnet18?image=32", "--share"]
+    words += ["--concurrent", "squeezenet,resnet18"]
+    plan = data(words, capsys)
+    assert plan["pipeline"] == [] and plan["models"][0]["concurrent"] == ["zoo:resnet18?image=32"]
+    output = next(iter(engine.zoo.squeezenet(image=32).outputs))
+    link = f"squeezenet:{output}=back:logits"
+    (link_data,) = data([*words, "--pipeline", link], capsys)["pipeline"]
+    assert link_data == {"giver": "zoo:squeezenet?image=32", "output": output, "taker": "back", "input": "logits"}
+    assert main([*words, "--pipeline", link]) == 0
+    assert f"in place: zoo:squeezenet?image=32: {output} = back: logits" in capsys.readouterr().out
+    said = error([*words, "--pipeline", "back:y=1:2=squeezenet:x"], 2, capsys)
+    assert "--pipeline back:y=1:2=squeezenet:x is no output of one model and input of another" in said
+
+
 def test_the_table_and_files_have_each_model(models: list[str], tmp_path: Path, capsys: Capture) -> None:
     table, header = tmp_path / "shared.csv", tmp_path / "arena.h"
     for path in (table, header):
@@ -59,6 +79,7 @@ def test_the_table_and_files_have_each_model(models: list[str], tmp_path: Path, 
         ("plan A B", 2, "2 models are given: --share plans one arena"),
         ("plan A --share", 2, "--share takes two models or more"),
         ("plan A --concurrent a,b", 2, "--concurrent says which models of --share"),
+        ("plan A --pipeline a:y=b:x", 2, "--pipeline says which output of --share is which input"),
         ("plan A B --share --concurrent a,d", 2, "--concurrent d: no model is called so; there are a, b"),
         ("plan A B --share --concurrent a", 2, "'a' names no two models"),
         ("plan A B --share --concurrent a,a", 2, "'a,a' names no two models"),

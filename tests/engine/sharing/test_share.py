@@ -66,15 +66,17 @@ def test_the_arena_is_the_largest_scratch_and_all_state_and_that_is_proved(five:
     assert shared.text().count("\n") == 8 and "no arena has less" in shared.text()
 
 
-@pytest.mark.parametrize("debug", ["", "poison"])
-def test_random_sequences_of_runs_give_the_bits_of_separate_runs(debug: str, five: list[ExecutionPlan]) -> None:
+@pytest.mark.parametrize(("debug", "runs"), [("", 120), ("poison", 12), pytest.param("", 1000, marks=pytest.mark.slow)])
+def test_random_sequences_of_runs_give_the_bits_of_separate_runs(
+    debug: str, runs: int, five: list[ExecutionPlan]
+) -> None:
     """Bytes that no parameter has are overwritten between runs."""
     shared = engine.share(*five)
     buffer = np.full(shared.arena_bytes + shared.alignment, POISON, np.uint8)
     kept = _state_bytes(shared, buffer)
     together, alone = shared.executables(arena=buffer, debug=debug), [plan.executable() for plan in five]
     draw = random.Random(7)
-    for turn in range(250 if not debug else 12):
+    for turn in range(runs):
         number = draw.randrange(len(five))
         feeds = random_feeds(five[number].graph, turn)
         assert _bits(together[number].run(feeds)) == _bits(alone[number].run(feeds)), (turn, number)
