@@ -11,6 +11,7 @@ from engine.text.deprecated import EXPORTS, warn_of_old_name
 from ops.lazy import importer
 
 if TYPE_CHECKING:  # the names for checkers of types and editors; at run time each is imported when it is first used
+    from allocator.memories.memory import Memory
     from engine.api import Executable, make_plan
     from engine.api import compile_graph as compile
     from engine.batch_runs.map import map_batches as map
@@ -56,6 +57,7 @@ __all__ = [
     "Executable",
     "ExecutionPlan",
     "Graph",
+    "Memory",
     "Operator",
     "Partition",
     "Pipeline",
@@ -95,6 +97,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Memory": "allocator.memories.memory:Memory",
     "Executable": "engine.api:Executable",
     "compile": "engine.api:compile_graph",
     "make_plan": "engine.api:make_plan",
