@@ -103,8 +103,8 @@ def _check_uses(problem: MemoryProblem, plan: MemoryPlan) -> Fault | None:
             )
         end = int((plan.offset + size)[rows][size[rows] > 0].max(initial=0))
         if end != use.plan.arena_bytes or use.plan.lower_bound > end:
-            told = f"an arena of {use.plan.arena_bytes} bytes and a bound of {use.plan.lower_bound}"
-            return Fault(MemoryFault.USES, (), f"memory {name!r} has {told}, and its last byte ends at {end}")
+            claim = f"an arena of {use.plan.arena_bytes} bytes and a bound of {use.plan.lower_bound}"
+            return Fault(MemoryFault.USES, (), f"memory {name!r} has {claim}, and its last byte ends at {end}")
         if use.peak != (peak := _most_alive(problem, rows)):
             return Fault(MemoryFault.PEAK, (), f"memory {name!r} has a peak of {use.peak} bytes, not of {peak}")
     return None
@@ -175,8 +175,8 @@ def _check_bytes(problem: MemoryProblem, shortage: Shortage) -> Fault | None:
     nbytes = int(problem.chunks.size[chunks].sum())
     capacity = sum(problem.memories[m].capacity for m in set(shortage.memories))
     if (nbytes, capacity) != (shortage.nbytes, shortage.capacity) or nbytes <= capacity:
-        told = f"{shortage.nbytes} bytes in {shortage.capacity}"
-        return Fault(MemoryFault.SHORTAGE, (), f"{told} are {nbytes} bytes in {capacity}")
+        claim = f"{shortage.nbytes} bytes in {shortage.capacity}"
+        return Fault(MemoryFault.SHORTAGE, (), f"{claim} are {nbytes} bytes in {capacity}")
     return None
 
 
