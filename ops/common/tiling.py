@@ -1,6 +1,6 @@
 """How calls are cut into stripes: parts of tensors along one axis, each computed as the whole would be.
 
-The functions that end with `_rows` give the call of any rows of images with channels last.
+The functions that end with `_rows` give a call that computes any rows of images with channels last.
 """
 
 import math
@@ -12,7 +12,7 @@ from attrs import evolve
 from ops.common.boxes import longest
 from ops.common.epilogue import RESIDUAL
 from ops.common.windows import Windows, nhwc_pool_windows, windows
-from ops.schema.schema import Index, Signature, Stripe, Stripes, one_stripe
+from ops.schema.schema import Index, Rows, Signature, Stripe, Stripes, one_stripe
 from ops.tensor.spec import TensorSpec
 
 ROWS = 1
@@ -169,11 +169,28 @@ def elementwise_rows(signature: Signature, first: int, last: int) -> Stripe | No
     return Stripe(reads, cut(ROWS, first, last), signature.attrs)
 
 
-def nhwc_conv_rows(signature: Signature, first: int, last: int) -> Stripe | None:
-    """Returns the call of some rows of a convolution, with what is added to it."""
-    x, w = signature.inputs[:2]
-    geometry = windows(x.shape[1:-1], w.shape[2:], signature.attrs)
-    return _window_rows(geometry, signature, range(RESIDUAL, len(signature.inputs)), (first, last))
+def first_input_rows(signature: Signature, first: int, last: int) -> Stripe | None:
+    """Returns the call of some rows of an operator that computes each row from the same row of its first input."""
+    part = cut(ROWS, first, last)
+    return Stripe((part, *(() for _ in signature.inputs[1:])), part, signature.attrs)
+
+
+def axis_rows(signature: Signature, first: int, last: int) -> Stripe | None:
+    """Returns the call of some rows of an operator along one axis; None along the rows."""
+    if signature.attrs["axis"] % signature.y.ndim == ROWS:
+        return None
+    return first_input_rows(signature, first, last)
+
+
+def nhwc_conv_rows(residual: int) -> Rows:
+    """Returns the `rows` of a convolution to which the inputs from position `residual` on are added."""
+
+    def rows(signature: Signature, first: int, last: int) -> Stripe | None:
+        x, w = signature.inputs[:2]
+        geometry = windows(x.shape[1:-1], w.shape[2:], signature.attrs)
+        return _window_rows(geometry, signature, range(residual, len(signature.inputs)), (first, last))
+
+    return rows
 
 
 def nhwc_pool_rows(signature: Signature, first: int, last: int) -> Stripe | None:

@@ -26,6 +26,6 @@ NHWC_CONV = OpSchema(
     overwrites=overwrites_from(RESIDUAL),
     cost=conv_cost,
     stripes=nhwc_conv_stripes,
-    rows=nhwc_conv_rows,
+    rows=nhwc_conv_rows(RESIDUAL),
 )
 OPS = (NHWC_CONV,)

@@ -13,6 +13,7 @@ import numpy as np
 
 from ops.common.boxes import Box, Boxes, boxes
 from ops.common.thunks import in_turn, made_anew
+from ops.common.tiling import ROWS, cut
 from ops.common.windows import tap_range
 from ops.convolution.gemm import COLUMN_BYTES
 from ops.convolution.nhwc_gemm import in_groups
@@ -27,6 +28,7 @@ from ops.schema.schema import (
     OpSchema,
     Signature,
     Specs,
+    Stripe,
     Thunk,
     first_weights,
 )
@@ -132,6 +134,29 @@ def _bind(call: Binding) -> Thunk:
     return in_turn(*steps)
 
 
+def _rows(signature: Signature, first: int, last: int) -> Stripe | None:
+    """Returns the call of some rows: of the rows of x whose windows reach them.
+
+    None where compiled code does not compute it: in blocks of other sizes, products are added in another order.
+    """
+    if not PHASES.supports(signature):
+        return None
+    w = nhwc_case_of(signature).windows
+    stride, begin = w.strides[0], w.begins[0]
+    low = max(-((w.extent(0) - 1 - first - begin) // stride), 0)
+    high = min((last - 1 + begin) // stride + 1, w.outputs[0])
+    if low >= high:
+        return None
+    before = begin + first - low * stride
+    after = w.reach(0, high - low) - before - (last - first)
+    pads = (before, *w.begins[1:], max(after, 0), *w.ends[1:])
+    beyond = (w.begins[a] + w.sizes[a] + w.ends[a] - w.reach(a, w.outputs[a]) for a in range(1, w.ndim))
+    more = (max(-after, 0), *beyond)
+    attrs = {"auto_pad": "NOTSET", "output_shape": (), "pads": pads, "output_padding": more}
+    read = cut(ROWS, low, high)
+    return Stripe((read, *(() for _ in signature.inputs[1:])), cut(ROWS, first, last), {**signature.attrs, **attrs})
+
+
 TAPS = Kernel(
     "taps",
     _bind,
@@ -152,5 +177,6 @@ NHWC_CONV_TRANSPOSE = OpSchema(
     arity=(2, 3),
     attributes=TRANSPOSE_ATTRIBUTES,
     cost=transpose_cost,
+    rows=_rows,
 )
 OPS = (NHWC_CONV_TRANSPOSE,)

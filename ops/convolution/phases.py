@@ -90,8 +90,13 @@ def _phase(signature: Signature, case: TransposeCase, firsts: Shape) -> _Phase:
 
 
 def _phases(signature: Signature) -> tuple[_Phase, ...]:
+    """Returns the phases in an order of their taps that does not depend on pads, as calls that differ in pads share
+    packed weights.
+    """
     case = nhwc_case_of(signature)
-    return tuple(_phase(signature, case, firsts) for firsts in product(*map(range, case.windows.strides)))
+    lines = zip(case.windows.strides, case.windows.begins, strict=True)
+    firsts = product(*([(place - begin) % stride for place in range(stride)] for stride, begin in lines))
+    return tuple(_phase(signature, case, each) for each in firsts)
 
 
 def _unsupported(signature: Signature, shape: TileShape) -> str:

@@ -16,10 +16,12 @@ from ops.schema.schema import (
     Kernel,
     OpSchema,
     Overwrite,
+    Rows,
     Signature,
     Specs,
     Thunk,
     dense_only,
+    no_rows,
 )
 from ops.tensor.layout import Layout
 
@@ -68,6 +70,7 @@ def view_operator(
     gradient: GradientRule,
     attributes: tuple[Attribute, ...] = (),
     writes: Callable[[Layout], bool] = dense_only,
+    rows: Rows = no_rows,
 ) -> OpSchema:
     """Returns an operator whose outputs are views of its input; where they cannot be, it copies, in place if it can."""
     return OpSchema(
@@ -81,6 +84,7 @@ def view_operator(
         summary=summary,
         gradient=gradient,
         bit_copies=True,
+        rows=rows,
     )
 
 

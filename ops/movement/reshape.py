@@ -4,11 +4,12 @@ import math
 
 from ops.common.apply import V, apply1
 from ops.common.lengths import Lengths, new_shape
+from ops.common.tiling import ROWS, cut
 from ops.movement.copies import Move
 from ops.movement.kernels import view_operator
 from ops.schema.attributes import Attribute, flag, integers
 from ops.schema.backward import Backward, Terms
-from ops.schema.schema import Attrs, Binding, Signature, Specs
+from ops.schema.schema import Attrs, Binding, Signature, Specs, Stripe
 from ops.tensor.errors import ShapeError
 from ops.tensor.layout import Layout
 from ops.tensor.spec import Axes, Shape, normalize_axes, normalize_axis, several
@@ -52,6 +53,20 @@ def _gradient(b: Backward) -> Terms:
     return (b.reshape(b.dy, b.signature.x.shape),)
 
 
+def _rows(signature: Signature, first: int, last: int) -> Stripe | None:
+    """Returns the call of the fewest rows of one image that are whole rows of x, too. None for more images."""
+    x, y = signature.x.shape, signature.y.shape
+    if x[0] != 1 or y[0] != 1 or len(x) <= ROWS or 0 in y:
+        return None
+    read, written = math.prod(x[ROWS + 1 :]), math.prod(y[ROWS + 1 :])
+    step = written // math.gcd(read, written)
+    low = first * written // read // step * step
+    high = -(-last * written // (read * step)) * step
+    begin, end = low * read // written, high * read // written
+    attrs = {**signature.attrs, "shape": (1, end - begin, *y[ROWS + 1 :])}
+    return Stripe((cut(ROWS, low, high),), cut(ROWS, begin, end), attrs)
+
+
 RESHAPE = view_operator(
     "reshape",
     "The elements of x in C order under `shape`; -1 is what is left, 0 the length in x where `zero_copies`.",
@@ -59,6 +74,7 @@ RESHAPE = view_operator(
     views=_views,
     moves=_moves,
     gradient=_gradient,
+    rows=_rows,
     attributes=(Attribute("shape", integers), Attribute("zero_copies", flag, False)),
 )
 OPS = (RESHAPE,)

@@ -8,11 +8,12 @@ import numpy as np
 
 from ops.common.apply import V, apply, apply1
 from ops.common.lengths import Lengths, lengths
+from ops.common.tiling import ROWS, cut, first_input_rows
 from ops.movement.copies import Move
 from ops.movement.kernels import view_operator
 from ops.schema.attributes import Attribute, integer, integers, optional
 from ops.schema.backward import Backward, Terms
-from ops.schema.schema import Attrs, Binding, Signature, Specs, any_strides
+from ops.schema.schema import Attrs, Binding, Signature, Specs, Stripe, any_strides
 from ops.tensor.errors import ShapeError
 from ops.tensor.layout import Layout
 from ops.tensor.spec import as_shape, broadcast_shapes, normalize_axes, normalize_axis
@@ -52,6 +53,12 @@ def _transpose_views(layout: Layout, signature: Signature) -> Layouts:
 
 def _transpose(call: Binding) -> tuple[Move, ...]:
     return ((call.x.transpose(_perm(call.attrs, call.x.ndim)), call.y),)
+
+
+def _transpose_rows(signature: Signature, first: int, last: int) -> Stripe:
+    """Returns the call of some rows; those of x are along the axis that becomes the rows."""
+    axis = _perm(signature.attrs, signature.x.ndim)[ROWS]
+    return Stripe((cut(axis, first, last),), cut(ROWS, first, last), signature.attrs)
 
 
 def _expand_infer(inputs: Specs, attrs: Attrs) -> Specs:
@@ -110,6 +117,7 @@ IDENTITY = view_operator(
     views=_identity_views,
     moves=_identity,
     gradient=_same_gradient,
+    rows=first_input_rows,
     writes=any_strides,
 )
 TRANSPOSE = view_operator(
@@ -120,6 +128,7 @@ TRANSPOSE = view_operator(
     moves=_transpose,
     gradient=_transpose_gradient,
     attributes=(Attribute("perm", optional(integers), None),),
+    rows=_transpose_rows,
     writes=any_strides,
 )
 EXPAND = view_operator(

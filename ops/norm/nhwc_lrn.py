@@ -6,6 +6,7 @@ import numpy as np
 
 from ops.common.boxes import CACHE_BYTES, pieces
 from ops.common.thunks import in_turn
+from ops.common.tiling import first_input_rows
 from ops.common.windows import require_spatial
 from ops.norm.lrn import lrn_cost, normalise
 from ops.norm.lrn_compiled import LRN_NATIVE
@@ -56,5 +57,6 @@ NHWC_LRN = OpSchema(
     attributes=LRN_ATTRIBUTES,
     overwrites=overwrites_first,
     cost=lrn_cost,
+    rows=first_input_rows,
 )
 OPS = (NHWC_LRN,)

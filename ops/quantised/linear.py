@@ -8,6 +8,7 @@ import numpy as np
 from ops.common.apply import Operand, V, apply1
 from ops.common.costs import flops_per_input_element
 from ops.common.thunks import in_turn
+from ops.common.tiling import axis_rows, first_input_rows
 from ops.quantised.linear_compiled import LINEAR
 from ops.quantised.params import (
     PIECE,
@@ -25,7 +26,7 @@ from ops.quantised.params import (
     zero_point_operand,
 )
 from ops.schema.attributes import Attribute, element_type, flag, integer, optional
-from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Thunk
+from ops.schema.schema import Attrs, Binding, Kernel, OpSchema, Signature, Specs, Stripe, Thunk
 from ops.schema.workspace import prefix
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.spec import NARROW_FLOATS, POWERS, Array, TensorSpec
@@ -46,6 +47,14 @@ def _check_zero(inputs: Specs, block: int) -> None:
 def _grain(signature: Signature) -> Grain:
     attrs = signature.attrs
     return Grain.of(signature.x, signature.inputs[1], attrs["axis"], attrs["block_size"])
+
+
+def _rows(signature: Signature, first: int, last: int) -> Stripe | None:
+    """Returns the call of some rows; None where scales are blocks, or one for each row."""
+    if signature.attrs["block_size"]:
+        return None
+    rows = first_input_rows if signature.inputs[1].size == 1 else axis_rows
+    return rows(signature, first, last)
 
 
 def _quantize_infer(inputs: Specs, attrs: Attrs) -> Specs:
@@ -164,6 +173,7 @@ QUANTIZE_LINEAR = OpSchema(
         Attribute("saturate", flag, True),
     ),
     cost=flops_per_input_element(4),
+    rows=_rows,
 )
 DEQUANTIZE_LINEAR = OpSchema(
     name="dequantize_linear",
@@ -173,6 +183,7 @@ DEQUANTIZE_LINEAR = OpSchema(
     arity=(2, 3),
     attributes=(*_GRAIN, Attribute("to", optional(element_type), None)),
     cost=flops_per_input_element(4),
+    rows=_rows,
 )
 OPS = (QUANTIZE_LINEAR, DEQUANTIZE_LINEAR)
 

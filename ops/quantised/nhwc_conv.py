@@ -11,6 +11,7 @@ from math import inf
 import numpy as np
 
 from ops.common.thunks import in_turn
+from ops.common.tiling import nhwc_conv_rows
 from ops.common.windows import CONV_ATTRIBUTES
 from ops.convolution.nhwc_shapes import case_of
 from ops.convolution.shapes import conv_cost
@@ -112,5 +113,6 @@ NHWC_QUANTISED_CONV = OpSchema(
     ),
     overwrites=overwrites_from(RESIDUAL),
     cost=conv_cost,
+    rows=nhwc_conv_rows(RESIDUAL),
 )
 OPS = (NHWC_QUANTISED_CONV,)

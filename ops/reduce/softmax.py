@@ -7,7 +7,7 @@ import numpy as np
 from ops.common.apply import V, apply1
 from ops.common.costs import flops_per_input_element
 from ops.common.thunks import nothing
-from ops.common.tiling import axis_stripes
+from ops.common.tiling import axis_rows, axis_stripes
 from ops.reduce.softmax_compiled import softmax_kernel
 from ops.reduce.softmax_gradients import LOG_SOFTMAX_GRADIENT, SOFTMAX_GRADIENT, row_spec
 from ops.schema.attributes import Attribute, integer
@@ -83,6 +83,7 @@ _along_axis = partial(
     overwrites=overwrites_first,
     cost=flops_per_input_element(5),
     stripes=axis_stripes,
+    rows=axis_rows,
 )
 SOFTMAX = _along_axis(
     name="softmax",

@@ -206,6 +206,10 @@ def one_stripe(signature: Signature, _: int) -> Stripes:
     return Stripes(1, lambda _: stripe)
 
 
+Rows = Callable[[Signature, int, int], Stripe | None]
+"""Returns a call that computes rows [first, last) of the output, and perhaps some more; None where there is none."""
+
+
 def no_rows(_: Signature, __: int, ___: int) -> Stripe | None:
     """Computes no rows alone, for operators that need whole images."""
     return None
@@ -325,8 +329,9 @@ class OpSchema:
     inputs being broadcast to it; then kernels run on any part of it, and take an input of one element with no axes.
     `bit_copies` says that elements of input 0 (and of others of its type) are copied bit by bit, whatever their value
     is. `stripes` cuts a call into calls of parts of its tensors, each with at most so many elements, where it can.
-    `rows` gives the call that computes rows [first, last) of the one output, with what it reads of each input; rows are
-    axis 1, that of images with channels last. None: whole images are needed. Elementwise operators need not declare it.
+    `rows` gives a call that computes rows [first, last) of the one output, with what it reads of each input; rows are
+    axis 1, that of images with channels last. The call may write some rows more, where it can only write several at
+    once; its `output` has them all. None: whole images are needed. Elementwise operators need not declare it.
     """
 
     name: str
@@ -343,7 +348,7 @@ class OpSchema:
     elementwise: bool = field(default=False, kw_only=True)
     bit_copies: bool = field(default=False, kw_only=True)
     stripes: Callable[[Signature, int], Stripes] = field(default=one_stripe, kw_only=True)
-    rows: Callable[[Signature, int, int], Stripe | None] = field(default=no_rows, kw_only=True)
+    rows: Rows = field(default=no_rows, kw_only=True)
 
     def __repr__(self) -> str:
         """Returns one line; kernels and functions fill a screen."""

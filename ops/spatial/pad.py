@@ -9,13 +9,14 @@ from attrs import frozen
 
 from ops.common.apply import Operand, V, apply1
 from ops.common.costs import copy_cost
+from ops.common.tiling import ROWS, cut
 from ops.common.windows import each
 from ops.index.gather_gradient import GATHER_GRADIENT
 from ops.movement.copies import Move
 from ops.movement.kernels import movement
 from ops.schema.attributes import Attribute, integers, one_of
 from ops.schema.backward import Backward, Tensor, Terms
-from ops.schema.schema import Attrs, Binding, OpSchema, Specs
+from ops.schema.schema import Attrs, Binding, OpSchema, Signature, Specs, Stripe
 from ops.tensor.errors import DtypeError, ShapeError
 from ops.tensor.spec import Array, Axes, normalize_axes
 
@@ -165,6 +166,18 @@ def _unborrowed(b: Backward) -> Tensor:
     return dy
 
 
+def _rows(signature: Signature, first: int, last: int) -> Stripe | None:
+    """Returns the call of some rows; None where they are border alone, or where rows of the border are others of x."""
+    pads, count = signature.attrs["pads"], signature.x.shape[ROWS]
+    before, after = pads[ROWS], pads[signature.x.ndim + ROWS]
+    low, high = max(first - before, 0), min(last - before, count)
+    if low >= high or (signature.attrs["mode"] != "constant" and (before or after)):
+        return None
+    rows = {ROWS: low - first + before, signature.x.ndim + ROWS: last - before - high}
+    attrs = {**signature.attrs, "pads": tuple(rows.get(i, pad) for i, pad in enumerate(pads))}
+    return Stripe((cut(ROWS, low, high), *(() for _ in signature.inputs[1:])), cut(ROWS, first, last), attrs)
+
+
 PAD = OpSchema(
     name="pad",
     summary="x with pads[i] elements before and pads[ndim + i] after axis i; negative ones are taken away.",
@@ -178,6 +191,7 @@ PAD = OpSchema(
     cost=copy_cost,
     gradient=_gradient,
     bit_copies=True,
+    rows=_rows,
 )
 OPS = (PAD,)
 

@@ -4,9 +4,11 @@ import math
 from collections.abc import Sequence
 
 from ops.common.apply import V, apply1
+from ops.common.tiling import ROWS, cut
 from ops.schema.attributes import Attribute, flag, integers, number, numbers, one_of
 from ops.schema.backward import Backward, Terms
-from ops.schema.schema import Attrs, Cost, OpSchema, Signature, Specs
+from ops.schema.schema import Attrs, Cost, OpSchema, Signature, Specs, Stripe
+from ops.spatial.resize_axes import repeats
 from ops.spatial.resize_compiled import RESIZE_NATIVE
 from ops.spatial.resize_passes import ADD_UP, INTERPOLATE, REPEATS
 from ops.spatial.resize_tables import COORDINATES, NEAREST
@@ -55,6 +57,17 @@ def _cost(signature: Signature) -> Cost:
     return Cost(taps * signature.y.size, signature.x.nbytes + signature.y.nbytes)
 
 
+def _rows(signature: Signature, first: int, last: int) -> Stripe | None:
+    """Returns the call of the rows that repeat the same rows of x. None where rows are not repeated whole times."""
+    if not repeats(signature):
+        return None
+    times = signature.y.shape[ROWS] // signature.x.shape[ROWS]
+    low, high = first // times, -(-last // times)
+    begin, end = low * times, high * times
+    sizes = (signature.y.shape[0], end - begin, *signature.y.shape[ROWS + 1 :])
+    return Stripe((cut(ROWS, low, high),), cut(ROWS, begin, end), {**signature.attrs, "sizes": sizes})
+
+
 _ATTRIBUTES = (
     Attribute("sizes", integers, ()),
     Attribute("scales", numbers, ()),
@@ -76,6 +89,7 @@ RESIZE = OpSchema(
     attributes=_ATTRIBUTES,
     cost=_cost,
     gradient=_gradient,
+    rows=_rows,
 )
 RESIZE_GRADIENT = OpSchema(
     name="resize_gradient",

@@ -73,38 +73,39 @@ class _Writer:
             stripe = Stripe({result: span})
             if not all(stripe.take(operator) for operator in reversed(operators)):
                 raise PassError(f"{operators[0].name!r} to {operators[-1].name!r} cannot be computed in stripes")
-            joined.append(self._stripe(stripe, number, result))
+            joined.append(self._stripe(stripe, number, result, span))
         name = self._free(f"{operators[-1].name}/joined")
         self.written[result] = self._add(CONCAT, joined, {"axis": ROWS}, name, result.name)
 
-    def _stripe(self, stripe: Stripe, number: int, result: Var) -> Var:
-        """Adds the parts of one stripe; returns its rows of the result."""
+    def _stripe(self, stripe: Stripe, number: int, result: Var, wanted: Span) -> Var:
+        """Adds the parts of one stripe; returns the wanted rows of the result."""
         rows: dict[Var, tuple[Var, int]] = {}  # by var of the source, rows of it and which one the first of them is
-        views: dict[tuple[Var, Span], Var] = {}
+        views: dict[tuple[Var, Span, int], Var] = {}
 
-        def read(var: Var, span: Span | None) -> Var:
+        def read(var: Var, span: Span | None, axis: int) -> Var:
             if span is None:
                 return self.written[var]
-            if (var, span) not in views:
+            key = var, span, axis
+            if key not in views:
                 held, start = rows[var] if var in rows else (self.written[var], 0)
-                views[var, span] = self._slice(held, (span[0] - start, span[1] - start), f"{var.name}/{number}")
-            return views[var, span]
+                views[key] = self._slice(held, (span[0] - start, span[1] - start), axis, f"{var.name}/{number}")
+            return views[key]
 
         for part in reversed(stripe.parts):
             (output,) = part.operator.outputs
-            inputs = [read(v, span) for v, span in zip(part.operator.inputs, part.read, strict=True)]
+            inputs = list(map(read, part.operator.inputs, part.read, part.axes))
             rows[output] = self._part(part, inputs, number), part.written[0]
-        return rows[result][0]
+        return read(result, wanted, ROWS)
 
     def _part(self, part: Part, inputs: Sequence[Var], number: int) -> Var:
         operator = part.operator
         name, output = self._free(f"{operator.name}/{number}"), self._free(f"{operator.outputs[0].name}/{number}")
         return self._add(operator.schema, inputs, part.attrs, name, output)
 
-    def _slice(self, var: Var, span: Span, name: str) -> Var:
-        if span == (0, var.shape[ROWS]):
+    def _slice(self, var: Var, span: Span, axis: int, name: str) -> Var:
+        if span == (0, var.shape[axis]):
             return var
-        attrs = {"starts": (span[0],), "ends": (span[1],), "axes": (ROWS,)}
+        attrs = {"starts": (span[0],), "ends": (span[1],), "axes": (axis,)}
         name = self._free(f"{name}/rows")
         return self._add(SLICE, [var], attrs, name, name)
 

@@ -26,12 +26,13 @@ Span = tuple[int, int]
 class Part:
     """An operator on some rows: `written` of its output, and of each input those of `read`; None reads it whole.
 
-    `attrs` are those of the operator with the pads of these rows.
+    The rows of each input are along one of `axes`, and `attrs` are those of the operator with the pads of these rows.
     """
 
     operator: Operator
     written: Span
     read: tuple[Span | None, ...]
+    axes: tuple[int, ...]
     attrs: Attrs
 
 
@@ -41,25 +42,30 @@ def is_image(var: Var) -> bool:
 
 
 def part_of(operator: Operator, first: int, last: int) -> Part | None:
-    """Returns the part of an operator that computes rows [first, last) of its output; None where it has none."""
+    """Returns the part of an operator that computes rows [first, last) of its output; None where it has none.
+
+    It may write some rows more.
+    """
     if len(operator.outputs) != 1 or not is_image(operator.outputs[0]):
         return None
     rows = elementwise_rows if operator.schema.elementwise else operator.schema.rows
     stripe = rows(operator.signature, first, last)
     if stripe is None:
         return None
-    read = tuple(_span(index) for index in stripe.inputs)
-    inputs = zip(operator.inputs, read, strict=True)
-    if any(span and not is_image(v) for v, span in inputs):
+    read, axes = tuple(map(_span, stripe.inputs)), tuple(map(_axis, stripe.inputs))
+    inputs = zip(operator.inputs, read, axes, strict=True)
+    if any(span and axis == ROWS and not is_image(v) for v, span, axis in inputs):
         return None
-    return Part(operator, (first, last), read, stripe.attrs)
+    written = stripe.output[ROWS]
+    return Part(operator, (written.start, written.stop), read, axes, stripe.attrs)
 
 
 @define(eq=False)
 class Stripe:
     """The parts of operators that compute some rows of a result, found from the last operator to the first.
 
-    `needed` has the rows that are needed of each tensor, and `whole` the tensors that are read whole.
+    `needed` has the rows that are needed of each tensor, and `whole` the tensors that must exist whole: those that are
+    read whole, or in parts along another axis.
     """
 
     needed: dict[Var, Span]
@@ -78,8 +84,9 @@ class Stripe:
         if part is None:
             return False
         self.parts.append(part)
-        for var, span in zip(operator.inputs, part.read, strict=True):
-            if span is None:
+        self.needed[output] = part.written
+        for var, span, axis in zip(operator.inputs, part.read, part.axes, strict=True):
+            if span is None or axis != ROWS:
                 self.whole.add(var)
             else:
                 low, high = self.needed.get(var, span)
@@ -93,5 +100,9 @@ def spans(rows: int, height: int) -> Iterator[Span]:
         yield first, min(first + height, rows)
 
 
+def _axis(index: Index) -> int:
+    return len(index) - 1 if index else ROWS
+
+
 def _span(index: Index) -> Span | None:
-    return (index[ROWS].start, index[ROWS].stop) if index else None
+    return (index[-1].start, index[-1].stop) if index else None

@@ -1,4 +1,4 @@
-"""Random networks that can be cut into stripes: chains of convolutions, pools and elementwise operators, and blocks."""
+"""Random networks that can be cut into stripes: chains of all operators that compute rows alone, and blocks of them."""
 
 from typing import Any
 
@@ -8,6 +8,7 @@ import engine
 import ops
 from engine.graph.graph import Graph
 from engine.graph.var import Var
+from ops.spatial.resize_tables import COORDINATES
 
 _Rng = np.random.Generator
 
@@ -21,9 +22,71 @@ def random_chain(seed: int, layers: int = 5) -> Graph:
     for _ in range(layers):
         if min(x.shape[2:]) < 7:
             break
-        x = rng.choice(np.array([_conv, _conv, _depthwise, _pool, _elementwise, _residual, _branches]))(rng, x)
+        smaller = [_conv, _conv, _depthwise, _pool, _transposed_conv, _pad, _shuffle, _normalise, _space_to_depth]
+        same = [_elementwise, _residual, _branches]
+        larger = [_transposed_conv, _depth_to_space, _resize] if max(x.shape[2:]) < 50 else []
+        x = rng.choice(np.array([*smaller, *same, *larger]))(rng, x)
     graph.output(x, "y")
     return graph
+
+
+def random_codes(seed: int, layers: int = 5) -> Graph:
+    """Returns a network of quantised codes, with random strides, pads, dilations, groups, scales and zero points."""
+    rng = np.random.default_rng(seed)
+    graph = engine.Graph("codes")
+    x: Var = graph.input("x", (1, int(rng.choice([3, 8])), *(int(n) for n in rng.integers(17, 40, 2))), "uint8")
+    x = ops.dequantize_linear(x, *_grid(rng))
+    for _ in range(layers):
+        if min(x.shape[2:]) < 7:
+            break
+        layer = rng.choice(np.array([_quantised_conv, _quantised_conv, _quantised_depthwise, _pool, _quantised_sum]))
+        x = _on_grid(rng, layer(rng, x))
+    graph.output(ops.quantize_linear(x, *_grid(rng)), "y")
+    return graph
+
+
+def large_codes() -> Graph:
+    """Returns a network of quantised codes whose first images are much larger than its input and what comes last."""
+    rng = np.random.default_rng(3)
+    graph = engine.Graph("large codes")
+    x: Var = ops.dequantize_linear(graph.input("x", (1, 3, 96, 96), "uint8"), *_grid(rng))
+    for outputs in (16, 32):
+        w = _quantised_weights(rng, x, outputs, x.shape[1], 3, 3)
+        convolved = _on_grid(rng, ops.relu(ops.conv2d(x, w, pads=(1, 1, 1, 1))))
+        x = ops.max_pool(convolved, (2, 2), strides=(2, 2))
+    graph.output(ops.quantize_linear(ops.reduce_mean(x, axes=(2, 3)), *_grid(rng)), "y")
+    return graph
+
+
+def _grid(rng: _Rng) -> tuple[np.float32, np.uint8]:
+    return np.float32(rng.uniform(0.02, 0.1)), np.uint8(rng.integers(100, 150))
+
+
+def _on_grid(rng: _Rng, x: Var) -> Var:
+    grid = _grid(rng)
+    return ops.dequantize_linear(ops.quantize_linear(x, *grid), *grid)
+
+
+def _quantised_weights(rng: _Rng, x: Var, *shape: int) -> Var:
+    codes: Var = x.graph.constant(rng.integers(-100, 100, shape).astype(np.int8))
+    scales = (rng.uniform(0.5, 1, shape[0]) / 50 / np.sqrt(np.prod(shape[1:]))).astype(np.float32)
+    return ops.dequantize_linear(codes, scales, np.zeros(shape[0], np.int8), axis=0)
+
+
+def _quantised_conv(rng: _Rng, x: Var) -> Var:
+    group = int(rng.choice([1, 1, 2])) if x.shape[1] % 2 == 0 else 1
+    kernel = tuple(int(n) for n in rng.choice([1, 2, 3], 2))
+    w = _quantised_weights(rng, x, int(rng.choice([8, 16])), x.shape[1] // group, *kernel)
+    return ops.relu(ops.conv2d(x, w, group=group, **_window(rng)))
+
+
+def _quantised_depthwise(rng: _Rng, x: Var) -> Var:
+    return ops.conv2d(x, _quantised_weights(rng, x, x.shape[1], 1, 3, 3), group=x.shape[1], **_window(rng))
+
+
+def _quantised_sum(rng: _Rng, x: Var) -> Var:
+    w = _quantised_weights(rng, x, x.shape[1], x.shape[1], 3, 3)
+    return x + _on_grid(rng, ops.conv2d(x, w, pads=(1, 1, 1, 1)))
 
 
 def large_images() -> Graph:
@@ -71,6 +134,51 @@ def _pool(rng: _Rng, x: Var) -> Var:
     if rng.integers(2):
         return ops.max_pool(x, kernel, **options)
     return ops.average_pool(x, kernel, count_include_pad=bool(rng.integers(2)), **options)
+
+
+def _transposed_conv(rng: _Rng, x: Var) -> Var:
+    group = int(rng.choice([1, 1, 2])) if x.shape[1] % 4 == 0 else 1
+    w = _weights(rng, x, x.shape[1], int(rng.choice([4, 8])), *(int(n) for n in rng.integers(1, 5, 2)))
+    strides = tuple(int(n) for n in rng.integers(1, 4, 2)) if max(x.shape[2:]) < 50 else (1, 1)
+    more = tuple(int(rng.integers(n)) for n in strides)
+    window = {**_window(rng), "pads": tuple(int(n) for n in rng.integers(0, 2, 4)), "strides": strides}
+    bias = _weights(rng, x, w.shape[1] * group)
+    return ops.conv_transpose(x, w, bias, group=group, output_padding=more, **window)
+
+
+def _resize(rng: _Rng, x: Var) -> Var:
+    sizes = tuple(n * int(times) for n, times in zip(x.shape[2:], rng.integers(1, 4, 2), strict=True))
+    places = rng.choice(sorted(COORDINATES.keys() - {"tf_crop_and_resize"}))
+    return ops.resize(x, (*x.shape[:2], *sizes), coordinate_transformation_mode=str(places))
+
+
+def _pad(rng: _Rng, x: Var) -> Var:
+    sides = rng.integers(-1, 3, 2).tolist(), rng.integers(-1, 3, 2).tolist()
+    if rng.integers(2):
+        return ops.pad(x, (0, sides[0][1], 0, sides[1][1]), str(rng.choice(["reflect", "edge", "wrap"])), axes=(2, 3))
+    return ops.pad(x, (*sides[0], *sides[1]), value=np.float32(0.5), axes=(2, 3))
+
+
+def _shuffle(_: _Rng, x: Var) -> Var:
+    """Returns a channel shuffle (Zhang et al., "ShuffleNet", 2018)."""
+    n, channels, *sizes = x.shape
+    groups = 2 if channels % 2 == 0 else 1
+    apart = ops.transpose(ops.reshape(x, (n, groups, channels // groups, *sizes)), (0, 2, 1, 3, 4))
+    return ops.reshape(apart, x.shape)
+
+
+def _normalise(rng: _Rng, x: Var) -> Var:
+    return ops.softmax(x, axis=int(rng.choice([1, 3]))) if rng.integers(2) else ops.lrn(x, 3)
+
+
+def _depth_to_space(rng: _Rng, x: Var) -> Var:
+    return ops.depth_to_space(x, 2, str(rng.choice(["DCR", "CRD"]))) if x.shape[1] % 4 == 0 else x
+
+
+def _space_to_depth(_: _Rng, x: Var) -> Var:
+    even = [n - n % 2 for n in x.shape[2:]]
+    cropped = ops.slice(x, (0, 0), even, axes=(2, 3))
+    return ops.space_to_depth(cropped, 2) if x.shape[1] < 16 else cropped
 
 
 def _elementwise(rng: _Rng, x: Var) -> Var:

@@ -14,7 +14,7 @@ from engine.passes.cascade import choose
 from engine.passes.cascade.search import Choice, search_cascades
 from engine.planning.options import CASCADE_PERCENT
 from engine.text.errors import GraphError
-from tests.engine.passes.cascade.random_chains import large_images
+from tests.engine.passes.cascade.random_chains import large_codes, large_images
 
 
 def _planned(**options: Any) -> ExecutionPlan:
@@ -39,6 +39,22 @@ def test_cascades_make_the_arena_smaller_within_the_operations_allowed() -> None
     assert arenas[0] < 0.6 * plain.arena_bytes
     assert _planned(cascade=True).arena_bytes == arenas[0]
     assert _planned(cascade=False).arena_bytes == plain.arena_bytes
+
+
+def test_a_decoder_of_transposed_convolutions_is_cut() -> None:
+    plan = engine.make_plan(engine.zoo.unet(image=32, depth=2), nodes=100, cascade=True)
+    (done,) = plan.optimisation[0].cascades
+    assert plan.arena_bytes < done.plain_bytes
+    cut = [each for each in plan.graph.operators if each.schema.name == "nhwc_conv_transpose"]
+    assert len(cut) > 2
+
+
+def test_codes_are_cut() -> None:
+    graph = large_codes()
+    plain, cut = (engine.compile(graph, nodes=100, cascade=each) for each in (False, True))
+    assert cut.plan.arena_bytes < 0.8 * plain.plan.arena_bytes
+    codes = np.random.default_rng(1).integers(0, 256, graph.inputs["x"].shape, np.uint8)
+    np.testing.assert_array_equal(cut.run({"x": codes})["y"], plain.run({"x": codes})["y"])
 
 
 def test_no_choice_is_worse_than_another_in_both() -> None:

@@ -1,11 +1,15 @@
 """The rows that windows read."""
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 import engine
+import ops
 from engine.graph.operator import Operator
 from engine.passes.cascade.rows import Stripe, part_of, spans
+from ops.convolution.nhwc_transpose import NHWC_CONV_TRANSPOSE
+from ops.convolution.transpose_shapes import nhwc_case_of
 from ops.pool.nhwc import NHWC_MAX_POOL
 
 
@@ -62,3 +66,78 @@ def test_a_stripe_needs_the_hull_of_what_all_its_readers_need() -> None:
 
 def test_stripes_cover_all_rows() -> None:
     assert list(spans(10, 4)) == [(0, 4), (4, 8), (8, 10)]
+
+
+@st.composite
+def _transposed_convs(draw: st.DrawFn) -> Operator:
+    rows, kernel, stride, dilation = (draw(st.integers(low, high)) for low, high in ((4, 12), (1, 4), (1, 3), (1, 2)))
+    begin, end = draw(st.integers(0, 2)), draw(st.integers(0, 2))
+    graph = engine.Graph()
+    x, w = graph.input("x", (1, rows, 5, 4)), graph.constant(np.ones((4, 3, kernel, 2), np.float32))
+    attrs = {
+        "strides": (stride, 2),
+        "dilations": (dilation, 1),
+        "pads": (begin, 0, end, 1),
+        "output_padding": (draw(st.integers(0, stride - 1)), 1),
+        "auto_pad": "NOTSET",
+    }
+    if draw(st.booleans()):
+        attrs |= {"pads": (), "auto_pad": draw(st.sampled_from(["SAME_UPPER", "SAME_LOWER"]))}
+    graph.add(NHWC_CONV_TRANSPOSE, [x, w], attrs)
+    return graph.operators[0]
+
+
+@given(_transposed_convs(), st.data())
+def test_rows_of_transposed_convolutions_come_from_all_windows_that_reach_them(
+    operator: Operator, data: st.DataObject
+) -> None:
+    (x, w), (y,) = operator.inputs, operator.outputs
+    first = data.draw(st.integers(0, y.shape[1] - 1))
+    last = data.draw(st.integers(first + 1, y.shape[1]))
+    windows = nhwc_case_of(operator.signature).windows
+    reached = {
+        row: {row * windows.strides[0] - windows.begins[0] + tap * windows.dilations[0] for tap in range(w.shape[2])}
+        for row in range(x.shape[1])
+    }
+    wanted = [row for row, outputs in reached.items() if outputs & set(range(first, last))]
+    part = part_of(operator, first, last)
+    if part is None:
+        residues = {tap * windows.dilations[0] % windows.strides[0] for tap in range(w.shape[2])}
+        assert not wanted or len(residues) < windows.strides[0] or y.shape[1] < 2
+        return
+    assert part.read[0] is not None
+    assert part.read[1] is None
+    low, high = part.read[0]
+    assert set(wanted) <= set(range(low, high))
+    signature = operator.schema.sign([x.spec.with_shape((1, high - low, *x.shape[2:])), w.spec], part.attrs)
+    assert signature.y.shape == (1, last - first, *y.shape[2:])
+    assert nhwc_case_of(signature).windows.begins[0] == windows.begins[0] + first - low * windows.strides[0]
+
+
+def test_operators_that_write_several_rows_at_once_write_all_that_are_wanted() -> None:
+    graph = engine.Graph()
+    x = graph.input("x", (1, 6, 4, 12))
+    larger = ops.resize(x, (1, 18, 4, 12))
+    deeper = ops.reshape(x, (1, 3, 2, 4, 12))
+    for result, wanted, written, read in (
+        (larger, (4, 5), (3, 6), (1, 2)),
+        (larger, (2, 7), (0, 9), (0, 3)),
+        (deeper, (1, 2), (1, 2), (2, 4)),
+        (ops.reshape(deeper, (1, 6, 48, 1)), (3, 4), (2, 4), (1, 2)),
+        (ops.reshape(x, (1, 9, 32)), (1, 2), (0, 3), (0, 2)),
+    ):
+        operator = {each.outputs[0].name: each for each in graph.operators}[result.name]
+        part = part_of(operator, *wanted)
+        assert part is not None
+        assert (part.written, part.read) == (written, (read,))
+
+
+def test_rows_of_a_transposed_image_lie_along_another_axis() -> None:
+    graph = engine.Graph()
+    x = graph.input("x", (1, 3, 8, 6))
+    y = ops.transpose(x, (0, 2, 3, 1))
+    stripe = Stripe({y: (2, 4)})
+    assert stripe.take(graph.operators[0])
+    (part,) = stripe.parts
+    assert (part.read, part.axes) == (((2, 4),), (2,))
+    assert stripe.whole == {x}
