@@ -40,6 +40,8 @@ if TYPE_CHECKING:  # the names for checkers of types and editors; at run time ea
     from engine.sharing.result import SharedPlan
     from engine.sharing.share import share
     from engine.stages.bind import bind
+    from engine.streams.compile import stream
+    from engine.streams.stream import Stream
     from engine.sweeps.sweep import sweep
     from engine.system.instructions import limit_instructions
     from engine.text.errors import BudgetError, EngineError
@@ -63,6 +65,7 @@ __all__ = [
     "Pipeline",
     "Report",
     "SharedPlan",
+    "Stream",
     "Trace",
     "Var",
     "bind",
@@ -88,6 +91,7 @@ __all__ = [
     "scan",
     "share",
     "shared_search",
+    "stream",
     "sweep",
     "train_parallel",
     "train_step",
@@ -133,6 +137,8 @@ _HOMES = {
     "SharedPlan": "engine.sharing.result:SharedPlan",
     "share": "engine.sharing.share:share",
     "bind": "engine.stages.bind:bind",
+    "Stream": "engine.streams.stream:Stream",
+    "stream": "engine.streams.compile:stream",
     "sweep": "engine.sweeps.sweep:sweep",
     "limit_instructions": "engine.system.instructions:limit_instructions",
     "BudgetError": "engine.text.errors:BudgetError",

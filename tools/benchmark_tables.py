@@ -198,6 +198,24 @@ def cascades_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
         ]
 
 
+def streams_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
+    """Yields a line for each image in stripes: MiB of the arena and of anonymous memory, and seconds."""
+    yield [
+        *("pixels", "stripes", "rows of a stripe", "arena, MiB", "arena of the whole image, MiB", "more operations"),
+        *("anonymous memory, MiB", "beyond the interpreter, MiB", "s"),
+    ]
+    for row in rows:
+        sizes = (row["arena_bytes"], row["whole_bytes"])
+        memory = (row["most_bytes"], row["most_bytes"] - row["imported_bytes"])
+        yield [
+            *(f"{row['size']} x {row['size']}", str(row["stripes"]), str(row["height"])),
+            *(f"{size / 2**20:.1f}" for size in sizes),
+            f"{row['again']:.1%}",
+            *(f"{size / 2**20:.1f}" for size in memory),
+            f"{row['seconds']:.0f}",
+        ]
+
+
 def runs_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
     """Yields a line for each network, back-end and number of threads: milliseconds of runs, and MB of activations."""
     yield [
@@ -289,6 +307,7 @@ TABLES: Mapping[str, Callable[[Sequence[Row]], Iterable[Sequence[str]]]] = {
     "order": order_table,
     "nest": nest_table,
     "cascades": cascades_table,
+    "streams": streams_table,
     "runs": runs_table,
     "runs_avx2": runs_table,
     "processes": process_table,

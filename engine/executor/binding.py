@@ -114,8 +114,11 @@ _SHARED: ContextVar[PackCache | None] = ContextVar("packs", default=None)
 
 @contextmanager
 def packs_from(cache: PackCache) -> Iterator[None]:
-    """Makes executors of one plan that are made in the block take their packed constants from a cache."""
-    token = _SHARED.set(cache)
+    """Makes executors that are made in the block take their packed constants from a cache.
+
+    In a block inside another one they come from the cache of the outer one.
+    """
+    token = _SHARED.set(_SHARED.get() or cache)
     try:
         yield
     finally:

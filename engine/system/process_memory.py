@@ -45,6 +45,11 @@ def file_bytes() -> int | None:
     return _proc_bytes("status", "RssFile:")
 
 
+def anonymous_bytes(process: int | None = None) -> int | None:
+    """Returns those of the resident bytes of a process, by default this one, that are no pages of files."""
+    return _proc_bytes("status", "RssAnon:", process)
+
+
 def peak_bytes() -> int | None:
     """Returns the maximum of the resident bytes since the last `reset_peak`, or since the process began."""
     peak = _proc_bytes("status", "VmHWM:")
@@ -101,10 +106,11 @@ def _call(name: str, *numbers: int) -> int | None:
     return int(function(*map(ctypes.c_ulong, numbers)))
 
 
-def _proc_bytes(file: str, key: str) -> int | None:
+def _proc_bytes(file: str, key: str, process: int | None = None) -> int | None:
     """Returns the bytes behind a key of a file such as /proc/self/status, which has them in KiB."""
+    home = _PROC if process is None else _PROC.with_name(str(process))
     try:
-        lines = (_PROC / file).read_text().splitlines()
+        lines = (home / file).read_text().splitlines()
     except OSError:
         return None
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(key)), None)

@@ -113,6 +113,15 @@ SAMPLES: dict[str, tuple[list[dict[str, Any]], dict[str, str]]] = {
         {"network": "net", "at most": "10 %", "arena of whole images, MB": "4.00", "arena, MB": "1.00", "saved": "75%"}
         | {"more operations": "5.5%", "calls": "x 3.2", "whole images, ms": "20.0", "cascades, ms": "18.5"},
     ),
+    "streams": (
+        [
+            {"size": 2000, "height": 13, "stripes": 154, "kinds": 3, "arena_bytes": 4 << 20, "whole_bytes": 400 << 20}
+            | {"again": 0.168, "imported_bytes": 25 << 20, "most_bytes": 41 << 20, "seconds": 11.4}
+        ],
+        {"pixels": "2000 x 2000", "stripes": "154", "rows of a stripe": "13", "arena, MiB": "4.0", "s": "11"}
+        | {"arena of the whole image, MiB": "400.0", "more operations": "16.8%", "anonymous memory, MiB": "41.0"}
+        | {"beyond the interpreter, MiB": "16.0"},
+    ),
     "runs": (
         [
             {"network": "net", "backend": "numba", "threads": 2, "arena_bytes": 3_000_000, "ratio_median": 1.5}

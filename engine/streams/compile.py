@@ -1,0 +1,129 @@
+"""From a graph to a stream: which passes run, how high stripes are, and one plan for each kind of stripe."""
+
+from collections.abc import Hashable
+from typing import Unpack
+
+import numpy as np
+from attrs import define, field
+
+from allocator.progress import Activity
+from engine.api import ALL_CPUS, make_plan
+from engine.execution_plan import ExecutionPlan
+from engine.executor.binding import packs_from, shared_pack_cache
+from engine.graph.graph import Graph
+from engine.passes.automatic import passed
+from engine.passes.cascade.rows import spans
+from engine.planning.options import PlanOptions, parse_budget
+from engine.streams.stream import Stream, StreamStripe
+from engine.streams.stripes import Rows, StripedGraph, striped_graph
+from engine.streams.write import stripe_graph
+from engine.text.errors import BudgetError, OptionError
+from engine.text.faults import behind_door
+from engine.text.options import check_option_names
+from engine.text.units import counted, format_bytes
+from ops.tensor.layout import CACHE_LINE
+
+
+@behind_door("planning")
+def stream(
+    graph: Graph, *, rows: int = 0, budget: int | str = "", threads: int = ALL_CPUS, **options: Unpack[PlanOptions]
+) -> Stream:
+    """Makes a graph runnable stripe after stripe of rows: images may be larger than memory.
+
+    The outputs are images of as many rows; each stripe has `rows` of them, or as many as its arena can have within
+    `budget`, in bytes or as a text such as "32 MiB". All operators but those that move axes at inputs and outputs must
+    be such that cascades can cut: the graph is cut as one cascade (`engine.passes.cascade`), and rows that two stripes
+    need are read, and computed, for both. Stripes that differ in their pads or heights have plans of their own, all in
+    one arena. With compiled kernels, outputs are equal to those of whole images to the bit. `threads` and other options
+    are those of `arenaplan.compile`; `cascade` and `store` apply to each stripe.
+
+    Raises GraphError for an operator that needs whole images, and for lengths that are not known; OptionError for
+    outputs of different heights; BudgetError where not even the lowest stripes fit.
+    """
+    _check(rows, budget, options)
+    plain, within = options.copy(), options.copy()
+    plain["cascade"], within["optimise"] = 0, 0
+    whole = make_plan(graph, threads=threads, **plain)
+    left_out = tuple(name for done in whole.optimisation for name in done.left_out)
+    striped = striped_graph(passed(graph, whole.options.level, left_out).graph)
+    plans = _Plans(striped, threads, within)
+    height = min(rows, striped.rows) if rows else plans.height_within(parse_budget(budget))
+    with Activity("planning stripes", graph.name):
+        return _stream(graph, striped, plans, height, whole.arena_bytes)
+
+
+def _check(rows: object, budget: int | str, options: PlanOptions) -> None:
+    """Raises OptionError."""
+    names = ("rows", "budget", "threads", *PlanOptions.__annotations__)
+    check_option_names("arenaplan.stream", options, names)
+    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 0:
+        raise OptionError(f"rows {rows!r} is no height of stripes; give an integer of 1 or more")
+    if bool(rows) == (budget != ""):
+        raise OptionError("give either rows, the height of stripes, or budget, the bytes of their arena")
+    if taken := [name for name in ("caller_buffers", "donated") if options.get(name)]:
+        raise OptionError(f"{taken[0]} is of no use to a stream: each stripe is copied into the arena")
+
+
+@define(eq=False)
+class _Plans:
+    """The plans of the stripes of a graph, one for each kind."""
+
+    striped: StripedGraph
+    threads: int
+    options: PlanOptions
+    by_kind: dict[Hashable, ExecutionPlan] = field(factory=dict)
+
+    def plan(self, rows: Rows) -> ExecutionPlan:
+        """Returns the plan of a stripe."""
+        if rows.kind not in self.by_kind:
+            self.by_kind[rows.kind] = make_plan(stripe_graph(self.striped, rows), threads=self.threads, **self.options)
+        return self.by_kind[rows.kind]
+
+    def height_within(self, budget: int) -> int:
+        """Returns the largest height of stripes whose plans keep within a budget, by bisection. Raises BudgetError."""
+        striped = self.striped
+        period, low = striped.period, 1
+        high = -(-striped.rows // period)
+        if self._bytes(period) > budget:
+            raise self._error(period, budget)
+        with Activity("looking for the height of stripes", striped.graph.name):
+            if self._bytes(high * period) <= budget:
+                return striped.rows
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (middle, high) if self._bytes(middle * period) <= budget else (low, middle)
+        return low * period
+
+    def _bytes(self, height: int) -> int:
+        """Returns the largest arena of the first stripes, one in the middle, and the last ones."""
+        every = list(spans(self.striped.rows, height))
+        chosen = {0, 1, len(every) // 2, len(every) - 2, len(every) - 1} & set(range(len(every)))
+        return max(self.plan(self.striped.stripe(*every[number])).arena_bytes for number in chosen)
+
+    def _error(self, height: int, budget: int) -> BudgetError:
+        needed, name = self._bytes(height), self.striped.graph.name
+        return BudgetError(
+            f"even stripes of {counted(height, 'row')} of {name!r} need {needed} bytes ({format_bytes(needed)}), "
+            f"{budget} bytes ({format_bytes(budget)}) are available: {needed - budget} bytes too much",
+            needed,
+            budget,
+            needed,
+        )
+
+
+def _stream(graph: Graph, striped: StripedGraph, plans: _Plans, height: int, whole_bytes: int) -> Stream:
+    kinds: dict[Hashable, int] = {}
+    stripes, used, work = [], [], 0.0
+    for first, last in spans(striped.rows, height):
+        rows = striped.stripe(first, last)
+        if rows.kind not in kinds:
+            kinds[rows.kind] = len(kinds)
+            used.append(plans.plan(rows))
+        stripes.append(StreamStripe(first, last, rows.reads, kinds[rows.kind]))
+        work += rows.flops
+    arena = np.empty(max(plan.arena_bytes for plan in used) + max(CACHE_LINE, *(p.alignment for p in used)), np.uint8)
+    with packs_from(shared_pack_cache(striped.graph.constants.entries.values())):
+        executables = [plan.executable(arena=arena) for plan in used]
+    axes = {**striped.axes, **{output.name: output.axis for output in striped.outputs}}
+    share = max(work / max(striped.flops, 1) - 1, 0.0)
+    return Stream(graph, stripes, used, axes, share, whole_bytes, executables)

@@ -1,0 +1,123 @@
+"""A network that reads, computes and hands out images stripe after stripe of rows."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from attrs import field, frozen
+
+from allocator.progress import each
+from engine.api import Executable
+from engine.execution_plan import ExecutionPlan
+from engine.executor.feeds import check_names, out_arrays, read_outs
+from engine.graph.graph import Graph
+from engine.streams.feeds import RowSource, row_source
+from engine.text.units import counted, format_bytes
+from ops.tensor.spec import Array
+
+
+@frozen
+class StreamStripe:
+    """Rows [first, last) of the outputs. `reads` has the rows that are read of inputs, by name.
+
+    `kind` is the position of the plan that computes them.
+    """
+
+    first: int
+    last: int
+    reads: Mapping[str, tuple[int, int]]
+    kind: int
+
+
+@frozen(eq=False)
+class Stream:
+    """A network that computes images stripe after stripe; see `arenaplan.stream`. It runs once at a time.
+
+    `stripes` are in order, `plans` has one plan for each kind of stripe, and `axes` the axis of rows of each input and
+    output that is streamed. All plans run in one arena, and share packed weights. `share` is the part of all operations
+    that is done again, as rows between two stripes are computed for both. `whole_bytes` is the arena of whole images.
+    """
+
+    graph: Graph
+    stripes: Sequence[StreamStripe]
+    plans: Sequence[ExecutionPlan]
+    axes: Mapping[str, int]
+    share: float
+    whole_bytes: int
+    _executables: Sequence[Executable] = field(repr=False)
+
+    @property
+    def arena_bytes(self) -> int:
+        """The bytes of the arena: those of the largest plan."""
+        return max(plan.arena_bytes for plan in self.plans)
+
+    @property
+    def height(self) -> int:
+        """The rows of the outputs of one stripe; the last one may have fewer."""
+        return self.stripes[0].last
+
+    @property
+    def rows_read(self) -> Mapping[str, int]:
+        """How many rows are read of each input, by name; rows that two stripes need count twice."""
+        return {
+            name: sum(stripe.reads[name][1] - stripe.reads[name][0] for stripe in self.stripes)
+            for name in self.stripes[0].reads
+        }
+
+    def run(self, feeds: Mapping[str, Any], *, out: Mapping[str, Any] | None = None) -> dict[str, Array]:
+        """Computes all stripes; returns the outputs by name.
+
+        An input is an array, such as a numpy.memmap, something with a shape that gives arrays for slices, or an
+        iterable of stripes in order, of any heights. `out` gives arrays that outputs are written to, such as
+        numpy.memmap; others are allocated. Raises FeedError, KernelError.
+        """
+        arrays = out_arrays(out or {})
+        specs = {name: var.spec for name, var in self.graph.outputs.items()}
+        read_outs(arrays, specs)
+        outs = {n: arrays[n] if n in arrays else np.empty(spec.shape, spec.dtype) for n, spec in specs.items()}
+        for _ in self._run(feeds, outs):
+            pass
+        return outs
+
+    def stream(self, feeds: Mapping[str, Any]) -> Iterator[dict[str, Array]]:
+        """Returns an iterator over the stripes of the outputs, by name, in order; inputs are those of `run`.
+
+        Raises FeedError, KernelError.
+        """
+        return self._run(feeds, {})
+
+    def _run(self, feeds: Mapping[str, Any], outs: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
+        inputs = self.graph.inputs
+        check_names("input", feeds, inputs, complete=True)
+        streamed = {n: row_source(n, feeds[n], inputs[n].spec, self.axes[n]) for n in self.stripes[0].reads}
+        whole = {name: feeds[name] for name in feeds if name not in streamed}
+        return self._each(streamed, whole, outs)
+
+    def _each(
+        self, streamed: Mapping[str, RowSource], whole: Mapping[str, Any], outs: Mapping[str, Array]
+    ) -> Iterator[dict[str, Array]]:
+        for stripe in each("stripe", self.stripes, lambda s: f"rows {s.first} to {s.last}"):
+            executable = self._executables[stripe.kind]
+            fed = {name: streamed[name].take(*span) for name, span in stripe.reads.items()}
+            fed |= {name: whole[name] for name in executable.graph.inputs if name not in fed}
+            into = {n: array[_rows(self.axes[n], stripe.first, stripe.last)] for n, array in outs.items()}
+            yield executable.run(fed, out=into)
+        for source in streamed.values():
+            source.end()
+
+    def __repr__(self) -> str:
+        """Returns one line."""
+        return f"<stream of {self.graph!r}: {self.text}>"
+
+    @property
+    def text(self) -> str:
+        """What it costs, in one line."""
+        return (
+            f"{counted(len(self.stripes), 'stripe')} of {counted(self.height, 'row')}, {len(self.plans)} of them "
+            f"different, in an arena of {format_bytes(self.arena_bytes)} (whole images: "
+            f"{format_bytes(self.whole_bytes)}); {self.share:.1%} more operations"
+        )
+
+
+def _rows(axis: int, first: int, last: int) -> tuple[slice, ...]:
+    return (*(slice(None) for _ in range(axis)), slice(first, last))

@@ -1,0 +1,207 @@
+"""Which rows of its inputs each stripe of a graph's outputs needs, and which stripes are computed alike.
+
+Inside, images have their channels last, as passes leave them. An operator at an input or output that only moves axes
+says which axis of it has the rows.
+"""
+
+from collections.abc import Collection, Hashable, Mapping
+from functools import cached_property
+
+from attrs import frozen
+
+from engine.graph.graph import Graph
+from engine.graph.operator import Operator
+from engine.graph.var import Var
+from engine.passes.cascade.rows import Span, Stripe
+from engine.text.errors import GraphError, OptionError
+from ops.common.tiling import ROWS
+from ops.movement.reshape import RESHAPE
+from ops.movement.views import TRANSPOSE
+from ops.tensor.spec import Shape
+
+
+def axis_before(operator: Operator, axis: int) -> int | None:
+    """Returns the axis of its input that becomes an axis of the output of an operator; None if it moves no axes."""
+    if operator.schema is TRANSPOSE:
+        perm: tuple[int, ...] = operator.attrs["perm"] or tuple(reversed(range(operator.inputs[0].ndim)))
+        return perm[axis]
+    if operator.schema is not RESHAPE:
+        return None
+    before, after = _long(operator.inputs[0].shape), _long(operator.outputs[0].shape)
+    if list(before.values()) != list(after.values()) or axis not in after:
+        return None
+    return list(before)[list(after).index(axis)]
+
+
+def _long(shape: Shape) -> dict[int, int]:
+    """Returns the lengths that are not 1, by axis."""
+    return {axis: length for axis, length in enumerate(shape) if length != 1}
+
+
+@frozen(eq=False)
+class Output:
+    """An output of the graph: `image` has its rows, and `mover`, where there is one, moves the axes of that.
+
+    `axis` is the axis of the output that has the rows.
+    """
+
+    name: str
+    image: Var
+    axis: int
+    mover: Operator | None = None
+
+
+@frozen(eq=False)
+class Rows:
+    """Rows [first, last) of all outputs: what computes them, and `reads`, the rows that are read of inputs, by name.
+
+    `whole` has the inputs that are read whole.
+    """
+
+    first: int
+    last: int
+    stripe: Stripe
+    reads: Mapping[str, Span]
+    whole: Collection[str]
+
+    @cached_property
+    def kind(self) -> Hashable:
+        """What is equal for stripes that one plan computes."""
+        needed = self.stripe.needed
+
+        def moved(var: Var, span: Span | None, axis: int) -> Span | None:
+            start = needed[var][0] if axis == ROWS and var in needed else 0
+            return span and (span[0] - start, span[1] - start)
+
+        parts = tuple(
+            (
+                part.written[1] - part.written[0],
+                tuple(map(moved, part.operator.inputs, part.read, part.axes)),
+                tuple(item for item in part.attrs.items() if part.operator.attrs.get(item[0]) != item[1]),
+            )
+            for part in self.stripe.parts
+        )
+        return self.last - self.first, tuple(last - first for first, last in self.reads.values()), parts
+
+    @property
+    def flops(self) -> float:
+        """The operations, of each operator as its share of the rows."""
+        return sum(
+            part.operator.schema.cost(part.operator.signature).flops
+            * (part.written[1] - part.written[0])
+            / part.operator.outputs[0].shape[ROWS]
+            for part in self.stripe.parts
+        )
+
+
+@frozen(eq=False)
+class StripedGraph:
+    """A graph after passes whose outputs are computed in stripes of rows. `axes` has the axis of rows of inputs.
+
+    `movers` are the operators that read an input and move its axes; `inner` all other operators but those of `outputs`.
+    """
+
+    graph: Graph
+    outputs: tuple[Output, ...]
+    movers: tuple[Operator, ...]
+    inner: tuple[Operator, ...]
+    axes: Mapping[str, int]
+
+    @property
+    def rows(self) -> int:
+        """The rows of the outputs."""
+        return int(self.outputs[0].image.shape[ROWS])
+
+    @property
+    def flops(self) -> int:
+        """The operations that whole images take."""
+        return sum(operator.schema.cost(operator.signature).flops for operator in self.inner)
+
+    @cached_property
+    def period(self) -> int:
+        """The rows of the outputs that come from one row of the lowest image: stripes of multiples are alike."""
+        whole = self.stripe(0, self.rows)
+        lowest = min(v.shape[ROWS] for v in whole.stripe.needed)
+        return max(round(self.rows / lowest), 1)
+
+    def stripe(self, first: int, last: int) -> Rows:
+        """Returns what some rows of the outputs need. Raises GraphError where an operator needs whole images."""
+        stripe = Stripe({output.image: (first, last) for output in self.outputs})
+        for operator in reversed(self.inner):
+            if any(v in stripe.needed or v in stripe.whole for v in operator.outputs) and not stripe.take(operator):
+                raise GraphError(
+                    f"operator {operator.name!r} ({operator.schema.name}) cannot be computed in stripes of rows, so "
+                    f"{self.graph.name!r} cannot be streamed"
+                )
+        moved = {v: operator.inputs[0] for operator in self.movers for v in operator.outputs}
+        names = {var: name for name, var in self.graph.inputs.items()}
+        reads: dict[str, Span] = {}
+        for var, span in stripe.needed.items():
+            name = names.get(moved.get(var, var))
+            if name:
+                low, high = reads.get(name, span)
+                reads[name] = min(low, span[0]), max(high, span[1])
+        whole = {names[moved.get(v, v)] for v in stripe.whole if moved.get(v, v) in names}
+        if twice := sorted(whole & reads.keys()):
+            raise GraphError(f"input {twice[0]!r} of {self.graph.name!r} is read whole, so it cannot be streamed")
+        return Rows(first, last, stripe, {name: reads[name] for name in sorted(reads)}, frozenset(whole))
+
+
+def striped_graph(graph: Graph) -> StripedGraph:
+    """Returns a graph after passes as one whose outputs are computed in stripes; all lengths are known.
+
+    Raises GraphError for a graph with parameters or with outputs that are no images, OptionError for outputs of
+    different heights.
+    """
+    if graph.parameters:
+        raise GraphError(f"graph {graph.name!r} has parameters; streams are for networks that are not trained")
+    readers: dict[Var, list[Operator]] = {}
+    for operator in graph.operators:
+        for var in operator.inputs:
+            readers.setdefault(var, []).append(operator)
+    makers = {v: operator for operator in graph.operators for v in operator.outputs}
+    outputs = tuple(_output(name, var, makers, readers) for name, var in graph.outputs.items())
+    for output in outputs:
+        if output.image.ndim <= ROWS or output.image in graph.constants:
+            raise GraphError(f"output {output.name!r} of {graph.name!r} is no image, so it has no rows to stream")
+    heights = {output.image.shape[ROWS]: output.name for output in outputs}
+    if len(heights) > 1:
+        (high, one), (low, other) = sorted(heights.items())[-1], sorted(heights.items())[0]
+        raise OptionError(
+            f"outputs {one!r} and {other!r} of {graph.name!r} have {high} and {low} rows; a stream has stripes of one "
+            "height"
+        )
+    at_outputs = {id(output.mover) for output in outputs if output.mover}
+    inputs = set(graph.inputs.values())
+    movers = tuple(
+        operator
+        for operator in graph.operators
+        if id(operator) not in at_outputs
+        and operator.inputs
+        and operator.inputs[0] in inputs
+        and operator.outputs[0].ndim > ROWS
+        and axis_before(operator, ROWS) is not None
+    )
+    taken = at_outputs | {id(operator) for operator in movers}
+    inner = tuple(operator for operator in graph.operators if id(operator) not in taken)
+    return StripedGraph(graph, outputs, movers, inner, _axes(graph, movers, readers))
+
+
+def _axes(graph: Graph, movers: Collection[Operator], readers: Mapping[Var, Collection[Operator]]) -> dict[str, int]:
+    """Returns the axis of rows of each input. Raises GraphError where its readers want rows of several axes."""
+    axes: dict[str, int] = {}
+    for name, var in graph.inputs.items():
+        wanted = {axis_before(o, ROWS) if o in movers else ROWS for o in readers.get(var, ())} - {None}
+        if len(wanted) > 1:
+            raise GraphError(f"input {name!r} of {graph.name!r} has its rows in several axes, so it cannot be streamed")
+        axes[name] = next((axis for axis in wanted if axis is not None), ROWS)
+    return axes
+
+
+def _output(name: str, var: Var, makers: Mapping[Var, Operator], readers: Mapping[Var, Collection[Operator]]) -> Output:
+    mover = makers.get(var)
+    if mover is not None and var not in readers:
+        axes = [axis for axis in range(var.ndim) if axis_before(mover, axis) == ROWS]
+        if axes:
+            return Output(name, mover.inputs[0], axes[0], mover)
+    return Output(name, var, ROWS)

@@ -1,0 +1,229 @@
+"""Streams compute what whole images do, to the bit, from arrays and from stripes of any heights."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import engine
+import ops
+from engine import Graph, Stream
+from engine.graph.var import Var
+from engine.text.errors import BudgetError, FeedError, GraphError, OptionError
+from ops.tensor.spec import Array
+from tests.engine.passes.cascade.random_chains import random_chain
+
+FEW_STEPS = 100
+"""Steps of the search for addresses, which is not what is tested."""
+
+
+def _conv(x: Var, outputs: int, size: int = 3, **options: Any) -> Var:
+    shape = (outputs, x.shape[1], size, size)
+    w = np.random.default_rng(outputs).standard_normal(shape, np.float32) / size / 2
+    return ops.conv2d(x, x.graph.constant(w.astype(np.float32)), pads=(size // 2,) * 4, **options)
+
+
+def _network(rows: int = 37, columns: int = 20) -> Graph:
+    """Returns a network with a residual, and two outputs of half the rows, of which the network reads one."""
+    graph = Graph("network")
+    x = ops.relu(_conv(graph.input("x", (1, 3, rows, columns)), 16, strides=(2, 2)))
+    x = ops.relu(x + _conv(ops.relu(_conv(x, 16)), 16))
+    graph.output(ops.sigmoid(_conv(x, 4)), "mask")
+    graph.output(x, "features")
+    return graph
+
+
+def _image(graph: Graph) -> Array:
+    (var,) = graph.inputs.values()
+    return np.random.default_rng(5).standard_normal(var.shape, np.float32)
+
+
+def _pieces(image: Array, axis: int, height: int) -> Iterator[Array]:
+    """Yields stripes of an image in one array, which each of them overwrites."""
+    held = np.empty_like(image)
+    for first in range(0, image.shape[axis], height):
+        index = (*(slice(None) for _ in range(axis)), slice(first, first + height))
+        piece = held[(*index[:axis], slice(0, image[index].shape[axis]))]
+        np.copyto(piece, image[index])
+        yield piece
+
+
+def _joined(stream: Stream, name: str, feeds: dict[str, Any]) -> Array:
+    return np.concatenate([outputs[name] for outputs in stream.stream(feeds)], stream.axes[name])
+
+
+@pytest.mark.parametrize("rows", [1, 4, 7, 100])
+def test_stripes_are_those_of_the_whole_outputs(rows: int) -> None:
+    graph = _network()
+    image, whole = _image(graph), engine.compile(graph, nodes=FEW_STEPS)
+    stream = engine.stream(graph, rows=rows, nodes=FEW_STEPS)
+    wanted, outputs = whole.run({"x": image}), stream.run({"x": image})
+    assert stream.axes == {"x": 2, "mask": 2, "features": 2}
+    for name, array in wanted.items():
+        np.testing.assert_array_equal(outputs[name], array)
+        np.testing.assert_array_equal(_joined(stream, name, {"x": _pieces(image, 2, 5)}), array)
+    assert [stripe.first for stripe in stream.stripes] == list(range(0, 19, stream.height))
+    assert stream.rows_read["x"] >= 37
+
+
+@pytest.mark.slow
+@settings(max_examples=8)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(1, 9), st.sampled_from([{}, {"cascade": 25}]))
+def test_every_bit_is_that_of_the_whole_image(seed: int, rows: int, pieces: int, options: dict[str, Any]) -> None:
+    graph = random_chain(seed)
+    image = _image(graph)
+    try:
+        stream = engine.stream(graph, rows=rows, nodes=FEW_STEPS, **options)
+    except GraphError:  # some chains keep their channels in front, or have pads that count in a last window
+        return
+    wanted = engine.compile(graph, nodes=FEW_STEPS).run({"x": image})["y"]
+    np.testing.assert_array_equal(stream.run({"x": image})["y"], wanted)
+    np.testing.assert_array_equal(_joined(stream, "y", {"x": _pieces(image, stream.axes["x"], pieces)}), wanted)
+
+
+def test_a_budget_takes_the_highest_stripes_whose_plans_keep_within_it() -> None:
+    graph = _network(96, 64)
+    whole = engine.make_plan(graph, nodes=FEW_STEPS)
+    budget = whole.arena_bytes // 3
+    stream = engine.stream(graph, budget=budget, nodes=FEW_STEPS)
+    assert stream.whole_bytes == whole.arena_bytes
+    assert max(plan.arena_bytes for plan in stream.plans) == stream.arena_bytes <= budget
+    assert 1 < stream.height < 48 and 0 < stream.share < 1
+    assert engine.stream(graph, rows=2 * stream.height, nodes=FEW_STEPS).arena_bytes > budget
+    assert engine.stream(graph, budget=whole.arena_bytes, nodes=FEW_STEPS).height == 48
+    assert f"{len(stream.stripes)} stripes of {stream.height} rows" in repr(stream)
+
+
+def test_plans_of_stripes_share_one_arena_and_packed_weights() -> None:
+    graph = _network()
+    stream = engine.stream(graph, rows=4, nodes=FEW_STEPS)
+    executors: list[Any] = [executable.executor for executable in stream._executables]
+    assert len(executors) == len(stream.plans) > 2
+    assert all(np.shares_memory(executors[0].arena[:1], executor.arena) for executor in executors)
+    packed = [{id(a) for arrays in e._packed.arrays.values() for a in arrays} for e in executors]
+    assert packed[0] and all(each == packed[0] for each in packed)
+
+
+def test_files_are_streamed_into_files(tmp_path: Path) -> None:
+    graph = _network()
+    image = np.memmap(tmp_path / "x", np.float32, "w+", shape=(1, 3, 37, 20))
+    image[...] = _image(graph)
+    mask = np.memmap(tmp_path / "y", np.float32, "w+", shape=(1, 4, 19, 10))
+    outputs = engine.stream(graph, rows=4, nodes=FEW_STEPS).run({"x": image}, out={"mask": mask})
+    assert outputs["mask"] is mask and outputs["features"].shape == (1, 16, 19, 10)
+    wanted = engine.compile(graph, nodes=FEW_STEPS).run({"x": np.array(image)})
+    np.testing.assert_array_equal(np.fromfile(tmp_path / "y", np.float32).reshape(mask.shape), wanted["mask"])
+
+
+def test_inputs_of_other_heights_and_inputs_without_rows_are_fed_beside() -> None:
+    graph = Graph("guided")
+    x, scale = graph.input("x", (1, 24, 10, 8)), graph.input("scale", (8,))
+    low = graph.input("low", (1, 12, 5, 8))
+    y = ops.max_pool(_conv(ops.transpose(x, (0, 3, 1, 2)), 8), (2, 2), strides=(2, 2))
+    graph.output(ops.transpose(y, (0, 2, 3, 1)) * scale + low)
+    rng = np.random.default_rng(2)
+    feeds = {name: rng.standard_normal(var.shape, np.float32) for name, var in graph.inputs.items()}
+    stream = engine.stream(graph, rows=5, nodes=FEW_STEPS)
+    assert stream.stripes[1].reads == {"low": (5, 10), "x": (9, 21)}
+    (wanted,) = engine.compile(graph, nodes=FEW_STEPS).run(feeds).values()
+    (outputs,) = stream.run(feeds).values()
+    np.testing.assert_array_equal(outputs, wanted)
+
+
+def _pooled() -> Graph:
+    graph = Graph("pooled")
+    x = _conv(ops.relu(_conv(graph.input("x", (1, 3, 16, 16)), 16)), 16)
+    graph.output(x * ops.reduce_mean(x, axes=(2, 3)), "y")
+    return graph
+
+
+def _two_heights() -> Graph:
+    graph = Graph("heights")
+    x = ops.relu(_conv(ops.relu(_conv(graph.input("x", (1, 3, 16, 16)), 16)), 16))
+    graph.output(x, "high")
+    graph.output(ops.max_pool(x, (2, 2), strides=(2, 2)), "low")
+    return graph
+
+
+def _flat() -> Graph:
+    graph = Graph("flat")
+    graph.output(ops.relu(graph.input("x", (16,))), "y")
+    return graph
+
+
+def _open() -> Graph:
+    graph = Graph("open")
+    graph.output(ops.relu(graph.input("x", (1, 3, "rows", 16))), "y")
+    return graph
+
+
+def _trained() -> Graph:
+    graph = Graph("trained")
+    x = graph.input("x", (1, 8, 8, 3))
+    graph.output(x + graph.parameter(np.zeros(3, np.float32), "bias"), "y")
+    return graph
+
+
+@pytest.mark.parametrize(
+    ("graph", "options", "error", "message"),
+    [
+        (_pooled, {"rows": 4}, GraphError, r"operator 'reduce_mean_0' .* cannot be computed in stripes"),
+        (_two_heights, {"rows": 4}, OptionError, "outputs 'high' and 'low' of 'heights' have 16 and 8 rows"),
+        (_flat, {"rows": 4}, GraphError, "output 'y' of 'flat' is no image"),
+        (_open, {"rows": 4}, GraphError, "lengths are given for: rows"),
+        (_trained, {"rows": 4}, GraphError, "'trained' has parameters"),
+        (_network, {}, OptionError, "give either rows"),
+        (_network, {"rows": 4, "budget": "1 MiB"}, OptionError, "give either rows"),
+        (_network, {"height": 4}, OptionError, "arenaplan.stream has no option 'height'"),
+        (_network, {"rows": -1}, OptionError, "rows -1 is no height of stripes"),
+        (_network, {"rows": 4, "caller_buffers": ("x",)}, OptionError, "caller_buffers is of no use to a stream"),
+        (_network, {"budget": 1000}, BudgetError, r"even stripes of 1 row of 'network' need \d+ bytes"),
+    ],
+)
+def test_what_cannot_be_streamed_is_one_line(graph: Any, options: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message) as refused:
+        engine.stream(graph(), nodes=FEW_STEPS, **options)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.fixture(scope="module")
+def stream() -> Stream:
+    return engine.stream(_network(), rows=8, nodes=FEW_STEPS)
+
+
+def _rows(*heights: int, columns: int = 20, dtype: str = "float32") -> list[Array]:
+    return [np.zeros((1, 3, height, columns), dtype) for height in heights]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (_rows(10, 10), "input 'x' ended after 20 of its 37 rows"),
+        (_rows(30, 8), "input 'x' has more than its 37 rows"),
+        (_rows(37, 1), "input 'x' has more than its 37 rows"),
+        (_rows(10, columns=21), r"the stripe from row 0 on has shape \(1, 3, 10, 21\), but \(1, 3, 10, 20\)"),
+        (_rows(10, dtype="float64"), "the stripe from row 0 on has element type float64"),
+        ([np.zeros((3, 10, 20), np.float32)], r"has shape \(3, 10, 20\); give arrays of 4 dimensions, with rows in a"),
+        ([1.0], "the stripe from row 0 on has type float"),
+        (_rows(0), r"the stripe from row 0 on has shape \(1, 3, 0, 20\)"),
+        (_rows(36)[0], r"input 'x' has shape \(1, 3, 36, 20\), but \(1, 3, 37, 20\) is expected"),
+        (_rows(37, dtype="int8")[0], "input 'x' has element type int8"),
+        (7, "input 'x' is a int: give an array, or an iterable"),
+    ],
+)
+def test_wrong_stripes_are_one_line(stream: Stream, value: Any, message: str) -> None:
+    with pytest.raises(FeedError, match=message) as refused:
+        stream.run({"x": value})
+    assert "\n" not in str(refused.value)
+
+
+def test_wrong_names_and_outputs_are_refused_before_anything_is_computed(stream: Stream) -> None:
+    with pytest.raises(FeedError, match="there is no input 'z'"):
+        stream.stream({"z": 1})
+    image, small = _rows(37)[0], np.zeros((1, 4, 18, 10), np.float32)
+    with pytest.raises(FeedError, match="out='mask' has shape"):
+        stream.run({"x": image}, out={"mask": small})
