@@ -18,7 +18,7 @@ from engine import saved as saving
 from engine import stages as staging
 from engine import trace as tracing
 from engine.execution_plan import ExecutionPlan, execution_plan
-from engine.executor.arenas import OWN_ARENA, arena_in
+from engine.executor.arenas import OWN_ARENA, GivenArena, arena_in
 from engine.executor.binding import PackCache, packs_from, shared_pack_cache
 from engine.executor.dynamic import DynamicExecutor
 from engine.executor.feeds import as_arrays, check_array, check_names, kept, out_arrays
@@ -350,7 +350,7 @@ def _runnable(graph: Graph, asked: Mapping[str, Any], plan: ExecutionPlan, arena
     """Returns the executable of a plan that was made of a graph; `asked` has the options of `compile_graph`."""
     if asked["debug"]:
         staging.judge_passes(graph, plan.options, plan.optimisation)
-    lent = () if arena is OWN_ARENA else (arena_in(plan, arena),)
+    lent = None if arena is OWN_ARENA else arena_in(plan, arena)
     return Executable(graph, _executor(plan, asked["mode"], asked["debug"], asked["threads"], lent), asked)
 
 
@@ -505,15 +505,15 @@ def _threads_each(threads: int, options: PlanOptions) -> int:
     return 1 if options.get("parallel") else min(threads or cpus(), cpus())
 
 
-def _executor(plan: ExecutionPlan, mode: str, debug: str, threads: int, lent: tuple[Array, ...]) -> Executor:
+def _executor(plan: ExecutionPlan, mode: str, debug: str, threads: int, lent: GivenArena | None) -> Executor:
     try:
         if mode == "dynamic":
             return DynamicExecutor(plan, runner=team(threads or cpus()))
         if debug:
             return PoisonExecutor(plan, threads or cpus(), lent)
-        arena = lent[0] if lent else new_arena(plan)
+        arena = lent or new_arena(plan)
         if plan.schedule.policy:
-            return ParallelExecutor(plan, arena, threads or cpus(), is_given=bool(lent))
-        return StaticExecutor(plan, arena, threads or cpus(), threads, is_given=bool(lent))
+            return ParallelExecutor(plan, arena, threads or cpus())
+        return StaticExecutor(plan, arena, threads or cpus(), threads)
     except MemoryError as error:
         raise NoMemoryError(f"an arena of {plan.arena_bytes} bytes cannot be allocated on this machine") from error

@@ -148,6 +148,14 @@ def _add_sharing(parser: ArgumentParser) -> None:
         help="with --share: models that may run at the same time, by file name or without its suffix; repeatable",
     )
     parser.add_argument(
+        "--same-state",
+        metavar="NAME,NAME,...",
+        type=_names,
+        action="append",
+        default=[],
+        help="with --share: models with the same parameters, which lie at the same bytes; repeatable",
+    )
+    parser.add_argument(
         "--pipeline",
         metavar="MODEL:OUTPUT=MODEL:INPUT",
         action="append",
@@ -170,6 +178,8 @@ def _check_sharing(arguments: Namespace) -> None:
             raise OptionError(f"{1 + len(arguments.others)} models are given: --share plans one arena for all of them")
         if arguments.concurrent:
             raise OptionError("--concurrent says which models of --share may run at the same time")
+        if arguments.same_state:
+            raise OptionError("--same-state says which models of --share have the same parameters")
         if arguments.pipeline:
             raise OptionError("--pipeline says which output of --share is which input")
         return

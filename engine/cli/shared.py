@@ -1,7 +1,7 @@
 """`arenaplan plan --share`: several models in one arena."""
 
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 from pathlib import Path
 
@@ -42,11 +42,16 @@ def run(arguments: Namespace) -> int:
 def _shared(arguments: Namespace) -> SharedPlan:
     files = [arguments.file, *arguments.others]
     names = _labels(files)
-    groups = [[_number(name, files, names) for name in group] for group in arguments.concurrent]
+    concurrent = _pairs("--concurrent", arguments.concurrent, files, names)
+    same_state = _pairs("--same-state", arguments.same_state, files, names)
     plans = [_plan(Namespace(**{**vars(arguments), "file": file})) for file in files]
-    pairs = {pair for group in groups for pair in combinations(group, 2)}
     pipeline = [_link(text, plans, files, names) for text in arguments.pipeline]
-    plan = share(*plans, concurrent=[(plans[i], plans[j]) for i, j in pairs], pipeline=pipeline)
+    plan = share(
+        *plans,
+        concurrent=[(plans[i], plans[j]) for i, j in concurrent],
+        pipeline=pipeline,
+        same_state=[(plans[i], plans[j]) for i, j in same_state],
+    )
     models = tuple(evolve(model, name=name) for model, name in zip(plan.models, names, strict=True))
     _check_budget(plan, parse_budget(arguments.budget))
     return evolve(plan, models=models)
@@ -75,12 +80,20 @@ def _labels(files: Sequence[Path]) -> list[str]:
     return names
 
 
-def _number(name: str, files: Sequence[Path], names: Sequence[str]) -> int:
+def _pairs(
+    option: str, groups: Iterable[Sequence[str]], files: Sequence[Path], names: Sequence[str]
+) -> list[tuple[int, int]]:
+    """Returns all pairs of models of each group of names. Raises OptionError."""
+    numbers = ([_number(option, name, files, names) for name in group] for group in groups)
+    return [pair for group in numbers for pair in combinations(group, 2)]
+
+
+def _number(option: str, name: str, files: Sequence[Path], names: Sequence[str]) -> int:
     """Returns the number of the model that a name means. Raises OptionError."""
     meant = [i for i, file in enumerate(files) if name in _aliases(file, names[i])]
     if len(meant) != 1:
         raise OptionError(
-            f"--concurrent {name}: {'no' if not meant else 'more than one'} model is called so; "
+            f"{option} {name}: {'no' if not meant else 'more than one'} model is called so; "
             f"there are {', '.join(names)}"
         )
     return meant[0]

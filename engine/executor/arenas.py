@@ -7,7 +7,7 @@ from typing import Any
 from weakref import WeakSet
 
 import numpy as np
-from attrs import define
+from attrs import define, frozen
 
 from allocator.machine_code.mutex import Mutex
 from engine.check.pieces import Runs, meet, merged
@@ -28,14 +28,28 @@ OWN_ARENA = _OwnArena()
 """The argument `arena` where nobody gives a buffer."""
 
 
+@frozen(eq=False)
+class GivenArena:
+    """The bytes of a plan in an arena that others may have bytes of, too.
+
+    Executors whose `state` is one and the same object, and not None, have the same parameters at the same addresses.
+    """
+
+    content: Array
+    state: object = None
+
+
 def alignment_of(plan: PlacedPlan) -> int:
     """Returns the number of bytes of which the address of an arena must be a multiple."""
     return max(plan.alignment, CACHE_LINE) if plan.lowered.target.is_host else plan.alignment
 
 
-def arena_in(plan: PlacedPlan, buffer: Any) -> Array:
+def arena_in(plan: PlacedPlan, buffer: Any) -> GivenArena:
     """Returns the bytes of a plan's arena in a caller's buffer; see `arena_at`. Raises OptionError."""
-    return arena_at(buffer, plan.arena_bytes, alignment_of(plan), f"the plan of {plan.lowered.graph.name!r}")
+    if isinstance(buffer, GivenArena):
+        return buffer
+    owner = f"the plan of {plan.lowered.graph.name!r}"
+    return GivenArena(arena_at(buffer, plan.arena_bytes, alignment_of(plan), owner))
 
 
 def arena_at(buffer: Any, size: int, alignment: int, owner: str) -> Array:
@@ -86,10 +100,11 @@ def _bytes_of(buffer: Any) -> Array:
 class ArenaUse:
     """The bytes that one executor has in an arena of the caller, by address; `mutex` is held while it runs.
 
-    What is in `state` must survive from run to run.
+    What is in `state` must survive from run to run; `state_of` is that of its GivenArena.
     """
 
     name: str
+    state_of: object
     state: Runs
     every: Runs
     mutex: Mutex
@@ -119,14 +134,15 @@ _USES: "WeakSet[ArenaUse]" = WeakSet()
 _RUNNING: "WeakSet[ArenaUse]" = WeakSet()
 
 
-def arena_use(plan: PlacedPlan, arena: Array, mutex: Mutex) -> ArenaUse:
+def arena_use(plan: PlacedPlan, lent: GivenArena, mutex: Mutex) -> ArenaUse:
     """Notes which bytes of the arena an executor of the plan has, as long as the result exists.
 
     Raises OptionError where bytes that must survive from run to run are those of two executors.
     """
-    state, low = plan.state_chunks, address_of(arena) + plan.plan.offset
+    state, low = plan.state_chunks, address_of(lent.content) + plan.plan.offset
     high = low + plan.problem.size  # with padding, which debug="poison" writes
-    use = ArenaUse(plan.lowered.graph.name, merged(low[state], high[state]), merged(low, high), mutex)
+    name = plan.lowered.graph.name
+    use = ArenaUse(name, lent.state, merged(low[state], high[state]), merged(low, high), mutex)
     with _DOOR.lock:
         is_taken = any(_clash(use, other) for other in _USES)
     if is_taken:  # an executor that nobody has any more may be in a cycle; finalizers may want the door
@@ -144,4 +160,6 @@ def arena_use(plan: PlacedPlan, arena: Array, mutex: Mutex) -> ArenaUse:
 
 
 def _clash(one: ArenaUse, other: ArenaUse) -> bool:
+    if one.state_of is not None and one.state_of is other.state_of:
+        return False
     return meet(one.state, other.every) or meet(one.every, other.state)

@@ -3,6 +3,7 @@
 from typing import NoReturn
 
 from engine.executor.agenda import make_agenda
+from engine.executor.arenas import GivenArena
 from engine.executor.binding import kernel_error, run_in_turn
 from engine.executor.dispatch import Dispatch
 from engine.executor.helpers import Helpers
@@ -30,9 +31,9 @@ class ParallelExecutor(StaticExecutor):
     Raises OptionError, EngineError where threadpoolctl is needed and missing.
     """
 
-    def __init__(self, plan: PlacedPlan, arena: Array, threads: int, *, is_given: bool = False) -> None:
+    def __init__(self, plan: PlacedPlan, arena: Array | GivenArena, threads: int) -> None:
         check_threads(threads, 1)
-        super().__init__(plan, arena, is_given=is_given)
+        super().__init__(plan, arena)
         self.threads = threads
         self._indices = _call_indices(plan)
         costs = [0 if i == _NO_CALL else call_cost(self.calls[i]) for i in self._indices]

@@ -15,6 +15,7 @@ import numpy as np
 
 from engine.check.pieces import NO_RUNS, Runs, meet, merged, runs_of
 from engine.executor.apart import bind_apart
+from engine.executor.arenas import GivenArena
 from engine.executor.binding import kernel_state, run_call
 from engine.executor.programs import as_program
 from engine.executor.static import StaticExecutor
@@ -37,13 +38,12 @@ class PoisonExecutor(StaticExecutor):
     In an arena that the caller gives, it checks and poisons the bytes of this plan alone, and there are no guards.
     """
 
-    def __init__(self, plan: PlacedPlan, threads: int = 1, lent: tuple[Array, ...] = ()) -> None:
+    def __init__(self, plan: PlacedPlan, threads: int = 1, lent: GivenArena | None = None) -> None:
         guard = 0 if lent else max(plan.alignment, GUARD)
-        self._bytes = lent[0] if lent else _guarded(plan.arena_bytes, guard)
+        self._bytes = lent.content if lent else _guarded(plan.arena_bytes, guard)
         self._guard = guard
         self._foreign = _foreign(plan) if lent else np.zeros(plan.arena_bytes, bool)
-        arena = self._bytes[guard : guard + plan.arena_bytes]
-        super().__init__(plan, arena, threads, is_given=bool(lent))
+        super().__init__(plan, lent or self._bytes[guard : guard + plan.arena_bytes], threads)
 
     def execute(self) -> None:
         """Calls the kernels one by one, each between a fill and an inspection."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from allocator.machine_code.mutex import Mutex
-from engine.executor.arenas import alignment_of, arena_use
+from engine.executor.arenas import GivenArena, alignment_of, arena_use
 from engine.executor.binding import bind_call, pack_constants, place_array, run_in_turn
 from engine.executor.feeds import (
     check_apart,
@@ -44,13 +44,10 @@ class StaticExecutor:
     """Runs a plan in one arena. `run` copies inputs in and outputs out, except those bound to the caller's arrays.
 
     Compiled kernels run on `threads` threads; BLAS on at most `blas`. One run at a time: a second thread waits for the
-    first. Where the arena `is_given` by the caller, others may have bytes of it, too: a run while one of them runs
-    raises ArenaInUseError.
+    first. Others may have bytes of a GivenArena, too: a run while one of them runs raises ArenaInUseError.
     """
 
-    def __init__(
-        self, plan: PlacedPlan, arena: Array, threads: int = 1, blas: int = AS_THEY_ARE, *, is_given: bool = False
-    ) -> None:
+    def __init__(self, plan: PlacedPlan, arena: Array | GivenArena, threads: int = 1, blas: int = AS_THEY_ARE) -> None:
         self.plan = plan
         self._team = team(threads)
         by_numpy = any(call.kernel.backend == NUMPY for call in plan.lowered.calls)
@@ -58,10 +55,10 @@ class StaticExecutor:
         self._joined: tuple[list[Call], list[Thunk]] = ([], [])
         self._singles: list[Thunk] = []
         self._stale = True
-        self.arena = arena
+        self.arena = arena.content if isinstance(arena, GivenArena) else arena
         self._packed = pack_constants(plan.lowered)
         self._mutex = Mutex()
-        self._running = arena_use(plan, arena, self._mutex).running if is_given else nullcontext
+        self._running = arena_use(plan, arena, self._mutex).running if isinstance(arena, GivenArena) else nullcontext
         self._caller = {v.id: np.empty(0, np.uint8) for v in plan.lowered.values if _is_callers(v.id, plan)}
         self._bound_at: dict[int, int] = {}
         self._users = _users(plan)

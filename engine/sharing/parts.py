@@ -12,7 +12,9 @@ from allocator.problem import FREE, Column, Plan, Problem, align_up, column, dis
 from allocator.solvers.base import arena_bytes
 from engine.execution_plan import ExecutionPlan
 from engine.executor.arenas import alignment_of
+from engine.executor.feeds import initial_values
 from engine.planning.placed import place_values
+from engine.text.errors import OptionError
 
 
 @frozen(eq=False)
@@ -61,6 +63,42 @@ def split(plan: ExecutionPlan) -> SplitPlan:
     offset, state_bytes = _stacked(problem, np.flatnonzero(state & _roots(problem)))
     offset[scratch], scratch_bytes = _compacted(plan.plan.offset[scratch], problem.size[scratch], step)
     return SplitPlan(plan, offset, state_bytes, scratch_bytes, step)
+
+
+def with_state_of(part: SplitPlan, leader: SplitPlan) -> SplitPlan:
+    """Returns a part whose parameters lie where those of `leader` of the same names lie.
+
+    Raises OptionError where both do not have the same parameters: name, shape, type and first value.
+    """
+    mine, theirs = _parameters(part), _parameters(leader)
+    one, other = (each.plan.lowered.graph.name for each in (leader, part))
+    odd = next((name for name in theirs | mine if not _is_same(part, mine.get(name), leader, theirs.get(name))), "")
+    if odd or not mine:
+        why = f"{odd!r} is not the same in both" if odd else "they have none"
+        raise OptionError(f"same_state: {one!r} and {other!r} do not have the same parameters: {why}")
+    at = np.zeros(len(part.plan.problem), np.int64)
+    for name, value in mine.items():
+        at[part.plan.chunk_of(value)] = leader.offset[leader.plan.chunk_of(theirs[name])]
+    offset = np.where(part.plan.state_chunks, part.plan.problem.chains.offsets(at), part.offset)
+    return evolve(part, offset=offset, state_bytes=leader.state_bytes, is_moved=True)
+
+
+def _parameters(part: SplitPlan) -> dict[str, int]:
+    """Returns the value of each parameter, by its name."""
+    return {part.plan.lowered.values[value].name: value for value in part.plan.lowered.parameters}
+
+
+def _is_same(part: SplitPlan, value: int | None, leader: SplitPlan, other: int | None) -> bool:
+    """Returns whether a parameter is the same in two networks, in a chunk of its own of the same size."""
+    if value is None or other is None:
+        return False
+    facts = []
+    for plan, number in ((part.plan, value), (leader.plan, other)):
+        record, chunk = plan.lowered.values[number], plan.chunk_of(number)
+        is_own = plan.problem.chains.root[chunk] == chunk
+        facts.append((record.spec, plan.problem.size[chunk], is_own, initial_values(plan.lowered)[record.name]))
+    (*one, before), (*two, after) = facts
+    return one == two and bool(one[2]) and np.array_equal(before, after, equal_nan=True)
 
 
 def _stacked(problem: Problem, roots: Column) -> tuple[Column, int]:

@@ -25,27 +25,18 @@ class _End:
     behind: int
 
 
-def groups_of(count: int, links: Sequence[Link]) -> Groups:
-    """Returns the groups of networks that links join, each with its numbers in order, and those that none joins."""
-    group = list(range(count))
-    for link in links:
-        one, other = sorted((group[link.giver], group[link.taker]))
-        group = [one if number == other else number for number in group]
-    return tuple(tuple(i for i in range(count) if group[i] == number) for number in sorted(set(group)))
-
-
-def joined_parts(parts: Sequence[SplitPlan], links: Sequence[Link]) -> list[SplitPlan]:
+def joined_parts(parts: Sequence[SplitPlan], links: Sequence[Link], groups: Groups) -> list[SplitPlan]:
     """Returns the parts with scratch in which both ends of every link have the same address.
 
-    In each group one network keeps its addresses; the others are placed again, one after the other, with what is linked
-    pinned. Each network is tried as the one that keeps them, and the smallest scratch of a group is taken. Raises
-    OptionError where an end of a link is no tensor in scratch, or no addresses are found.
+    `groups` are those of the links. In each, one network keeps its addresses; the others are placed again, one after
+    the other, with what is linked pinned. Each network is tried as the one that keeps them, and the smallest scratch of
+    a group is taken. Raises OptionError where an end of a link is no tensor in scratch, or no addresses are found.
     """
     for link in links:
         _check_link(parts, link)
     ends = {(link, i): _end(parts[n], _values(parts, link)[i]) for link in links for i, n in enumerate(_pair(link))}
     result = list(parts)
-    for group in groups_of(len(parts), links):
+    for group in groups:
         if len(group) > 1:
             candidates = [placed for first in group if (placed := _from(first, group, parts, links, ends))]
             if not candidates:

@@ -8,7 +8,7 @@ from allocator.problem import Bound, Status
 from engine.api import Executable
 from engine.check.shared import Link
 from engine.execution_plan import ExecutionPlan
-from engine.executor.arenas import OWN_ARENA, alignment_of, arena_at
+from engine.executor.arenas import OWN_ARENA, GivenArena, alignment_of, arena_at
 from engine.system.arrays import aligned_empty
 from engine.text.errors import NoMemoryError
 from engine.text.tables import indented_table, joined
@@ -40,7 +40,7 @@ class SharedPlan:
     """One arena of `arena_bytes` for all `models`; no layout of their plans has fewer bytes than `bound`.
 
     `concurrent` has those that may run at the same time, as pairs of their numbers. `pipeline` has outputs that lie
-    where inputs of others lie.
+    where inputs of others lie; the networks of each group of `same_state`, by number, have the same parameters.
     """
 
     models: tuple[SharedModel, ...]
@@ -48,6 +48,7 @@ class SharedPlan:
     arena_bytes: int
     bound: Bound
     pipeline: tuple[Link, ...] = ()
+    same_state: tuple[tuple[int, ...], ...] = ()
 
     @property
     def separate_bytes(self) -> int:
@@ -84,8 +85,10 @@ class SharedPlan:
                 ) from error
         else:
             block = arena_at(arena, self.arena_bytes, self.alignment, "the shared plan")
+        state = {number: owner for group in self.same_state for owner in [object()] for number in group}
         parts = ((m.plan, block[m.first : m.first + m.plan.arena_bytes]) for m in self.models)
-        return tuple(plan.executable(arena=part, debug=debug) for plan, part in parts)
+        lent = ((plan, GivenArena(part, state.get(number))) for number, (plan, part) in enumerate(parts))
+        return tuple(plan.executable(arena=arena, debug=debug) for plan, arena in lent)
 
     def to_json(self) -> dict[str, Any]:
         """Returns plain data with stable keys."""
@@ -118,7 +121,9 @@ class SharedPlan:
             f"in place: {self.models[link.giver].name}: {link.output} = {self.models[link.taker].name}: {link.input}"
             for link in self.pipeline
         ]
-        return joined((head, *indented_table(_HEAD, rows, {1, 2, 3, 4, 5}), *in_place, sums))
+        groups = (group for group in self.same_state if len(group) > 1)
+        states = ["the same state: " + ", ".join(self.models[i].name for i in group) for group in groups]
+        return joined((head, *indented_table(_HEAD, rows, {1, 2, 3, 4, 5}), *in_place, *states, sums))
 
     def __repr__(self) -> str:
         """Returns one line."""
@@ -153,4 +158,7 @@ class SharedPlan:
             "state_offset": model.state_offset,
             "separate_bytes": model.separate_bytes,
             "concurrent": self._beside(number),
+            "same_state": [
+                self.models[i].name for group in self.same_state if number in group for i in group if i != number
+            ],
         }

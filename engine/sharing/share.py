@@ -8,9 +8,9 @@ from engine.check import Asked, check_data_flow, check_placement, check_races
 from engine.check.shared import Link, Member, check_shared
 from engine.execution_plan import ExecutionPlan
 from engine.graph.graph import Graph
-from engine.sharing.blocks import Pairs, arrange
-from engine.sharing.parts import split
-from engine.sharing.pipelines import groups_of, joined_parts
+from engine.sharing.blocks import Pairs, arrange, groups_of
+from engine.sharing.parts import split, with_state_of
+from engine.sharing.pipelines import joined_parts
 from engine.sharing.result import SharedModel, SharedPlan
 from engine.text.errors import OptionError
 from engine.text.faults import behind_door
@@ -24,6 +24,7 @@ def share(
     *models: Model,
     concurrent: Iterable[tuple[Model, Model]] = (),
     pipeline: Iterable[tuple[Model, str, Model, str]] = (),
+    same_state: Iterable[tuple[Model, Model]] = (),
 ) -> SharedPlan:
     """Plans one arena for several networks, given as plans, or as graphs, which are planned with default options.
 
@@ -31,21 +32,27 @@ def share(
     there, because their values must survive the runs of others. `concurrent` has pairs of networks, of those that are
     given, which may run at the same time: they share no byte. `pipeline` has outputs that are inputs of others, such
     as (a, "y", b, "x"): both lie at the same bytes, so that a run of b right behind one of a copies nothing if it is
-    fed with the view of y. Each network takes from one other at most, and gives to one. Addresses inside a network stay
-    as its plan has them, but for parameters, which move together, and networks of a pipeline. Raises OptionError,
-    GraphError for a graph with lengths that are not known.
+    fed with the view of y. Each network takes from one other at most, and gives to one. `same_state` has pairs of
+    networks with the same parameters, such as the prompt and the single step of a decoder: what one writes there, the
+    other reads. Addresses inside a network stay as its plan has them, but for parameters, which move together, and
+    networks of a pipeline. Raises OptionError, GraphError for a graph with lengths that are not known.
     """
     number = _numbers(models)
-    pairs = _pairs(number, concurrent)
+    pairs = _pairs(number, "concurrent", concurrent)
+    same = groups_of(len(models), _pairs(number, "same_state", same_state))
     plans = [_planned(model) for model in models]
     links = _links(number, plans, pipeline)
-    groups = groups_of(len(plans), links)
+    groups = groups_of(len(plans), ((link.giver, link.taker) for link in links))
     for pair in sorted(pairs):
-        if any({*pair} <= {*group} for group in groups):
+        if any({*pair} <= {*group} for group in (*groups, *same)):
             one, other = (plans[i].lowered.graph.name for i in pair)
-            raise OptionError(f"{one!r} and {other!r} stand in one pipeline, so they cannot run at the same time")
-    parts = joined_parts([split(plan) for plan in plans], links)
-    layout = arrange(parts, pairs, groups)
+            why = "stand in one pipeline or have the same state"
+            raise OptionError(f"{one!r} and {other!r} {why}, so they cannot run at the same time")
+    parts = joined_parts([split(plan) for plan in plans], links, groups)
+    for leader, *others in same:
+        for i in others:
+            parts[i] = with_state_of(parts[i], parts[leader])
+    layout = arrange(parts, pairs, groups, same)
     members = []
     for name, part, state, scratch in zip(_names(plans), parts, layout.state, layout.scratch, strict=True):
         first, plan = part.at(state, scratch)
@@ -54,8 +61,8 @@ def share(
         members.append(
             SharedModel(name, plan, first, state, part.state_bytes, scratch, part.scratch_bytes, part.plan.arena_bytes)
         )
-    check_shared([Member(m.name, m.plan, m.first) for m in members], pairs, layout.arena_bytes, links)
-    return SharedPlan(tuple(members), tuple(sorted(pairs)), layout.arena_bytes, layout.bound, links)
+    check_shared([Member(m.name, m.plan, m.first) for m in members], pairs, layout.arena_bytes, links, same)
+    return SharedPlan(tuple(members), tuple(sorted(pairs)), layout.arena_bytes, layout.bound, links, same)
 
 
 def _planned(model: Model) -> ExecutionPlan:
@@ -77,15 +84,15 @@ def _numbers(models: Sequence[Model]) -> dict[int, int]:
     return number
 
 
-def _pairs(number: Mapping[int, int], concurrent: Iterable[tuple[Model, Model]]) -> Pairs:
-    """Returns the pairs by number. Raises OptionError."""
+def _pairs(number: Mapping[int, int], option: str, asked: Iterable[tuple[Model, Model]]) -> Pairs:
+    """Returns the pairs of an option by number. Raises OptionError."""
     pairs = set()
-    for pair in concurrent if isinstance(concurrent, Iterable) else [concurrent]:
+    for pair in asked if isinstance(asked, Iterable) else [asked]:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2 or any(id(model) not in number for model in pair):
-            raise OptionError("concurrent takes pairs of the networks that are given, such as [(a, c)]")
+            raise OptionError(f"{option} takes pairs of the networks that are given, such as [(a, c)]")
         one, other = sorted(number[id(model)] for model in pair)
         if one == other:
-            raise OptionError("concurrent has a network with itself: one network runs once at a time")
+            raise OptionError(f"{option} has a network with itself: give two networks")
         pairs.add((one, other))
     return frozenset(pairs)
 

@@ -33,6 +33,7 @@ def test_json_tells_what_python_does(models: list[str], tmp_path: Path, capsys: 
     assert [row["model"] for row in printed["models"]] == ["a", "b", "c"]
     assert [row["concurrent"] for row in printed["models"]] == [["c"], [], ["a"]]
     for row in (*printed["models"], *wanted["models"]):
+        assert row["same_state"] == []
         del row["model"], row["concurrent"]
     assert printed == wanted and printed["status"] == "optimal"
     assert {**json.loads(out.read_text()), "models": []} == {**printed, "models": []}
@@ -79,6 +80,9 @@ def test_the_table_and_files_have_each_model(models: list[str], tmp_path: Path, 
         ("plan A B", 2, "2 models are given: --share plans one arena"),
         ("plan A --share", 2, "--share takes two models or more"),
         ("plan A --concurrent a,b", 2, "--concurrent says which models of --share"),
+        ("plan A --same-state a,b", 2, "--same-state says which models of --share have the same parameters"),
+        ("plan A B --share --same-state a,d", 2, "--same-state d: no model is called so"),
+        ("plan A B --share --same-state a,b", 2, "do not have the same parameters: they have none"),
         ("plan A --pipeline a:y=b:x", 2, "--pipeline says which output of --share is which input"),
         ("plan A B --share --concurrent a,d", 2, "--concurrent d: no model is called so; there are a, b"),
         ("plan A B --share --concurrent a", 2, "'a' names no two models"),

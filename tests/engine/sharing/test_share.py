@@ -18,6 +18,7 @@ from engine.execution_plan import execution_plan
 from engine.executor.static import StaticExecutor
 from engine.planning.placed import PlacedPlan, place_values
 from engine.text.errors import ArenaInUseError, OptionError, SharingError
+from engine.zoo.gpt2 import GptSize, Steps, decoder
 from engine.zoo.squeezenet import squeezenet
 from ops.schema.schema import Binding, Kernel, OpSchema, Thunk
 from ops.tensor.spec import Array
@@ -26,6 +27,7 @@ from tests.helpers.graphs.training_graphs import chain, random_training
 from tests.helpers.graphs.unplanned_run import random_feeds
 
 POISON = 0xA5
+SMALL_GPT = GptSize(2, 24, 3, vocabulary=50, positions=13)
 
 
 def wrong(value: object) -> Any:
@@ -274,3 +276,62 @@ def test_the_plan_of_a_stage_is_refused(five: list[ExecutionPlan]) -> None:
     stage = execution_plan(PlacedPlan(**{f.name: getattr(five[0], f.name) for f in fields(PlacedPlan)}))
     with pytest.raises(OptionError, match="runs in stages"):
         engine.share(stage, five[1])
+
+
+def _decoder(tokens: int, capacity: int = 12) -> ExecutionPlan:
+    return engine.make_plan(decoder(SMALL_GPT, f"gpt_{tokens}", Steps(tokens=tokens, capacity=capacity)))
+
+
+@pytest.mark.parametrize("debug", ["", "poison"])
+def test_the_prompt_and_the_step_of_a_decoder_have_the_same_caches(debug: str, five: list[ExecutionPlan]) -> None:
+    """Other networks run in between, and bytes that no parameter has are overwritten."""
+    plans = [_decoder(6), _decoder(1), five[0], five[2]]
+    shared = engine.share(*plans, same_state=[(plans[0], plans[1])])
+    assert shared.status is Status.OPTIMAL
+    sizes = [model.state_bytes for model in shared.models]
+    assert sizes[0] == sizes[1] and sizes[3] > 0
+    most = max(model.scratch_bytes for model in shared.models)
+    assert shared.arena_bytes <= _up(sizes[0]) + _up(sizes[3]) + _up(most)
+    buffer = np.full(shared.arena_bytes + shared.alignment, POISON, np.uint8)
+    kept = _state_bytes(shared, buffer)
+    prompt, step, *others = shared.executables(arena=buffer, debug=debug)
+    alone = [plan.executable() for plan in (plans[0], plans[1])]
+    ids = np.random.default_rng(0).integers(0, 50, (1, 12))
+    first = {"ids": ids[:, :6], "position": np.array([0])}
+    assert _bits(prompt.run(first)) == _bits(alone[0].run(first))
+    alone[1].load(alone[0].parameters)
+    for i in range(6, 12):
+        buffer[~kept] = POISON
+        other = others[i % 2]
+        other.run(random_feeds(other.graph, i))
+        feeds = {"ids": ids[:, i : i + 1], "position": np.array([i])}
+        assert _bits(step.run(feeds)) == _bits(alone[1].run(feeds)), i
+    assert _bits(prompt.parameters) == _bits(alone[1].parameters)
+
+
+def test_networks_without_the_same_parameters_have_no_state_in_common(five: list[ExecutionPlan]) -> None:
+    for pair, says in (
+        ((_decoder(6), _decoder(1, capacity=13)), "'keys_0' is not the same in both"),
+        ((five[2], five[3]), "do not have the same parameters"),
+        ((five[0], five[1]), "they have none"),
+    ):
+        with pytest.raises(OptionError, match=says):
+            engine.share(*pair, same_state=[pair])
+    pair = (_decoder(6), _decoder(1))
+    with pytest.raises(OptionError, match="'gpt_6' and 'gpt_1' stand in one pipeline or have the same state"):
+        engine.share(*pair, same_state=[pair], concurrent=[pair])
+    shared = engine.share(*pair, same_state=[pair])
+    members = _members(shared)
+    members[1] = evolve(members[1], first=members[1].first + 64)
+    with pytest.raises(SharingError, match="'gpt_6' and 'gpt_1' do not have the same parameters at the same bytes"):
+        check_shared(members, (), shared.arena_bytes + 64, (), shared.same_state)
+
+
+def test_executables_of_two_calls_keep_their_state_from_each_other() -> None:
+    pair = (_decoder(2), _decoder(1))
+    shared = engine.share(*pair, same_state=[pair])
+    buffer = np.zeros(shared.arena_bytes + shared.alignment, np.uint8)
+    held = shared.executables(arena=buffer)
+    with pytest.raises(OptionError, match=r"parameters of 'gpt_.' must stay there"):
+        shared.executables(arena=buffer)
+    assert len(held) == 2
