@@ -6,12 +6,14 @@ from enum import StrEnum
 import numpy as np
 from attrs import frozen
 
-from allocator.kernels.judge import NO_ROW, find_overlap
+from allocator.kernels.judge import CURSOR, ENTERED, NO_ROW, OTHER, find_overlap
 from allocator.machine_code.arrays import compiled
 from allocator.problem import FREE, Column, Problem
 
 MANY = 20_000
 """From so many chunks on, the list of those alive could be long, and the sweep is compiled."""
+SLICE = 20_000
+"""Chunks that the compiled sweep looks at before Python can handle Ctrl-C: some milliseconds."""
 
 
 class FaultKind(StrEnum):
@@ -138,14 +140,18 @@ def _sweep(enter: Column, end: Column, low: Column, high: Column) -> tuple[int, 
 
 
 def _sweep_compiled(enter: Column, end: Column, low: Column, high: Column) -> tuple[int, ...]:
-    """Finds the same as `_sweep`, compiled, for any number of chunks alive at once. O(n log n)."""
+    """Finds the same as `_sweep`, compiled, for any number of chunks alive at once. O(n log n).
+
+    Between slices of the sweep Python handles Ctrl-C.
+    """
     holder, place = np.argsort(low, kind="stable"), np.empty(len(low), np.int64)
     place[holder] = np.arange(len(low))
     entering, leaving = holder[np.argsort(enter[holder], kind="stable")], np.argsort(end, kind="stable")
     tree = np.zeros(2 << len(low).bit_length(), np.int8)
-    other = np.zeros(1, np.int64)
-    row = compiled(find_overlap)(enter, end, low, high, entering, leaving, place, holder, tree, other)
-    return () if row == NO_ROW else (row, int(other[0]))
+    cursor, row = np.zeros(CURSOR, np.int64), NO_ROW
+    while row == NO_ROW and cursor[ENTERED] < len(low):
+        row = compiled(find_overlap)(enter, end, low, high, entering, leaving, place, holder, tree, cursor, SLICE)
+    return () if row == NO_ROW else (row, int(cursor[OTHER]))
 
 
 def _overlap(problem: Problem, offsets: Column, *chunks: int) -> Fault:

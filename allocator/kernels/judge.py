@@ -7,34 +7,39 @@ stands above nodes 2 k and 2 k + 1, the leaves are the second half; it says whet
 from allocator.kernels.numbers import Flags, Numbers, kernel
 
 NO_ROW = -1
+ENTERED, LEFT, OTHER = range(3)
+"""Places of the cursor: rows that have entered, rows that have left, and the row that a newcomer overlaps."""
+CURSOR = 3
 
 
 @kernel
 def find_overlap(
     enter: Numbers, end: Numbers, low: Numbers, high: Numbers, entering: Numbers, leaving: Numbers,
-    place: Numbers, holder: Numbers, tree: Flags, other: Numbers,
+    place: Numbers, holder: Numbers, tree: Flags, cursor: Numbers, most: int,
 ) -> int:  # fmt: skip
     """Finds the first two rows that are in use in one tick and share a byte: returns the newcomer, or NO_ROW.
 
-    The other one is written to `other[0]`.
+    The other one is written to `cursor[OTHER]`. Looks at `most` rows, and goes on where it ended before: all is right
+    when all rows have entered. The cursor begins with zeros.
 
     A row is bytes [low, high) from tick `enter` until `end`. `entering` are the rows by tick, then address; `leaving`
     by tick; `place` is the place of each row, `holder` the row of each place; nothing is marked in the tree yet.
     """
-    left = 0
-    for at in range(len(entering)):
+    left, first = cursor[LEFT], cursor[ENTERED]
+    for at in range(first, min(first + most, len(entering))):
         row = entering[at]
         while left < len(leaving) and end[leaving[left]] <= enter[row]:
             clear(tree, place[leaving[left]])
             left += 1
         below, above = used_below(tree, place[row]), used_above(tree, place[row])
         if below != NO_ROW and high[holder[below]] > low[row]:
-            other[0] = holder[below]
+            cursor[OTHER] = holder[below]
             return row
         if above != NO_ROW and low[holder[above]] < high[row]:
-            other[0] = holder[above]
+            cursor[OTHER] = holder[above]
             return row
         mark(tree, place[row])
+        cursor[ENTERED], cursor[LEFT] = at + 1, left
     return NO_ROW
 
 

@@ -1,7 +1,6 @@
 """What a solver is: a pure function from a problem and a task to an answer, and what it declares about itself."""
 
 import math
-from importlib.util import find_spec
 from typing import Protocol
 
 import numpy as np
@@ -45,15 +44,13 @@ class Answer:
 class Traits:
     """The kinds of problems that a solver accepts. All accept alignment and padding.
 
-    `most_chunks`: the portfolio leaves it out of larger problems, for which it would be too slow. `package`: what must
-    be installed for it, beside what the project always needs.
+    `most_chunks`: the portfolio leaves it out of larger problems, for which it would be too slow.
     """
 
     pinned: bool = True
     overwrites: bool = True
     conflicts: bool = True
     most_chunks: int = ANY_COUNT
-    package: str = ""
 
 
 class Solver(Protocol):
@@ -72,15 +69,13 @@ class Solver(Protocol):
 
 
 def unsupported_reason(problem: Problem, solver: Solver) -> str:
-    """Returns why the solver cannot solve the problem, or run in this installation; "" where it can."""
+    """Returns why the solver cannot solve the problem; "" where it can."""
     if not solver.traits.pinned and (problem.pinned != FREE).any():
         return "pinned offsets"
     if not solver.traits.overwrites and len(problem.src):
         return "overwrites"
     if not solver.traits.conflicts and problem.conflicts is not None:
         return "conflicts in place of lifetimes"
-    if solver.traits.package and not find_spec(solver.traits.package):
-        return f"any problem before `pip install {solver.traits.package}`"
     return ""
 
 

@@ -167,7 +167,7 @@ def _entrants(problem: Problem, options: SolverOptions, budget: Budget) -> list[
         for solver, price, start_nodes, least_weight in suitable_searches(problem)
     ]
     if len(Peak.of(problem)):
-        entrants.append(_Entrant(STACKED_PEAK, budget.at(1), len(problem), 1))
+        entrants.append(_Entrant(STACKED_PEAK, budget.at(_ejection_price(problem)), len(problem), 1))
     if not _LEAST_UNITS <= len(problem) <= _MOST_UNITS or not _fits(problem, STRIP_PACKING_COVER):
         return entrants
     blocks = Blocks.of(problem, budget)
@@ -187,7 +187,7 @@ def suitable_searches(problem: Problem) -> list[tuple[_Strategy, int, int, int]]
     most = _MOST_CONFLICTS if problem.conflicts is None else _MOST_EXPLICIT_CONFLICTS
     candidates: tuple[tuple[_Strategy, int, int, int, int], ...] = (
         (EXACT, 1 + mean // 30, pairs // 10, _LEAST_WEIGHT_EXACT, most),
-        (EJECTION, 1 + mean // 40, count, 1, ANY_COUNT),
+        (EJECTION, _ejection_price(problem), count, 1, ANY_COUNT),
         (HILL_CLIMB, 1 + pairs // 200, pairs // 10, 1, _MOST_CONFLICTS),
     )
     return [
@@ -195,6 +195,11 @@ def suitable_searches(problem: Problem) -> list[tuple[_Strategy, int, int, int]]
         for solver, price, start_nodes, least_weight, most in candidates
         if pairs <= most and _fits(problem, solver)
     ]
+
+
+def _ejection_price(problem: Problem) -> int:
+    """Returns the nodes that a step of ejection search costs: it looks at what is alive at the same time."""
+    return 1 + 2 * count_conflicts(problem) // max(len(problem), 1) // 40
 
 
 def _quickest(problem: Problem, options: SolverOptions) -> Answer:

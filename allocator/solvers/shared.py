@@ -42,7 +42,7 @@ class InterferenceGraph:
 class SharedObjectsSolver:
     """One strategy: `share` gives the object of each unit. Objects are numbered from 0, and none is empty.
 
-    What has no object when the time is over gets one of its own.
+    What has no object when the time is over, or a stop was asked for, gets one of its own.
     """
 
     name: str
@@ -52,13 +52,9 @@ class SharedObjectsSolver:
     def solve(self, problem: Problem, options: SolverOptions) -> Answer:
         """Returns the offsets, objects end to end, and no bound."""
         graph = interference_graph(problem)
-        taken = self.share(graph, Budget.of_time(options))
-        mode = KernelMode.of(len(graph))
-        columns = (column(np.argsort(taken, kind="stable")), column(taken), graph.units.size, graph.units.alignment)
-        order, holder, size, alignment = mode.numbers(*columns)
-        (offset,) = mode.zeros(len(graph))
-        mode.kernel(lay)(order, holder, size, alignment, offset)
-        return Answer(graph.units.offsets(problem, offset))
+        budget = Budget.of_time(options)
+        budget.found(int((_laid(graph, np.arange(len(graph))) + graph.units.size).max(initial=0)))
+        return Answer(graph.units.offsets(problem, _laid(graph, self.share(graph, budget))))
 
     def objects(self, problem: Problem) -> tuple[Column, Column]:
         """Returns the object of each chunk (or NO_OBJECT), and the bytes of each object."""
@@ -69,6 +65,16 @@ class SharedObjectsSolver:
         holder = np.full(len(problem), NO_OBJECT)
         holder[graph.units.ids] = taken
         return column(np.where(problem.size > 0, holder[problem.chains.root], NO_OBJECT)), column(size)
+
+
+def _laid(graph: InterferenceGraph, taken: Column) -> Column:
+    """Returns the offset of each unit where objects lie end to end, by the object of each unit."""
+    mode = KernelMode.of(len(graph))
+    columns = (column(np.argsort(taken, kind="stable")), column(taken), graph.units.size, graph.units.alignment)
+    order, holder, size, alignment = mode.numbers(*columns)
+    (offset,) = mode.zeros(len(graph))
+    mode.kernel(lay)(order, holder, size, alignment, offset)
+    return column(offset)
 
 
 def share_in_order(graph: InterferenceGraph, order: Column, slack: int, growth: int, budget: Budget) -> Column:

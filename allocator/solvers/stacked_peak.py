@@ -91,7 +91,7 @@ class Peak:
             if budget.is_over or beam.cursor[STACKS] == 0:
                 return np.zeros(0, np.int64)
             looks = compiled(grow_stacks)(beam, done, capacity - int((self.size - rest).sum()), total)
-            budget.spend(looks // _CANDIDATES + 1)
+            budget.spend(looks // (_CANDIDATES * budget.price) + 1)
             yield
         return self._offsets(beam, width) if beam.cursor[STACKS] else np.zeros(0, np.int64)
 

@@ -1,5 +1,6 @@
 """Strategies for shared objects, against plain models, brute force, real networks and cases worked out by hand."""
 
+import math
 from collections.abc import Callable, Sequence
 from itertools import permutations
 
@@ -8,18 +9,25 @@ import pytest
 from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment
 
 from allocator import shared_objects
 from allocator.check.shared_objects import check_objects
 from allocator.errors import PlanError, ProblemError, UnknownStrategyError, UnsupportedProblemError
+from allocator.interrupts import Stop, stopped_by
 from allocator.kernels import mode
-from allocator.problem import FREE, Column, Conflicts, Problem
+from allocator.kernels.linear_assignment import assign as assign_takers
+from allocator.kernels.mode import KernelMode
+from allocator.machine_code.arrays import compiled
+from allocator.problem import FREE, Column, Conflicts, Problem, column
 from allocator.shared_objects import SHARING, SharedObjects, assign
-from allocator.solvers import base, solve
+from allocator.solvers import solve
+from allocator.solvers.base import SolverOptions
 from allocator.solvers.placing.units import units_of
 from allocator.solvers.positional_maximums import objects_bound, positional_maximums
 from allocator.solvers.search.budget import Budget
 from allocator.solvers.shared import NO_OBJECT, InterferenceGraph, SharedObjectsSolver, interference_graph
+from allocator.solvers.shared_min_cost_flow import assignment_of
 from tests.allocator.check.test_shared_objects import chunks
 from tests.helpers.allocator import plain_shared_objects as model
 from tests.helpers.allocator.random_problems import relabelled
@@ -288,20 +296,45 @@ def test_conflicts_within_a_chain_are_refused() -> None:
         assign(problem)
 
 
-def test_without_scipy_the_flow_is_refused_and_best_does_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "find_spec", lambda _: None)
-    for door in (solve, assign):
-        with pytest.raises(UnsupportedProblemError, match=r"'shared_min_cost_flow' cannot take .*`pip install scipy`"):
-            door(paper_example(), "shared_min_cost_flow")
-    assert assign(paper_example()).total_bytes == 128
+def hard_to_assign(count: int) -> InterferenceGraph:
+    """Returns chunks of which many may follow many others, so that paths of the assignment are long."""
+    draw = np.random.default_rng(count)
+    begin = draw.integers(0, count // 4, count)
+    sizes = draw.integers(1, 100, count)
+    return interference_graph(Problem(begin, begin + draw.integers(1, 9, count), sizes, [1] * count, [FREE] * count))
 
 
-def test_the_flow_refuses_more_than_it_has_memory_for() -> None:
-    ticks = np.arange(8_001)
-    problem = Problem(ticks, ticks + 1, np.ones(8_001), np.ones(8_001), np.full(8_001, FREE))
-    with pytest.raises(UnsupportedProblemError, match="takes 8000 chains at most, not 8001"):
-        assign(problem, "shared_min_cost_flow")
-    assert assign(problem).total_bytes == 1
+@pytest.mark.parametrize("count", [30, 200])
+def test_the_flow_saves_as_much_as_another_solver_of_assignments(count: int) -> None:
+    units = hard_to_assign(count).units
+    savings = np.where(units.end[:, None] <= units.begin, np.minimum.outer(units.size, units.size), 0)
+    rows, columns = linear_sum_assignment(savings, maximize=True)
+    taken = SHARING["shared_min_cost_flow"].share(hard_to_assign(count), Budget.of_time(SolverOptions()))
+    order = np.argsort(taken, kind="stable")
+    follows = np.diff(taken[order]) == 0
+    saved = np.minimum(units.size[order[:-1]], units.size[order[1:]])[follows].sum()
+    assert saved == savings[rows, columns].sum()
+
+
+def test_the_flow_is_the_same_in_slices_and_compiled() -> None:
+    units = hard_to_assign(60).units
+    whole, sliced, plain = (assignment_of(units, KernelMode(is_plain)) for is_plain in (False, False, True))
+    compiled(assign_takers)(whole, 2**62)
+    while compiled(assign_takers)(sliced, 1):
+        pass
+    assign_takers(plain, 2**62)
+    for columns in zip(whole, sliced, plain, strict=True):
+        one, another, third = (column(np.array(numbers)) for numbers in columns)
+        assert np.array_equal(one, another) and np.array_equal(one, third)
+
+
+def test_the_flow_stops_when_the_time_is_over_or_somebody_asks() -> None:
+    ticks = np.arange(20_000)
+    problem = Problem(ticks, ticks + 1 + ticks % 90, 1 + ticks % 977, np.ones(20_000), np.full(20_000, FREE))
+    for stop, seconds in ((Stop(is_asked=True), math.inf), (Stop(), 0.0)):
+        with stopped_by(stop):
+            assert solve(problem, "shared_min_cost_flow", seconds=seconds).arena_bytes == problem.size.sum()
+        assert stop.has_plan
 
 
 def test_shared_objects_best_has_a_strategy_for_any_number_of_chunks() -> None:

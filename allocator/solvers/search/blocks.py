@@ -22,11 +22,17 @@ _NEAR = (1, 2, 3)
 """Of blocks of the same lifetime, by bytes, one makes pairs with those so many places behind."""
 _LEAST_JOINED = 0.9
 """Chunks that are surely joined leave at most this part of blocks, or else no others are joined."""
+_NEARLY_ALL = 0.99
+"""If more than this part of the chunks is left after the first rows, these agreed by chance, and no more are joined."""
 _RARITIES = (100, 10, 1, 0)
 """How seldom rows of blocks would agree by chance that are joined: at most once in so many, or 0 for any, in this
 order. Pieces of a rectangle that was cut at once meet in one tick by hundreds, and rows of them are mostly wrong."""
 _MOST_LOOKS = 20
 """Times that each chunk is looked at. Rectangles that were cut need 5 to 15; a spiral would take a round for each."""
+_LOOKS_OF_NODE = 4
+"""Chunks that are looked at in the time of one node of a search."""
+_PART = 2
+"""Blocks take at most this part of the nodes that are left: the half. A search has to move them."""
 
 
 @frozen(eq=False)
@@ -46,16 +52,19 @@ class Blocks:
     def of(cls, whole: Problem, budget: Budget | None = None) -> "Blocks":
         """Joins the chunks of a problem without pinned offsets and conflicts, in O(n log n).
 
-        Where the budget is over, such as its time, fewer chunks are joined; no nodes are spent.
+        Where the nodes or the time do not suffice, fewer chunks are joined.
         """
         units = units_of(whole)
         units = units.in_order(np.lexsort((units.alignment, units.size, units.end, units.begin)))
         level, count, looked = _Level.of(units), len(units.ids), 0
-        while looked <= _MOST_LOOKS * count and not (budget and budget.is_over):
+        budget = budget or Budget.of_time(SolverOptions())
+        most = min(_MOST_LOOKS * count, budget.left // _PART * _LOOKS_OF_NODE)
+        while looked <= most and not budget.is_over:
             looked += len(level)
-            if any(map(level.join_surely, _RARITIES)):
-                continue
-            if len(level) > _LEAST_JOINED * count or not level.stack_shortest():
+            budget.spend(len(level) // _LOOKS_OF_NODE)
+            is_joined = any(map(level.join_surely, _RARITIES))
+            least = _NEARLY_ALL if is_joined else _LEAST_JOINED
+            if len(level) > least * count or not (is_joined or level.stack_shortest()):
                 break
         joined = Problem(level.begin, level.end, level.size, level.alignment, np.full(len(level), FREE))
         return cls(whole, units.ids, level.block, level.inner, joined)

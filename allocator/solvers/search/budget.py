@@ -72,6 +72,11 @@ class Budget:
         purse = self._purse
         return purse.nodes <= 0 or purse.stop.is_asked or (purse.until < math.inf and time.monotonic() >= purse.until)
 
+    @property
+    def left(self) -> int:
+        """Returns the nodes that are left; they may be shared with other searches."""
+        return max(self._purse.nodes, 0) // self.price
+
     def spend(self, nodes: int) -> None:
         """Takes nodes from the budget."""
         self.spent += nodes

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from allocator.check import offsets as judge
 from allocator.check.offsets import Fault, FaultKind, check
-from allocator.kernels.judge import NO_ROW, find_overlap
+from allocator.kernels.judge import CURSOR, find_overlap
 from allocator.machine_code.arrays import compiled
 from allocator.problem import FREE, Column, Problem, column
 from allocator.solvers import STRATEGIES, solve
@@ -132,8 +132,8 @@ def test_a_solver_that_ends_lifetimes_one_tick_early_is_caught(problem: Problem)
 
 
 def compiled_fault(problem: Problem, offset: Column) -> Fault | None:
-    """Returns the fault that the code for very many chunks reports."""
-    with patch.object(judge, "MANY", 0):
+    """Returns the fault that the code for very many chunks reports, a few chunks after the other."""
+    with patch.multiple(judge, MANY=0, SLICE=3):
         return check(problem, offset, 2**40)
 
 
@@ -177,9 +177,10 @@ def test_the_kernel_of_the_judge_finds_the_same_plain(drawn: tuple[Problem, Colu
     entering, leaving = np.lexsort((low, problem.begin)), np.argsort(problem.end, kind="stable")
     rows = (problem.begin, problem.end, low, high, entering, leaving, place, holder)
     trees = [np.zeros(2 << len(low).bit_length(), np.int8) for _ in range(2)]
-    others = [np.full(1, NO_ROW) for _ in range(2)]
-    assert find_overlap(*rows, trees[0], others[0]) == compiled(find_overlap)(*rows, trees[1], others[1])
-    assert np.array_equal(trees[0], trees[1]) and others[0] == others[1]
+    cursors, most = [np.zeros(CURSOR, np.int64) for _ in range(2)], len(low)
+    plain = find_overlap(*rows, trees[0], cursors[0], most)
+    assert plain == compiled(find_overlap)(*rows, trees[1], cursors[1], most)
+    assert np.array_equal(trees[0], trees[1]) and np.array_equal(cursors[0], cursors[1])
 
 
 def test_a_byte_too_little_in_a_tall_stack_is_found() -> None:

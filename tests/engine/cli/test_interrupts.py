@@ -73,7 +73,10 @@ def hard_file(tmp_path: Path) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("strategy", "at"),
-    [("best", SEARCHING), ("ejection", EJECTING), ("exact", PROVING), ("hill_climb", SEARCHING)],
+    [
+        *(("best", SEARCHING), ("ejection", EJECTING), ("exact", PROVING)),
+        *(("hill_climb", SEARCHING), ("shared_min_cost_flow", SEARCHING)),
+    ],
 )
 def test_the_first_interrupt_ends_the_search_and_its_plan_is_written(
     hard: str, tmp_path: Path, strategy: str, at: tuple[str, str]
