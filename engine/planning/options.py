@@ -37,7 +37,7 @@ HIGHEST_LEVEL = LEVELS[-1]
 STORED = tuple(sorted(dtype.name for dtype in HALVES))
 """The types of 16 bits that tensors of float32 may be stored in."""
 CASCADE_PERCENTS = (10, 25)
-"""The percentages of more operations that cascades are tried with where a budget is not met."""
+"""The percentages of more work that cascades are tried with where a budget is not met."""
 CASCADE_PERCENT = CASCADE_PERCENTS[-1]
 """The percentage that `cascade=True` stands for."""
 AUTO = "auto"
@@ -104,7 +104,7 @@ class Options:
     `optimise` is the level of optimisation (`engine.passes.pipeline.optimise`), from 0 to 3, or "auto":
     the highest, but groups of passes that make the arena larger are left out (`engine.passes.automatic`).
     `cascade` lets runs of operators be computed stripe after stripe of rows where that saves bytes, with at most so
-    many percent more operations (`engine.passes.cascade`); True stands for 25, 0 or False switches it off.
+    many percent more work (`engine.passes.cascade`); True stands for 25, 0 or False switches it off.
     `store` is "float16" or "bfloat16" where tensors of float32 are stored so (`engine.passes.storage`), else "".
     `views`, `overwrite` and `reuse` switch the three ways of saving memory; what is switched off runs through the same
     code. `prepack=False` lets kernels read constants as they are: no packed copies beside them, but slower kernels.
@@ -193,7 +193,7 @@ class Options:
         converter=as_percent,
         metadata=_about(
             "compute runs of operators on images stripe after stripe of rows where that saves bytes, with at most so "
-            f"many percent more operations, such as {CASCADE_PERCENT} (default 0: whole images)",
+            f"many percent more work, such as {CASCADE_PERCENT} (default 0: whole images)",
             metavar="PERCENT",
             decides_problem=True,
         ),

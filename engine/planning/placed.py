@@ -36,11 +36,16 @@ class Place:
 
 @frozen
 class Cascade:
-    """The operators [first, last) of a graph, by position, that are computed in stripes of `height` rows."""
+    """The operators [first, last) of a graph, by position, that are computed in stripes of `height` rows.
+
+    `rolling` has the positions of those whose rows are kept for the next stripe, and not computed again. Where there
+    are some, the rows are those of the first operator, else of the last one.
+    """
 
     first: int
     last: int
     height: int
+    rolling: tuple[int, ...] = ()
 
 
 @frozen
@@ -48,13 +53,18 @@ class Cascaded:
     """The cascades of a graph: operators that are computed stripe after stripe of rows.
 
     `runs` has the first and the last operator of each cascade, and its number of stripes. `share` is the part of all
-    operations that they add, `plain_bytes` the lower bound of the arena without them. `cascades` are positions in the
-    graph that was cut.
+    operations that they add, `work` the same with calls and copies, as the operations that take as long. Of `kept`
+    tensors, rows are kept for the next stripe. `plain_bytes` is the lower bound of the arena without them, and
+    `least_bytes` that with any cascades; 0 where tensors are in arrays of the caller, or stored in another type.
+    `cascades` are positions in the graph that was cut.
     """
 
     runs: tuple[tuple[str, str, int], ...]
     share: float
+    work: float
+    kept: int
     plain_bytes: int
+    least_bytes: int
     cascades: tuple[Cascade, ...] = field(repr=False)
 
     @property
@@ -64,7 +74,10 @@ class Cascaded:
         if len(self.runs) > MOST_NAMED:
             named += f" and {len(self.runs) - MOST_NAMED} more"
         count = agreed(len(self.runs), "cascade", "adds", "add")
-        return f"{count} {self.share:.1%} more operations ({named}); without, at least {format_bytes(self.plain_bytes)}"
+        kept = f"; rows of {counted(self.kept, 'tensor')} are kept" if self.kept else ""
+        least = f", with any cascades {format_bytes(self.least_bytes)}" if self.least_bytes else ""
+        cost = f"{self.share:.1%} more operations, {self.work:.1%} more work with calls and copies"
+        return f"{count} {cost} ({named}{kept}); without, at least {format_bytes(self.plain_bytes)}{least}"
 
 
 @frozen

@@ -1,19 +1,22 @@
 """Chooses the cascades of a graph: of what the search proposes, what the planner needs the fewest bytes for."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
+from itertools import islice
 
 from attrs import evolve, field, frozen
 
 from allocator.progress import Activity
 from allocator.solvers.base import NO_NODES
 from engine.graph.graph import Graph
+from engine.passes.cascade.choices import Choice
 from engine.passes.cascade.rewrite import with_cascades
-from engine.passes.cascade.search import Choice, operations, search_cascades
+from engine.passes.cascade.search import cascade_bound, operations, search_cascades
 from engine.planning.options import Options
 from engine.planning.placed import Cascade, Cascaded
 from engine.planning.planner import least_bytes, lower_graph, nestings
-from engine.text.errors import GraphError
+from engine.text.errors import GraphError, PassError
 from ops.common.tiling import ROWS
 
 _MOST_TRIED = 4
@@ -41,22 +44,35 @@ class CascadeSearch:
         with Activity("searching cascades", graph.name):
             return [choice for choice in search_cascades(graph) if choice.cascades]
 
+    @cached_property
+    def bound(self) -> int:
+        """Returns bytes below which no cascades get the arena, as long as all of it lies there in the given types."""
+        return cascade_bound(self.graph)
+
     def within(self, options: Options) -> tuple[Cascaded, ...]:
         """Returns the cascades that save most bytes; nothing where none saves any, or where operators run at once.
 
-        They add at most `options.cascade` percent of the operations. Raises GraphError as `choices`.
+        They add at most `options.cascade` percent of the work. Raises GraphError as `choices`.
         """
         if options.parallel:  # stripes that run at once are in memory at once
             return ()
         work = operations(self.graph)
-        allowed = [choice for choice in self.choices if choice.extra * 100 <= options.cascade * work]
+        allowed = [choice for choice in self.choices if choice.cost * 100 <= options.cascade * work]
         if not allowed:
             return ()
         plain = self._bound((), options)
-        tried = allowed[:_MOST_TRIED]
-        bounds = [self._bound(choice.cascades, options) for choice in tried]
-        least, choice = min(zip(bounds, tried, strict=True), key=lambda pair: pair[0])
-        return (self._told(choice, choice.extra / work, plain),) if least < plain else ()
+        least, choice = min(
+            islice(self._bounds_of(allowed, options), _MOST_TRIED),
+            default=(plain, allowed[0]),
+            key=lambda pair: pair[0],
+        )
+        return (self._told(choice, work, plain, options),) if least < plain else ()
+
+    def _bounds_of(self, choices: Sequence[Choice], options: Options) -> Iterator[tuple[int, Choice]]:
+        """Yields the lower bounds of choices; those with a stripe that would read nothing but pads are left out."""
+        for choice in choices:
+            with suppress(PassError):
+                yield self._bound(choice.cascades, options), choice
 
     def _bound(self, cascades: tuple[Cascade, ...], options: Options) -> int:
         """Returns a lower bound of the arena with cascades, with values nested where that saves bytes."""
@@ -67,9 +83,11 @@ class CascadeSearch:
             self._bounds[key] = min(least_bytes(way, options) for way in ways)
         return self._bounds[key]
 
-    def _told(self, choice: Choice, share: float, plain: int) -> Cascaded:
+    def _told(self, choice: Choice, work: int, plain: int, options: Options) -> Cascaded:
         runs = tuple(_run(self.graph, cascade) for cascade in choice.cascades)
-        return Cascaded(runs, share, plain, choice.cascades)
+        kept = sum(len(cascade.rolling) for cascade in choice.cascades)
+        least = 0 if options.caller_buffers or options.store else self.bound
+        return Cascaded(runs, choice.extra / work, choice.cost / work, kept, plain, least, choice.cascades)
 
 
 def _deciding(options: Options) -> Options:
@@ -81,4 +99,5 @@ def _deciding(options: Options) -> Options:
 def _run(graph: Graph, cascade: Cascade) -> tuple[str, str, int]:
     operators = graph.operators
     first, last = operators[cascade.first], operators[cascade.last - 1]
-    return first.name, last.name, -(-last.outputs[0].shape[ROWS] // cascade.height)
+    counted = first if cascade.rolling else last
+    return first.name, last.name, -(-counted.outputs[0].shape[ROWS] // cascade.height)

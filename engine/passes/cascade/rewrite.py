@@ -3,23 +3,27 @@
 Each stripe is a copy of the operators on fewer rows: of slices of what stands outside, with pads at the borders of the
 images alone. A concatenation puts the stripes together. Slices of rows are views, and the last operator of a stripe
 writes into the concatenation, so that nothing is copied; what lies between is as high as its stripe needs it.
+
+Rows that are kept are copied twice: out of the stripe in front, as soon as that has read them, and to the front of the
+same tensor in the next stripe, where the new rows are computed behind them. Between stripes only these rows are alive.
 """
 
 from collections.abc import Sequence
 from itertools import chain, count
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from engine.graph.graph import Graph
 from engine.graph.operator import Operator
 from engine.graph.vanished import FED, vanished
 from engine.graph.var import Var
-from engine.passes.cascade.rows import Part, Span, Stripe, spans
+from engine.passes.cascade.rows import Part, Span, Stripes, in_stripes
 from engine.passes.verify import verify
 from engine.planning.placed import Cascade
 from engine.text.errors import PassError
 from ops.common.tiling import ROWS
 from ops.movement.concat import CONCAT
+from ops.movement.copy import COPY
 from ops.movement.slicing import SLICE
 from ops.schema.schema import Attrs, OpSchema
 
@@ -33,7 +37,7 @@ def with_cascades(graph: Graph, cascades: Sequence[Cascade]) -> Graph:
     done = 0
     for cascade in cascades:
         writer.copy(graph.operators[done : cascade.first])
-        writer.cascade(graph.operators[cascade.first : cascade.last], cascade.height)
+        writer.cascade(graph.operators[cascade.first : cascade.last], cascade)
         done = cascade.last
     writer.copy(graph.operators[done:])
     result = writer.finished()
@@ -65,56 +69,38 @@ class _Writer:
             outputs = self.graph.add_signed(operator.schema, inputs, operator.signature, operator.name, names)
             self.written.update(zip(operator.outputs, outputs, strict=True))
 
-    def cascade(self, operators: Sequence[Operator], height: int) -> None:
+    def cascade(self, operators: Sequence[Operator], cascade: Cascade) -> None:
         """Adds the stripes of operators, and what puts them together under the name of the last one's output."""
         (result,) = operators[-1].outputs
+        rolling = [self.source.operators[position].outputs[0] for position in cascade.rolling]
+        stripes = in_stripes(operators, cascade.height, rolling)
+        if stripes is None:
+            raise PassError(f"{operators[0].name!r} to {operators[-1].name!r} cannot be computed in stripes")
+        kept: dict[Var, _Rows] = {}
         joined = []
-        for number, span in enumerate(spans(result.shape[ROWS], height)):
-            stripe = Stripe({result: span})
-            if not all(stripe.take(operator) for operator in reversed(operators)):
-                raise PassError(f"{operators[0].name!r} to {operators[-1].name!r} cannot be computed in stripes")
-            joined.append(self._stripe(stripe, number, result, span))
-        name = self._free(f"{operators[-1].name}/joined")
-        self.written[result] = self._add(CONCAT, joined, {"axis": ROWS}, name, result.name)
+        for number in range(len(stripes.stripes)):
+            writer = _StripeWriter(self, stripes, number, kept)
+            writer.write()
+            kept = writer.later
+            wanted = stripes.wanted[number]
+            if wanted[0] < wanted[1]:
+                joined.append(writer.read(result, wanted, ROWS))
+        name = self.free(f"{operators[-1].name}/joined")
+        self.written[result] = self.add(CONCAT, joined, {"axis": ROWS}, name, result.name)
 
-    def _stripe(self, stripe: Stripe, number: int, result: Var, wanted: Span) -> Var:
-        """Adds the parts of one stripe; returns the wanted rows of the result."""
-        rows: dict[Var, tuple[Var, int]] = {}  # by var of the source, rows of it and which one the first of them is
-        views: dict[tuple[Var, Span, int], Var] = {}
-
-        def read(var: Var, span: Span | None, axis: int) -> Var:
-            if span is None:
-                return self.written[var]
-            key = var, span, axis
-            if key not in views:
-                held, start = rows[var] if var in rows else (self.written[var], 0)
-                views[key] = self._slice(held, (span[0] - start, span[1] - start), axis, f"{var.name}/{number}")
-            return views[key]
-
-        for part in reversed(stripe.parts):
-            (output,) = part.operator.outputs
-            inputs = list(map(read, part.operator.inputs, part.read, part.axes))
-            rows[output] = self._part(part, inputs, number), part.written[0]
-        return read(result, wanted, ROWS)
-
-    def _part(self, part: Part, inputs: Sequence[Var], number: int) -> Var:
-        operator = part.operator
-        name, output = self._free(f"{operator.name}/{number}"), self._free(f"{operator.outputs[0].name}/{number}")
-        return self._add(operator.schema, inputs, part.attrs, name, output)
-
-    def _slice(self, var: Var, span: Span, axis: int, name: str) -> Var:
+    def slice(self, var: Var, span: Span, axis: int, name: str) -> Var:
         if span == (0, var.shape[axis]):
             return var
         attrs = {"starts": (span[0],), "ends": (span[1],), "axes": (axis,)}
-        name = self._free(f"{name}/rows")
-        return self._add(SLICE, [var], attrs, name, name)
+        name = self.free(f"{name}/rows")
+        return self.add(SLICE, [var], attrs, name, name)
 
-    def _add(self, schema: OpSchema, inputs: Sequence[Var], attrs: Attrs, name: str, output: str) -> Var:
+    def add(self, schema: OpSchema, inputs: Sequence[Var], attrs: Attrs, name: str, output: str) -> Var:
         constants = frozenset(i for i, v in enumerate(inputs) if v in self.graph.constants)
         signature = schema.sign([v.spec for v in inputs], attrs, constants)
         return self.graph.add_signed(schema, inputs, signature, name, (output,))[0]
 
-    def _free(self, name: str) -> str:
+    def free(self, name: str) -> str:
         """Returns a name that neither graph has: this one, or the same with a number."""
         free = next(n for n in chain((name,), (f"{name}_{i}" for i in count(1))) if n not in self.names)
         self.names.add(free)
@@ -129,3 +115,102 @@ class _Writer:
         source = self.source
         self.graph.vanished = vanished(source.operators, source.constants, source.vanished, writers, {})
         return self.graph
+
+
+@frozen(eq=False)
+class _Rows:
+    """Some rows of a tensor of the source: a var that has them, and which one the first of them is."""
+
+    var: Var
+    first: int
+
+
+@define(eq=False)
+class _StripeWriter:
+    """Writes the parts of one stripe.
+
+    `kept` has the rows that the stripe in front has kept, `later` those for the next one, and `rows` those that this
+    stripe reads.
+    """
+
+    writer: _Writer
+    stripes: Stripes
+    number: int
+    kept: dict[Var, _Rows]
+    later: dict[Var, _Rows] = field(factory=dict)
+    rows: dict[Var, _Rows] = field(factory=dict)
+    views: dict[tuple[Var, Span, int], Var] = field(factory=dict)
+
+    def write(self) -> None:
+        """Adds the parts, in order, and copies of the rows that the next stripe needs once more."""
+        parts = self.stripes.stripes[self.number].parts[::-1]
+        self.rows |= self.kept  # of which nothing new is computed
+        self.later |= self.kept
+        reads = {
+            v: n
+            for n, part in enumerate(parts)
+            for v, span in zip(part.operator.inputs, part.read, strict=True)
+            if span
+        }
+        for number, part in enumerate(parts):
+            (output,) = part.operator.outputs
+            last = [v for v in self.stripes.first if v in self.rows and reads.get(v) == number]
+            inputs = list(map(self.read, part.operator.inputs, part.read, part.axes))
+            overwritten = _overwritten(part.operator)
+            for var in last:
+                if var in overwritten:  # before that happens
+                    self._keep(var)
+            self._part(part, inputs)
+            for var in last:
+                if var not in overwritten:
+                    self._keep(var)
+            if output in self.stripes.first and output not in reads:
+                self._keep(output)
+
+    def read(self, var: Var, span: Span | None, axis: int) -> Var:
+        """Returns those of a tensor of the source that are asked for."""
+        if span is None:
+            return self.writer.written[var]
+        key = var, span, axis
+        if key not in self.views:
+            held = self.rows.get(var) or _Rows(self.writer.written[var], 0)
+            self.views[key] = self._slice(held, span, var, axis)
+        return self.views[key]
+
+    def _slice(self, held: _Rows, span: Span, var: Var, axis: int = ROWS) -> Var:
+        first, last = (row - held.first for row in span)
+        return self.writer.slice(held.var, (first, last), axis, f"{var.name}/{self.number}")
+
+    def _part(self, part: Part, inputs: Sequence[Var]) -> None:
+        """Adds a part, behind the rows of its output that were kept."""
+        operator, writer = part.operator, self.writer
+        (output,) = operator.outputs
+        first, ahead = part.written[0], list[Var]()
+        if output in self.kept and self.stripes.first[output][self.number] < first:
+            span = self.stripes.first[output][self.number], first
+            first, ahead = span[0], [self._copy(self._slice(self.kept[output], span, output), output, "again")]
+        name, output_name = (writer.free(f"{n}/{self.number}") for n in (operator.name, output.name))
+        new = writer.add(operator.schema, inputs, part.attrs, name, output_name)
+        if ahead:
+            name = writer.free(f"{output.name}/{self.number}/rows")
+            new = writer.add(CONCAT, [*ahead, new], {"axis": ROWS}, name, name)
+        self.rows[output] = _Rows(new, first)
+
+    def _keep(self, var: Var) -> None:
+        """Copies the rows that the next stripe needs once more; what it copies from can die."""
+        first, held = self.stripes.first[var][self.number + 1], self.rows[var]
+        end = held.first + held.var.shape[ROWS]
+        if first >= end:
+            self.later.pop(var, None)
+        elif held is not self.kept.get(var):
+            first = max(first, held.first)
+            self.later[var] = _Rows(self._copy(self._slice(held, (first, end), var), var, "kept"), first)
+
+    def _copy(self, rows: Var, var: Var, suffix: str) -> Var:
+        name = self.writer.free(f"{var.name}/{self.number}/{suffix}")
+        return self.writer.add(COPY, [rows], {}, name, name)
+
+
+def _overwritten(operator: Operator) -> set[Var]:
+    """Returns the inputs that an operator may write its output over."""
+    return {operator.inputs[forward.input] for forward in operator.schema.forwards(operator.signature)}

@@ -7,9 +7,18 @@ that follow each other need some rows both (the halo), and compute them both:
     3 x 3 window: of x    [0    3)                   pads above
                              [1         5)
                                    [3      6)        pads below
+
+Or they are kept (rolling): a stripe computes only the rows of x that no stripe in front of it has, and copies those
+that it needs once more from the stripe in front. Then a stripe has some new rows of the first operator's output, and of
+each tensor behind it all rows that these are enough for:
+
+    rows of x             [0    3) [3   5) [5 6)        computed
+                             [1 3)   [3 5)              kept for the next stripe
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import accumulate, pairwise
 
 from attrs import define, field, frozen
 
@@ -65,12 +74,17 @@ class Stripe:
     """The parts of operators that compute some rows of a result, found from the last operator to the first.
 
     `needed` has the rows that are needed of each tensor, and `whole` the tensors that must exist whole: those that are
-    read whole, or in parts along another axis.
+    read whole, or in parts along another axis. `done` has the tensors whose rows are kept: the stripes in front have
+    computed the rows [0, done). `ready` has the rows [0, ready) up to which they are computed, needed or not. Of a
+    tensor in `read`, no row may be needed.
     """
 
     needed: dict[Var, Span]
+    done: dict[Var, int] = field(factory=dict)
+    ready: Mapping[Var, int] = field(factory=dict)
     parts: list[Part] = field(factory=list)
     whole: set[Var] = field(factory=set)
+    read: set[Var] = field(factory=set)
 
     def take(self, operator: Operator) -> bool:
         """Takes in the operator in front of those that are in; returns False where it has no part in the stripe.
@@ -78,20 +92,114 @@ class Stripe:
         Nothing but what is in may read its output.
         """
         (output,) = operator.outputs if len(operator.outputs) == 1 else (None,)
-        if output not in self.needed or output in self.whole:
+        if output is None or output in self.whole or not (output in self.needed or output in self.read):
             return False
-        part = part_of(operator, *self.needed[output])
+        first, last = self.new(output)
+        part = part_of(operator, first, last) if first < last else part_of(operator, *_last_row(output))
         if part is None:
             return False
-        self.parts.append(part)
-        self.needed[output] = part.written
+        if first < last:
+            self.parts.append(part)
+            low, high = self.needed.get(output, part.written) if output in self.done else part.written
+            self.needed[output] = low, max(high, part.written[1])
         for var, span, axis in zip(operator.inputs, part.read, part.axes, strict=True):
             if span is None or axis != ROWS:
                 self.whole.add(var)
-            else:
+            elif first < last:
                 low, high = self.needed.get(var, span)
                 self.needed[var] = (min(low, span[0]), max(high, span[1]))
+            else:
+                self.read.add(var)
         return True
+
+    def new(self, output: Var) -> Span:
+        """Returns the rows of an output that this stripe computes; an empty span where it computes none."""
+        low, high = self.needed.get(output, (0, 0))
+        if output not in self.done:
+            return low, high
+        return self.done[output], max(high, self.ready.get(output, 0))
+
+
+def _last_row(var: Var) -> Span:
+    return var.shape[ROWS] - 1, var.shape[ROWS]
+
+
+@frozen(eq=False)
+class Stripes:
+    """The stripes of a cascade, and which rows are kept from one to the next.
+
+    `wanted` has the rows of the result that each of them is for; in some stripes these are none. `first` has, by tensor
+    whose rows are kept, for each stripe the first row that it or a later one needs.
+    """
+
+    stripes: Sequence[Stripe]
+    wanted: Sequence[Span]
+    first: Mapping[Var, Sequence[int]]
+
+
+def in_stripes(operators: Sequence[Operator], height: int, rolling: Collection[Var] = ()) -> Stripes | None:
+    """Returns the stripes of operators; None where they cannot be computed in stripes.
+
+    They are `height` rows of the last output high. Where the rows of tensors are kept (`rolling`), a stripe has so many
+    new rows of the first output, and all rows behind that these are enough for.
+    """
+    (result,) = operators[-1].outputs
+    ends = _ends(operators, height) if rolling else {}
+    wanted = list(pairwise((0, *ends[result]))) if rolling else list(spans(result.shape[ROWS], height))
+    done = dict.fromkeys(rolling, 0)
+    stripes: list[Stripe] = []
+    for number, span in enumerate(wanted):
+        stripe = Stripe({result: span} if span[0] < span[1] else {}, dict(done), read={result})
+        stripe.ready = {v: ends[v][number] for v in rolling if v in ends}
+        if not all(stripe.take(operator) for operator in reversed(operators)):
+            return None
+        done = {v: max(rows, stripe.new(v)[1]) for v, rows in done.items()}
+        stripes.append(stripe)
+    return Stripes(stripes, wanted, {v: _first(v, stripes) for v in rolling})
+
+
+def _first(var: Var, stripes: Sequence[Stripe]) -> list[int]:
+    """Returns, for each stripe and for what comes behind them, the first row that it or a later one needs."""
+    rows = var.shape[ROWS]
+    lows = [stripe.needed.get(var, (rows, rows))[0] for stripe in reversed(stripes)]
+    return list(accumulate(lows, min, initial=rows))[::-1]
+
+
+def _ends(operators: Sequence[Operator], step: int) -> dict[Var, list[int]]:
+    """Returns, by output, for each stripe the rows [0, end) that can be computed when it ends.
+
+    Each stripe has `step` new rows of the first output. What does not depend on it is left out.
+    """
+    (first,) = operators[0].outputs
+    ends = {first: [last for _, last in spans(first.shape[ROWS], step)]}
+    for operator in operators[1:]:
+        inputs = [(position, ends[v]) for position, v in enumerate(operator.inputs) if v in ends]
+        (output,) = operator.outputs
+        if inputs and is_image(output):
+            ends[output] = _computable(operator, output.shape[ROWS], inputs)
+    return ends
+
+
+def _computable(operator: Operator, rows: int, inputs: Sequence[tuple[int, Sequence[int]]]) -> list[int]:
+    """Returns how many rows of an output can be computed when so many rows of some of its inputs are there."""
+    ends, end = list[int](), 0
+    for there in zip(*(rows for _, rows in inputs), strict=True):
+        limits = {position: limit for (position, _), limit in zip(inputs, there, strict=True)}
+        while end < rows and all(reach(operator, end)[i] <= limit for i, limit in limits.items()):
+            end += 1
+        ends.append(end)
+    return ends
+
+
+@lru_cache(maxsize=1 << 16)
+def reach(operator: Operator, row: int) -> tuple[int, ...]:
+    """Returns, by input, the end of the rows that one row of an output reads; 0 of what is read whole.
+
+    A row that reads nothing but pads is computed together with the next one that reads more, or with the one in front.
+    """
+    rows = range(row, operator.outputs[0].shape[ROWS])
+    part = next(filter(None, (part_of(operator, first, first + 1) for first in rows)), None)
+    return tuple(span[1] if span else 0 for span in part.read) if part else (0,) * len(operator.inputs)
 
 
 def spans(rows: int, height: int) -> Iterator[Span]:

@@ -10,39 +10,26 @@ alignment are left out. The planner has the last word about the few choices that
 """
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Sequence
-from functools import cached_property, lru_cache
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 
+import numpy as np
 from attrs import frozen
 
 from engine.graph.graph import Graph
 from engine.graph.operator import Operator
 from engine.graph.var import Var
+from engine.passes.cascade.choices import BYTE, CALL, COUNTS, Choice, flops, overwritten, pareto, weights
+from engine.passes.cascade.rolling import RollingSearch
 from engine.passes.cascade.rows import Part, Stripe, is_image, spans
 from engine.planning.placed import Cascade
 from ops.common.tiling import ROWS
+from ops.schema.schema import no_places
 
-_COUNTS = (2, 3, 4, 6, 8, 10, 14, 20, 28, 40, 56)
-"""Numbers of stripes that are tried. Between neighbours the bytes of a stripe differ by a third."""
 MOST_OPERATORS = 48
 """The most operators of one cascade: bounds the time of the search. The halo of more is nearly a whole image."""
-_CALL = 100_000
-"""The operations that take as long as what a call takes beside its work, about 2 us."""
 _MOST_CHOICES = 64
 """The most choices that are kept in front of a position."""
-
-
-@frozen(eq=False)
-class Choice:
-    """Cascades, the bytes that they leave the arena, and the operations that they add to a run. Both are estimates.
-
-    `cost` is what they add to the time of a run, in operations: calls take time, too.
-    """
-
-    nbytes: int
-    cost: float
-    extra: float
-    cascades: tuple[Cascade, ...] = ()
 
 
 def search_cascades(graph: Graph) -> list[Choice]:
@@ -50,9 +37,18 @@ def search_cascades(graph: Graph) -> list[Choice]:
     return _Search(graph, graph.operators).front()
 
 
+def cascade_bound(graph: Graph) -> int:
+    """Returns bytes below which no arena is, whatever is cut into stripes, however high, and whatever rows are kept.
+
+    A cascade holds what it reads from outside, its result, and a row of each tensor inside while that is computed. The
+    bound is the least, over all ways to cut the sequence into segments, of the largest need of a segment.
+    """
+    return _Search(graph, graph.operators).bound()
+
+
 def operations(graph: Graph) -> int:
     """Returns the operations of a run of a graph."""
-    return sum(map(_flops, graph.operators))
+    return sum(map(flops, graph.operators))
 
 
 @frozen(eq=False)
@@ -63,11 +59,41 @@ class _Search:
     def front(self) -> list[Choice]:
         fronts: list[list[Choice]] = [[Choice(0, 0.0, 0.0)]]
         for end in range(1, len(self.operators) + 1):
-            ways = [_joined(before, self.alone[end - 1]) for before in fronts[end - 1]]
-            for segment in self._cascades_to(end):
-                ways += [_joined(before, segment) for before in fronts[segment.cascades[0].first]]
-            fronts.append(_pareto(ways))
+            segments = {end - 1: [self.alone[end - 1]]}
+            for segment in (*self._cascades_to(end), *self._rolling_to(end)):
+                segments.setdefault(segment.cascades[0].first, []).append(segment)
+            fronts.append(_joined([(fronts[first], pareto(group)) for first, group in segments.items()]))
         return fronts[-1]
+
+    def bound(self) -> int:
+        """Returns the least, over all sequences of segments, of the most bytes that a segment needs at least."""
+        least = [0]
+        for end in range(1, len(self.operators) + 1):
+            needs = [(end - 1, self._least_alone(end - 1)), *self._least_to(end)]
+            least.append(min(max(least[first], need) for first, need in needs))
+        return least[-1]
+
+    def _least_alone(self, position: int) -> int:
+        """Returns the bytes that an operator needs at least: its output may lie in inputs, or around them."""
+        operator = self.operators[position]
+        nbytes = sum(size for _, size in self.around[position])
+        forwards = operator.schema.forwards(operator.signature)
+        over = [operator.inputs[forward.input] for forward in forwards]
+        dies = any(self.alive.get(self.roots.get(v, v), (0, 0))[1] == position for v in over)
+        is_join = operator.schema.input_places is not no_places
+        return nbytes - sum(v.spec.nbytes for v in operator.outputs) * (dies or is_join)
+
+    def _least_to(self, end: int) -> Iterator[tuple[int, int]]:
+        """Yields the first positions of the cascades that end in front of one, and the bytes they need at least."""
+        (result,) = self.operators[end - 1].outputs[:1]
+        stripe, row = Stripe({result: (0, result.shape[ROWS])} if is_image(result) else {}), 0
+        for first in range(end - 1, self._first_inner(end) - 1, -1):
+            if not stripe.take(self.operators[first]):
+                return
+            if first < end - 1:
+                (output,) = self.operators[first].outputs
+                row = max(row, output.spec.nbytes // output.shape[ROWS])
+                yield first, result.spec.nbytes + self._held_bytes(first) + row
 
     @cached_property
     def roots(self) -> dict[Var, Var]:
@@ -117,20 +143,25 @@ class _Search:
         operator = self.operators[position]
         nbytes = sum(size for _, size in self.around[position])
         dying = {v for v in operator.inputs if v not in self.roots and self.alive.get(v, (0, 0))[1] == position}
-        written = _overwritten(operator, dying)
+        written = overwritten(operator, dying)
         return Choice(nbytes - (0 if written is None else written.spec.nbytes), 0.0, 0.0)
 
     def _cascades_to(self, end: int) -> Iterator[Choice]:
         """Yields the cascades that end in front of a position, in all numbers of stripes."""
+        first = self._first_inner(end)
+        rows = self.operators[end - 1].outputs[0].shape[ROWS] if first < end else 1
+        for height in sorted({-(-rows // count) for count in COUNTS}):
+            yield from self._in_stripes(first, end, height)
+
+    def _first_inner(self, end: int) -> int:
+        """Returns the first position from which on all operators in front of a position may be one cascade."""
         last = self.operators[end - 1]
         if len(last.outputs) != 1 or not is_image(last.outputs[0]):
-            return
+            return end
         first = end - 1
         while first > max(end - MOST_OPERATORS, 0) and self._is_inner(self.operators[first - 1], end):
             first -= 1
-        rows = last.outputs[0].shape[ROWS]
-        for height in sorted({-(-rows // count) for count in _COUNTS}):
-            yield from self._in_stripes(first, end, height)
+        return first
 
     def _is_inner(self, operator: Operator, end: int) -> bool:
         """Returns whether the output of an operator is an image that nothing reads from a position on."""
@@ -144,26 +175,38 @@ class _Search:
         """
         (result,) = self.operators[end - 1].outputs
         kinds = _kinds(result, height)
-        extra, apart = 0.0, 0
+        extra, apart, read = 0.0, 0, 0
+        again = sum(kind.count for kind in kinds) - 1
         for first in range(end - 1, least - 1, -1):
             operator = self.operators[first]
             if not all([kind.stripe.take(operator) for kind in kinds]):
                 return
             apart = max(apart, self.alone[first].nbytes)
-            extra += sum(_work(kind.stripe.parts[-1]) * kind.count for kind in kinds) - _flops(operator)
-            outside = result.spec.nbytes + sum(size for _, size in self._held(first))
+            extra += sum(_work(kind.stripe.parts[-1]) * kind.count for kind in kinds) - flops(operator)
+            read += weights(operator)
+            outside = result.spec.nbytes + self._held_bytes(first)
             if first < end - 1 and outside < apart:
                 nbytes = outside + self._inner(max((kind.stripe for kind in kinds), key=_rows), result)
                 if nbytes < apart:
-                    calls = (end - first) * (sum(kind.count for kind in kinds) - 1)
-                    yield Choice(
-                        nbytes, max(extra, 0.0) + calls * _CALL, max(extra, 0.0), (Cascade(first, end, height),)
-                    )
+                    cost = max(extra, 0.0) + again * ((end - first) * CALL + read * BYTE)
+                    yield Choice(nbytes, cost, max(extra, 0.0), (Cascade(first, end, height),))
+
+    @cached_property
+    def rolling(self) -> "RollingSearch":
+        """Returns the search for cascades that keep rows."""
+        return RollingSearch(self.operators, self.last_reader, [each.nbytes for each in self.alone], self._held_bytes)
+
+    def _rolling_to(self, end: int) -> Iterator[Choice]:
+        """Yields the cascades that end in front of a position and keep rows, in all numbers of stripes."""
+        yield from self.rolling.segments(self._first_inner(end), end)
 
     def _held(self, first: int) -> list[tuple[int, int]]:
         """Returns the tensors from in front of a cascade that are alive in it: what it reads stays to its end."""
         held = self.around[first]
         return held[: bisect_left(held, (first, 0))]
+
+    def _held_bytes(self, first: int) -> int:
+        return sum(size for _, size in self._held(first))
 
     def _inner(self, stripe: Stripe, result: Var) -> int:
         """Returns the most bytes that are alive at once of the inner tensors of a stripe."""
@@ -174,7 +217,7 @@ class _Search:
         for number, part in enumerate(parts):
             (output,) = part.operator.outputs
             dying = {v for v in part.operator.inputs if v in alive and reads[v] == number}
-            over = _overwritten(part.operator, dying)
+            over = overwritten(part.operator, dying)
             if output is not result:
                 low, high = stripe.needed[output]
                 alive[output] = output.spec.nbytes // output.shape[ROWS] * (high - low)
@@ -182,13 +225,6 @@ class _Search:
             for var in dying:
                 del alive[var]
         return most
-
-
-def _overwritten(operator: Operator, dying: Collection[Var]) -> Var | None:
-    """Returns the input that an operator may write its output over, of those that die in it."""
-    forwards = operator.schema.forwards(operator.signature)
-    inputs = (operator.inputs[forward.input] for forward in forwards)
-    return next((v for v in inputs if v in dying and v.spec.nbytes == operator.outputs[0].spec.nbytes), None)
 
 
 @frozen(eq=False)
@@ -206,15 +242,10 @@ def _kinds(result: Var, height: int) -> list[_Kind]:
     return [_Kind(Stripe({result: every[number]}), count) for number, count in counts.items()]
 
 
-@lru_cache(maxsize=4096)
-def _flops(operator: Operator) -> int:
-    return operator.schema.cost(operator.signature).flops
-
-
 def _work(part: Part) -> float:
     """Returns the operations of a part of an operator: its share of the rows."""
     first, last = part.written
-    return _flops(part.operator) * (last - first) / part.operator.outputs[0].shape[ROWS]
+    return flops(part.operator) * (last - first) / part.operator.outputs[0].shape[ROWS]
 
 
 def _rows(stripe: Stripe) -> int:
@@ -222,21 +253,30 @@ def _rows(stripe: Stripe) -> int:
     return sum(last - first for first, last in stripe.needed.values())
 
 
-def _joined(before: Choice, segment: Choice) -> Choice:
+def _joined(pairs: Sequence[tuple[Sequence[Choice], Sequence[Choice]]]) -> list[Choice]:
+    """Returns the Pareto front of the choices in front of segments with each of these behind; not too many."""
+    nbytes = [np.maximum.outer(*([c.nbytes for c in each] for each in pair)) for pair in pairs]
+    costs = [np.add.outer(*([c.cost for c in each] for each in pair)) for pair in pairs]
+    starts = np.cumsum([0, *(matrix.size for matrix in nbytes)])
+    flat, cost = (np.concatenate([matrix.ravel() for matrix in each]) for each in (nbytes, costs))
+    order = np.lexsort((cost, flat))
+    least = np.minimum.accumulate(cost[order])
+    kept = order[np.concatenate(([True], cost[order][1:] < least[:-1]))].tolist()
+    while len(kept) > _MOST_CHOICES:
+        del kept[1:-1:2]  # the ends stay
+    joined = []
+    for way in kept:
+        number = int(np.searchsorted(starts, way, "right")) - 1
+        before, behind = pairs[number]
+        first, second = divmod(way - int(starts[number]), len(behind))
+        joined.append(_both(before[first], behind[second]))
+    return joined
+
+
+def _both(before: Choice, segment: Choice) -> Choice:
     return Choice(
         max(before.nbytes, segment.nbytes),
         before.cost + segment.cost,
         before.extra + segment.extra,
         before.cascades + segment.cascades,
     )
-
-
-def _pareto(choices: Sequence[Choice]) -> list[Choice]:
-    """Returns the choices of which none has fewer bytes at no more cost than another, the fewest bytes first."""
-    kept: list[Choice] = []
-    for choice in sorted(choices, key=lambda c: (c.nbytes, c.cost)):
-        if not kept or choice.cost < kept[-1].cost:
-            kept.append(choice)
-    while len(kept) > _MOST_CHOICES:
-        del kept[1:-1:2]  # the ends stay
-    return kept

@@ -5,16 +5,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import engine
 from engine.cli.main import main
 from engine.execution_plan import ExecutionPlan
 from engine.graph.graph import Graph
 from engine.passes.cascade import choose
-from engine.passes.cascade.search import Choice, search_cascades
+from engine.passes.cascade.choices import Choice
+from engine.passes.cascade.search import cascade_bound, search_cascades
 from engine.planning.options import CASCADE_PERCENT
 from engine.text.errors import GraphError
-from tests.engine.passes.cascade.random_chains import large_codes, large_images
+from tests.engine.passes.cascade.random_chains import large_codes, large_images, random_chain
 
 
 def _planned(**options: Any) -> ExecutionPlan:
@@ -28,7 +31,8 @@ def test_cascades_make_the_arena_smaller_within_the_operations_allowed() -> None
         plan = _planned(cascade=percent)
         (done,) = plan.optimisation[0].cascades
         assert done.plain_bytes == plain.plan.lower_bound
-        assert 100 * done.share <= percent
+        assert done.share <= done.work and 100 * done.work <= percent
+        assert done.least_bytes <= plan.arena_bytes
         assert f"{done.share:.1%} more operations" in str(plan.report())
         added = sum(op.schema.cost(op.signature).flops for op in plan.graph.operators) / sum(
             op.schema.cost(op.signature).flops for op in plain.graph.operators
@@ -95,3 +99,13 @@ def test_the_command_shows_cascades(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown["cascades"][0]["runs"]
     assert main(["plan", "zoo:squeezenet", "--cascade", "-1"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.slow
+@settings(max_examples=10)
+@given(st.integers(0, 2**32 - 1))
+def test_no_cascades_get_below_their_bound(seed: int) -> None:
+    graph = engine.optimise(random_chain(seed, layers=3))
+    for percent in (30, 300):
+        plan = engine.make_plan(graph, optimise=0, nodes=100, cascade=percent)
+        assert cascade_bound(graph) <= plan.arena_bytes

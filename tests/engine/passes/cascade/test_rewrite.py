@@ -11,11 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import engine
+import ops
 from engine.graph.graph import Graph
 from engine.graph.operator import Operator
-from engine.passes.cascade import rows
-from engine.passes.cascade.rewrite import with_cascades
-from engine.passes.cascade.rows import Part, Stripe, is_image
+from engine.graph.var import Var
+from engine.passes.cascade import choose, rows
+from engine.passes.cascade.choices import Choice
+from engine.passes.cascade.rewrite import _StripeWriter, with_cascades
+from engine.passes.cascade.rows import Part, Span, Stripe, is_image
 from engine.planning.placed import Cascade
 from engine.text.errors import PassError
 from ops.common.tiling import ROWS
@@ -48,13 +51,15 @@ def _cascade_to(graph: Graph, end: int, most: int) -> tuple[int, int]:
 
 
 def _random_cascades(graph: Graph, rng: np.random.Generator) -> Sequence[Cascade]:
-    """Returns cascades of random lengths and heights, one behind the other."""
+    """Returns cascades of random lengths and heights, one behind the other; some keep rows of some tensors or all."""
     cascades: list[Cascade] = []
     end = len(graph.operators)
     while end > 0:
         first, last = _cascade_to(graph, end, int(rng.integers(2, 8)))
         if first < last:
-            cascades.insert(0, Cascade(first, last, int(rng.integers(1, 9))))
+            share = rng.choice([0.0, 0.5, 1.0])
+            rolling = tuple(position for position in range(first, last - 1) if rng.random() < share)
+            cascades.insert(0, Cascade(first, last, int(rng.integers(1, 9)), rolling))
         end = min(first, end - 1)
     return cascades
 
@@ -103,13 +108,50 @@ def _short(part_of: Callable[..., Part | None], operator: Operator, first: int, 
     return evolve(part, read=((part.read[0][0], part.read[0][1] - 1), *part.read[1:]), attrs=attrs)
 
 
-def test_a_halo_that_is_one_row_short_is_caught_by_the_judge_of_values(monkeypatch: pytest.MonkeyPatch) -> None:
+def _cut_by_hand(monkeypatch: pytest.MonkeyPatch, graph: Graph, *, keeps_rows: bool) -> None:
+    """Lets the search find one cascade alone: of as many operators as it can have, in stripes of 4 rows."""
+    graph = engine.optimise(graph)
+    runs = [_cascade_to(graph, n, len(graph.operators)) for n in range(1, len(graph.operators))]
+    first, end = max(runs, key=lambda run: run[1] - run[0])
+    alone = Cascade(first, end, 4, tuple(range(first, end - 1)) if keeps_rows else ())
+    monkeypatch.setattr(choose, "search_cascades", lambda _: [Choice(0, 0.0, 0.0, (alone,))])
+
+
+@pytest.mark.parametrize("keeps_rows", [False, True])
+def test_windows_that_read_a_row_too_few_are_caught_by_the_judge_of_values(
+    monkeypatch: pytest.MonkeyPatch, keeps_rows: bool
+) -> None:
     graph = large_images()
-    engine.compile(graph, cascade=True, debug="poison", nodes=FEW_STEPS)
+    _cut_by_hand(monkeypatch, graph, keeps_rows=keeps_rows)
+    cut = engine.compile(graph, cascade=True, debug="poison", nodes=FEW_STEPS)
+    assert cut.plan.optimisation[0].cascades
     monkeypatch.setattr(rows, "part_of", partial(_short, rows.part_of))
     with pytest.raises(PassError, match="'cascades' moves 'y'"):
         engine.compile(graph, cascade=True, debug="poison", nodes=FEW_STEPS)
     engine.compile(graph, debug="poison", nodes=FEW_STEPS)
+
+
+def test_a_stale_line_among_the_kept_rows_is_caught_by_the_judge_of_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = large_images()
+    _cut_by_hand(monkeypatch, graph, keeps_rows=True)
+    slice_of = _StripeWriter._slice
+
+    def one_line_late(writer: _StripeWriter, held: Any, span: Span, var: Var, *axis: int) -> Var:
+        back = 1 if held.first < span[0] and var in writer.stripes.first else 0
+        return slice_of(writer, held, (span[0] - back, span[1] - back), var, *axis)
+
+    monkeypatch.setattr(_StripeWriter, "_slice", one_line_late)
+    with pytest.raises(PassError, match="'cascades' moves 'y'"):
+        engine.compile(graph, cascade=True, debug="poison", nodes=FEW_STEPS)
+
+
+def test_kept_rows_that_are_one_line_short_are_no_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = large_images()
+    _cut_by_hand(monkeypatch, graph, keeps_rows=True)
+    first = rows._first
+    monkeypatch.setattr(rows, "_first", lambda *args: [row + 1 for row in first(*args)])
+    with pytest.raises((PassError, ops.OpError)):
+        engine.compile(graph, cascade=True, debug="poison", nodes=FEW_STEPS)
 
 
 def test_names_of_what_is_cut_stay_known() -> None:

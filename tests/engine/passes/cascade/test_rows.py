@@ -1,16 +1,17 @@
 """The rows that windows read."""
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import engine
 import ops
 from engine.graph.operator import Operator
-from engine.passes.cascade.rows import Stripe, part_of, spans
+from engine.passes.cascade.rows import Part, Stripe, in_stripes, is_image, part_of, spans
 from ops.convolution.nhwc_transpose import NHWC_CONV_TRANSPOSE
 from ops.convolution.transpose_shapes import nhwc_case_of
 from ops.pool.nhwc import NHWC_MAX_POOL
+from tests.engine.passes.cascade.random_chains import random_chain
 
 
 @st.composite
@@ -62,6 +63,35 @@ def test_a_stripe_needs_the_hull_of_what_all_its_readers_need() -> None:
     assert all(stripe.take(operator) for operator in reversed(graph.operators))
     assert [stripe.needed[v] for v in (total, again, pooled, x)] == [(4, 6), (4, 6), (3, 7), (2, 8)]
     assert not Stripe({}).take(graph.operators[0])
+
+
+def _writes_blocks(part: Part) -> bool:
+    """Returns whether an operator writes several rows at once."""
+    alone = part_of(part.operator, part.written[0], part.written[0] + 1)
+    return alone is None or alone.written[1] > alone.written[0] + 1
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 9))
+def test_where_all_rows_are_kept_none_is_computed_twice(seed: int, height: int) -> None:
+    """Each row of a tensor is new in one stripe; what a stripe reads is new, or kept from the stripe in front."""
+    operators = engine.optimise(random_chain(seed, layers=3)).operators
+    (result,) = operators[-1].outputs
+    rolling = [operator.outputs[0] for operator in operators[:-1]]
+    stripes = in_stripes(operators, height, rolling) if is_image(result) else None
+    if stripes is None:
+        return
+    rows = dict.fromkeys(rolling, 0)
+    for number, stripe in enumerate(stripes.stripes):
+        for part in stripe.parts[::-1]:
+            (output,) = part.operator.outputs
+            for var, span in zip(part.operator.inputs, part.read, strict=True):
+                if span and var in rows:
+                    assert stripes.first[var][number] <= span[0] and span[1] <= rows[var]
+            if output is not result:
+                assert part.written[0] <= rows[output] < part.written[1]
+                assert part.written[0] == rows[output] or _writes_blocks(part)
+                rows[output] = part.written[1]
 
 
 def test_stripes_cover_all_rows() -> None:

@@ -1,0 +1,58 @@
+"""Choices of cascades, and what work takes beside operations: calls, and bytes that are read or copied once more."""
+
+from collections.abc import Collection, Sequence
+from functools import lru_cache
+
+from attrs import frozen
+
+from engine.graph.operator import Operator
+from engine.graph.var import Var
+from engine.planning.placed import Cascade
+
+COUNTS = (2, 3, 4, 6, 8, 10, 14, 20, 28, 40, 56)
+"""Numbers of stripes that are tried. Between neighbours the bytes of a stripe differ by a third."""
+CALL = 30_000
+"""The operations that take as long as what a call takes beside its work, about 0.6 us."""
+BYTE = 3
+"""The operations that take as long as reading a byte of weights once more, or copying one."""
+
+
+@frozen(eq=False)
+class Choice:
+    """Cascades, the bytes that they leave the arena, and the operations that they add to a run. Both are estimates.
+
+    `cost` is what they add to the time of a run, in operations: calls take time, too.
+    """
+
+    nbytes: int
+    cost: float
+    extra: float
+    cascades: tuple[Cascade, ...] = ()
+
+
+@lru_cache(maxsize=4096)
+def flops(operator: Operator) -> int:
+    """Returns the operations of an operator."""
+    return operator.schema.cost(operator.signature).flops
+
+
+def weights(operator: Operator) -> int:
+    """Returns the bytes of the constants that an operator reads."""
+    signature = operator.signature
+    return sum(signature.inputs[position].nbytes for position in signature.constants)
+
+
+def overwritten(operator: Operator, dying: Collection[Var]) -> Var | None:
+    """Returns the input that an operator may write its output over, of those that die in it."""
+    forwards = operator.schema.forwards(operator.signature)
+    inputs = (operator.inputs[forward.input] for forward in forwards)
+    return next((v for v in inputs if v in dying and v.spec.nbytes == operator.outputs[0].spec.nbytes), None)
+
+
+def pareto(choices: Sequence[Choice]) -> list[Choice]:
+    """Returns the choices of which none has fewer bytes at no more cost than another, the fewest bytes first."""
+    kept: list[Choice] = []
+    for choice in sorted(choices, key=lambda c: (c.nbytes, c.cost)):
+        if not kept or choice.cost < kept[-1].cost:
+            kept.append(choice)
+    return kept

@@ -1,0 +1,184 @@
+"""The needs and costs of cascades that keep rows for the next stripe.
+
+They are those of a stripe from the middle: the first ones are no higher, as a stripe has some new rows of the first
+operator's output, and of each tensor behind it only those that these are enough for. Which tensors keep their rows is
+chosen from the last operator to the first. Where the rows of a tensor are wider than those that it is computed from,
+as inside an inverted residual block, it may need fewer bytes to keep the narrow rows and compute the wide ones again;
+that is chosen where it costs at most a price for each byte.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from attrs import define, evolve, field, frozen
+
+from engine.graph.operator import Operator
+from engine.graph.var import Var
+from engine.passes.cascade.choices import BYTE, CALL, COUNTS, Choice, flops, overwritten, pareto, weights
+from engine.passes.cascade.rows import Stripe, is_image, part_of
+from engine.planning.placed import Cascade
+from ops.common.tiling import ROWS
+
+PRICES = (0, 300, 3000)
+"""The operations for each byte that rows may cost that are computed again. 0: all rows are kept."""
+_STRIPES = 28
+"""The stripes of a cascade, where they are not known yet."""
+
+
+@frozen(eq=False)
+class _Member:
+    """An operator of a cascade: the rows of its output that the next stripe needs, too, and whether they are kept.
+
+    `again` says how often the whole output is computed on top, for each stripe.
+    """
+
+    output: Var
+    overlap: int
+    rolls: bool
+    again: float
+    calls: int
+    copied: int
+    """Bytes that are read or copied once more for each stripe."""
+
+    @property
+    def row_bytes(self) -> int:
+        return self.output.spec.nbytes // self.output.shape[ROWS]
+
+
+@frozen(eq=False)
+class RollingSearch:
+    """The cascades of a graph that keep rows.
+
+    `alone` has the bytes of each operator that is computed whole, `held` returns those that are alive from in front of
+    a position, and `last_reader` has the last position that reads a tensor.
+    """
+
+    operators: Sequence[Operator]
+    last_reader: Mapping[Var, int]
+    alone: Sequence[int]
+    held: Callable[[int], int]
+
+    def segments(self, least: int, end: int) -> Iterator[Choice]:
+        """Yields the cascades that end in front of a position, from `least` or a later one on.
+
+        Of each, those numbers of stripes of which none is better in bytes and cost. Those that need no less than the
+        same operators one by one are left out.
+        """
+        seen: set[tuple[int, tuple[int, ...]]] = set()
+        for price in PRICES if least < end else ():
+            for chain, first, apart in self._chains(least, end, price):
+                rolling = tuple(end - 1 - number for number, member in enumerate(chain.members) if member.rolls)[::-1]
+                outside = chain.result.spec.nbytes + self.held(first)
+                if rolling and outside + chain.kept_bytes < apart and (first, rolling) not in seen:
+                    seen.add((first, rolling))
+                    choices = self._choices(chain, Cascade(first, end, 1, rolling), outside)
+                    yield from pareto([choice for choice in choices if choice.nbytes < apart])
+
+    def _chains(self, least: int, end: int, price: int) -> Iterator[tuple["_Chain", int, int]]:
+        """Yields the chain as it grows, with its first position, and what its operators need one by one."""
+        chain = _Chain.of(self.operators[end - 1], price)
+        apart = 0
+        for first in range(end - 1, least - 1, -1):
+            if not chain.take(self.operators[first]):
+                return
+            apart = max(apart, self.alone[first])
+            if first < end - 1:
+                yield chain, first, apart
+
+    def _choices(self, chain: "_Chain", cascade: Cascade, outside: int) -> Iterator[Choice]:
+        """Yields a cascade in all numbers of stripes."""
+        members = chain.members[::-1]
+        rows = members[0].output.shape[ROWS]
+        steps = sorted({-(-rows // count) for count in (*COUNTS, rows)})
+        needs = outside + self._inner(members, cascade.first, np.array(steps) / rows)
+        for step, need in zip(steps, needs.tolist(), strict=True):
+            count = -(-rows // step)
+            extra = count * chain.again
+            cost = extra + (count - 1) * (chain.calls * CALL + chain.copied * BYTE)
+            yield Choice(need, cost, extra, (evolve(cascade, height=step),))
+
+    def _inner(self, members: Sequence[_Member], first: int, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+        """Returns the most bytes of inner tensors alive at once, by the share of rows that a stripe computes."""
+        kept = {m.output: m.row_bytes * m.overlap for m in members if m.rolls}
+        sizes: dict[Var, npt.NDArray[np.int64]] = {}
+        total = np.full(len(shares), sum(kept.values()), np.int64)
+        most = np.zeros_like(total)
+        for number, member in enumerate(members):
+            operator, output = self.operators[first + number], member.output
+            dying = {v for v in operator.inputs if v in sizes and self.last_reader[v] == first + number}
+            saved: np.ndarray | int = 0
+            if number < len(members) - 1:
+                new = np.ceil(shares * output.shape[ROWS]).astype(np.int64)
+                sizes[output] = np.minimum(new + member.overlap, output.shape[ROWS]) * member.row_bytes
+                total = total + sizes[output] - kept.get(output, 0)
+            if not member.rolls:
+                over = overwritten(operator, dying)
+                saved = 0 if over is None else np.maximum(sizes[over] - kept.get(over, 0), 0)
+            most = np.maximum(most, total - saved)
+            for var in dying:
+                total = total + kept.get(var, 0) - sizes[var]
+        return most
+
+
+@define(eq=False)
+class _Chain:
+    """The operators of a cascade, taken in from the last one to the first, with the sums of their costs."""
+
+    result: Var
+    price: int
+    stripe: Stripe
+    ends: dict[Var, int]
+    """The rows [0, end) of each tensor that the stripe in front has seen."""
+    members: list[_Member] = field(factory=list)
+    kept_bytes: int = 0
+    again: float = 0.0
+    calls: int = 0
+    copied: int = 0
+
+    @classmethod
+    def of(cls, operator: Operator, price: int) -> "_Chain":
+        """Returns the chain that ends with an operator, and has nothing yet."""
+        (result,) = operator.outputs
+        middle = result.shape[ROWS] // 2
+        return cls(result, price, Stripe({result: (middle, middle + 1)}), {result: middle})
+
+    def take(self, operator: Operator) -> bool:
+        """Takes in an operator; returns False where it cannot be in the cascade."""
+        (output,) = operator.outputs if len(operator.outputs) == 1 else (self.result,)
+        end = self.ends.get(output, 0)
+        overlap = max(end - self.stripe.needed.get(output, (end, end))[0], 0)
+        rolls = overlap > 0 and not self._is_cheap(operator, overlap)
+        if rolls:
+            self.stripe.done[output] = end
+        if not self.stripe.take(operator):
+            return False
+        self._see(operator, end)
+        member = self._member(operator, output, overlap, rolls)
+        self.members.append(member)
+        self.kept_bytes += member.row_bytes * overlap if rolls else 0
+        self.again += member.again
+        self.calls += member.calls
+        self.copied += member.copied
+        return True
+
+    def _member(self, operator: Operator, output: Var, overlap: int, rolls: bool) -> _Member:
+        share = overlap / output.shape[ROWS]
+        again = 0.0 if rolls else share * flops(operator)
+        copied = 2 * int(share * output.spec.nbytes) if rolls else 0
+        return _Member(output, overlap, rolls, again, 3 if rolls else 1, copied + weights(operator))
+
+    def _see(self, operator: Operator, end: int) -> None:
+        """Notes the rows of the inputs that the stripe in front has read."""
+        part = part_of(operator, end - 1, end) if end > 0 else None
+        for var, span in zip(operator.inputs, part.read if part else (), strict=False):
+            if span is not None:  # along another axis, too: then nothing inside the cascade may write it
+                self.ends[var] = max(self.ends.get(var, 0), span[1])
+
+    def _is_cheap(self, operator: Operator, overlap: int) -> bool:
+        """Returns whether rows are computed again: bytes are saved, at no more than the price."""
+        (output,) = operator.outputs
+        share = overlap / output.shape[ROWS]
+        inputs: Collection[Var] = {v for v in operator.inputs if is_image(v)}
+        saved = share * (output.spec.nbytes - sum(v.spec.nbytes for v in inputs))
+        return saved > 0 and _STRIPES * share * flops(operator) <= self.price * saved
