@@ -302,7 +302,7 @@ def compile_graph(
     asked |= {"length_ranges": length_ranges, "plan_cache_size": plan_cache_size, "evict": evict}
     _check_mode(mode, debug)
     check_evict(evict, mode, parse_budget(budget), graph)
-    if debug:
+    if debug and not options.get("memories"):  # which may have no room for guards
         options["padding"] = max(options.get("padding", 0), GUARD)
     _check_threads(options.get("parallel", ""), mode, threads)
     _check_can_run(graph)
@@ -310,6 +310,7 @@ def compile_graph(
         raise GraphError(f"graph {graph.name!r} has parameters, so its lengths must be known; see arenaplan.bind")
     plan_options = Options(**options, threads=_threads_each(threads, options))
     plan_options.target.check_is_host()
+    _check_memories(plan_options, mode)
     if graph.is_symbolic:
         if embedded is not None:
             raise OptionError(f"an embedded plan is one of known lengths; arenaplan.bind gives {graph.name!r} some")
@@ -337,6 +338,11 @@ def compile_graph(
         runner = team(threads or cpus())
         return Executable(graph, executors.EvictingExecutor(plan, parse_budget(budget), evict, runner), asked)
     return _runnable(graph, asked, plan)
+
+
+def _check_memories(options: Options, mode: str) -> None:
+    if options.board and mode == "dynamic":
+        raise OptionError("memories are those of a plan; mode 'dynamic' has none, and allocates where it likes")
 
 
 def _check_can_run(graph: Graph) -> None:
@@ -421,6 +427,8 @@ def _planned(
         names = ", ".join(graph.symbols) or "sizes that data decide"
         raise GraphError(f"graph {graph.name!r} has no plan before lengths are given for: {names}; see arenaplan.bind")
     passes, most = cache(partial(passed, graph, options.level)), parse_budget(budget)
+    if options.board and most != NO_CAPACITY:
+        raise OptionError("budget= (--budget) is that of one arena; with memories their capacities say what fits")
 
     def make() -> PlacedPlan:
         plan = plan_optimised(passes(()).finished(options), options, most, nodes=nodes)

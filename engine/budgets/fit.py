@@ -12,7 +12,7 @@ from engine.budgets.candidates import NODES
 from engine.budgets.fitted import Fit, Point
 from engine.graph.graph import Graph
 from engine.passes.automatic import optimised, plan_optimised
-from engine.planning.options import Options, PlanOptions, parse_budget
+from engine.planning.options import Options, PlanOptions, check_one_arena, parse_budget
 from engine.planning.placed import PlacedPlan
 from engine.stages.bind import bind
 from engine.system.threads import cpus
@@ -74,6 +74,7 @@ def search_fit(model: str, load: Load, budget: int, axes: Sequence[Axis], option
     """Returns the largest lengths that fit on one axis, or the frontier on two. Raises OptionError for more axes."""
     if not 1 <= len(axes) <= MOST_NAMES:
         raise OptionError(f"one length or two can be varied at once, and not {len(axes)}")
+    check_one_arena(options, "a network that is fitted to a budget")
     threads = 1 if options.parallel else cpus()
     quick = evolve(options, threads=threads, nodes=min(options.nodes, NODES))
     with Activity("looking for the largest lengths", model):

@@ -17,7 +17,7 @@ from engine.budgets.steps import KEPT, LAST_BITS, LATE, ROUNDED, Step, Steps, co
 from engine.graph.graph import Graph
 from engine.graph.opaque import opaque_operators
 from engine.passes.automatic import optimised, plan_optimised
-from engine.planning.options import Options, PlanOptions, parse_budget
+from engine.planning.options import Options, PlanOptions, check_one_arena, parse_budget
 from engine.planning.placed import PlacedPlan
 from engine.planning.planner import check_outputs
 from engine.report.peak import peak_of
@@ -77,6 +77,7 @@ def search_ladder(
     if graph.is_symbolic:
         names = ", ".join(graph.symbols) or "sizes that data decide"
         raise GraphError(f"graph {graph.name!r} has no plan before lengths are given for: {names}; see arenaplan.bind")
+    check_one_arena(asked, "a network on the way to a budget")
     own = evolve(asked, threads=1 if asked.parallel else cpus())
     with Activity("searching a way to the budget", graph.name):
         return _Search(graph, budget, Candidates(graph, own), recompute).ladder(resized)

@@ -80,6 +80,8 @@ class AlternativeSearch:
         if any(again.operators for again in plan.recomputed):
             left = "other ways to plan, as values are computed again for the budget: leave that out"
             return Alternatives((), (left,))
+        if plan.memories:
+            return Alternatives((), ("other ways to plan, as the arena lies in several memories",))
         count = len(self.graph.operators)
         if count > MOST_OPERATORS:
             left = f"other ways to plan, as there are {count} operators, more than {MOST_OPERATORS}"

@@ -7,6 +7,7 @@ import numpy as np
 from attrs import asdict, evolve, frozen
 
 from engine.explain.accesses import LATER_STAGES, Accesses, Use, accesses_of
+from engine.explain.memories import MemoryChoice, choice_lines, choices_of
 from engine.explain.names import find_tensor
 from engine.explain.overwrites import Forward, forwards_of
 from engine.explain.sentences import operator, outcome, readers, shape, shown, ticks
@@ -46,8 +47,9 @@ class TensorExplanation:
     `storage` says where its bytes are: in the arena, in a constant or in an array of the caller. The chunk was made for
     the tensor `chunk_of`, and is alive in the ticks [begin, end). `readers` read this tensor, `holders` read any view
     of its bytes. `peak_overwriter` is the tensor of the same chain of overwrites that is alive at the peak. `views` and
-    `parts` are tensors in the bytes that it owns. `last_tick` is the tick of the fetch. `fate` says what became of the
-    tensor that was asked for, where the graph lacks it and this one is in its place.
+    `parts` are tensors in the bytes that it owns. `last_tick` is the tick of the fetch. `memories` says why it lies in
+    its memory; empty for one arena. `fate` says what became of the tensor that was asked for, where the graph lacks it
+    and this one is in its place.
     """
 
     model: str
@@ -81,6 +83,7 @@ class TensorExplanation:
     below: tuple[Neighbour, ...]
     above: tuple[Neighbour, ...]
     forwards: tuple[Forward, ...]
+    memories: tuple[MemoryChoice, ...] = ()
     fate: str = ""
 
     def __repr__(self) -> str:
@@ -109,6 +112,8 @@ def _lines(facts: TensorExplanation, most: int) -> Iterator[str]:
         yield f"  It is {whose}, outside of the arena."
     else:
         yield from _place(facts)
+    for choice in facts.memories:
+        yield from (f"  {line}" for line in choice_lines(choice))
     yield from _life(facts, most)
     if facts.storage == Storage.ARENA.value:
         yield from _peak_lines(facts)
@@ -180,7 +185,7 @@ def explain_tensor(plan: PlacedPlan, name: str) -> TensorExplanation:
     values = {v.name: v for v in reversed(plan.lowered.values)}
     value, accesses = values[match.name], accesses_of(plan)
     explanation = (_inside if value.storage is Storage.ARENA else _outside)(accesses, value)
-    return evolve(explanation, fate=match.fate)
+    return evolve(explanation, memories=choices_of(plan, value.id), fate=match.fate)
 
 
 def _inside(accesses: Accesses, value: Value) -> TensorExplanation:

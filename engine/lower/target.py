@@ -7,6 +7,8 @@ from collections.abc import Collection, Mapping
 
 from attrs import field, frozen
 
+from allocator.memories.memory import Memory
+from engine.lower.memories import memory_text
 from engine.text.errors import TargetError
 from engine.text.options import close_to
 from ops.registry import REGISTRY
@@ -63,7 +65,7 @@ def _by_operator(target: "Target") -> Mapping[str, tuple[Workspace, ...]]:
 
 @frozen
 class Target:
-    """A processor: its name, "" for that of this process, and the workspaces of its kernels.
+    """A processor: its name, "" for that of this process, the workspaces of its kernels, and its memories.
 
     An operator that no row of `workspaces` fits needs none. Where several fit, the one that gives most shapes holds,
     and of these the first.
@@ -71,6 +73,7 @@ class Target:
 
     name: str
     workspaces: tuple[Workspace, ...] = ()
+    memories: tuple[Memory, ...] = ()
     _rows: Mapping[str, tuple[Workspace, ...]] = field(init=False, repr=False, eq=False)
 
     @_rows.default
@@ -104,7 +107,7 @@ class Target:
     @property
     def text(self) -> str:
         """Returns all of it in a line, "" for the processor of this process; equal targets have equal texts."""
-        return "; ".join((self.name, *map(str, self.workspaces)))
+        return "; ".join((self.name, *map(str, self.workspaces), *map(memory_text, self.memories)))
 
 
 HOST = Target("")

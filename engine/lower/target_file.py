@@ -1,4 +1,4 @@
-"""Reads targets: the word "none", or a TOML file with the workspaces of a processor's kernels.
+"""Reads targets: the word "none", or a TOML file with the workspaces of a processor's kernels, and its memories.
 
 name = "cortex-m7"
 
@@ -6,10 +6,15 @@ name = "cortex-m7"
 operator = "conv"
 bytes = 4096
 inputs = [[1, 16, 8, 8]]
+
+[[memory]]
+name = "sram"
+capacity = "512KiB"
+read_bandwidth = "4GB/s"
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
@@ -17,12 +22,14 @@ from typing import Any
 
 from attrs import frozen
 
+from allocator.memories.memory import Memory
+from engine.lower.memories import KEYS, as_memories, memory_of
 from engine.lower.target import HOST, NONE, Target, Workspace
 from engine.text.errors import OptionError
 from engine.text.options import close_to
 from ops.tensor.spec import Shape
 
-_KEYS = ("name", "workspace")
+_KEYS = ("name", "workspace", "memory")
 _ROW_KEYS = ("operator", "bytes", "inputs", "output")
 _LARGEST = 2**48
 
@@ -63,12 +70,28 @@ class _Reader:
         name = data.get("name", usual_name)
         if not isinstance(name, str) or not name.isprintable() or name.strip() in ("", NONE.name):
             raise self.fault(f"name {name!r} is no name of a target")
-        rows = data.get("workspace", [])
-        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-            raise self.fault("workspace is no list of tables; write [[workspace]] above each")
-        workspaces = tuple(self._row(row, f"workspace {number}") for number, row in enumerate(rows, 1))
+        workspaces = tuple(self._row(row, where) for where, row in self._tables(data, "workspace"))
         self._check_once(workspaces)
-        return Target(name, workspaces)
+        memories = tuple(self._memory(row, where) for where, row in self._tables(data, "memory"))
+        try:
+            return Target(name, workspaces, as_memories(memories))
+        except OptionError as error:
+            raise self.fault(str(error)) from error
+
+    def _tables(self, data: Mapping[str, Any], key: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Yields the tables of a key, each with what errors call it."""
+        rows = data.get(key, [])
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            raise self.fault(f"{key} is no list of tables; write [[{key}]] above each")
+        yield from ((f"{key} {number}", row) for number, row in enumerate(rows, 1))
+
+    def _memory(self, row: Mapping[str, Any], where: str) -> Memory:
+        self._check_keys(row, KEYS, f"{where}: ")
+        self._check_there(row, ("name", "capacity", "read_bandwidth"), where)
+        try:
+            return memory_of(row)
+        except OptionError as error:
+            raise self.fault(f"{where}: {error}") from error
 
     def _parsed(self, content: bytes) -> dict[str, Any]:
         toml: Any = import_module("tomllib")  # few processes read a target
@@ -85,11 +108,14 @@ class _Reader:
             if key not in keys:
                 raise self.fault(f"{where}{key!r} is unknown; {close_to(key, keys)}")
 
+    def _check_there(self, table: Mapping[str, object], keys: tuple[str, ...], where: str) -> None:
+        for key in keys:
+            if key not in table:
+                raise self.fault(f"{where}: {key!r} is missing")
+
     def _row(self, row: Mapping[str, Any], where: str) -> Workspace:
         self._check_keys(row, _ROW_KEYS, f"{where}: ")
-        for key in ("operator", "bytes"):
-            if key not in row:
-                raise self.fault(f"{where}: {key!r} is missing")
+        self._check_there(row, ("operator", "bytes"), where)
         inputs = row.get("inputs", [])
         if not isinstance(inputs, list):
             raise self.fault(f"{where}: inputs {inputs!r} is no list of shapes, such as [[1, 16, 8, 8]]")

@@ -48,6 +48,8 @@ def texts_of(plan: EmbeddedPlan) -> dict[str, str]:
         texts["bound"] = _json({"reason": plan.bound.reason} | asdict(plan.bound.witness))
     if plan.left_out:
         texts["left_out"] = _json(plan.left_out)
+    if plan.memories:
+        texts["memories"] = _json(plan.memories)
     return {PREFIX + key: text for key, text in texts.items()}
 
 
@@ -74,6 +76,7 @@ def plan_of(texts: Mapping[str, str], source: str, required: bool) -> EmbeddedPl
         again=again,
         offsets=read.pairs("offsets", read.json("offsets"), read.integer),
         left_out=read.left_out("left_out"),
+        memories=read.memories("memories"),
         source=source,
         required=required,
     )
@@ -84,7 +87,7 @@ def _json(value: object) -> str:
 
 
 def _as_tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+    return tuple(map(_as_tuple, value)) if isinstance(value, list) else value
 
 
 @frozen(eq=False)
@@ -132,6 +135,10 @@ class _Reader:
     def left_out(self, key: str) -> tuple[str, ...]:
         """Returns the groups of passes that did not run; the text is only there where there are some."""
         return self.strings(key, self.json(key)) if PREFIX + key in self.texts else ()
+
+    def memories(self, key: str) -> tuple[int, ...]:
+        """Returns the memory of each chunk and constant; the text is only there where there are several."""
+        return self.integers(key) if PREFIX + key in self.texts else ()
 
     def bound(self, size_key: str, key: str) -> Bound:
         """Returns the lower bound; its witness is only there where something adds up to it."""

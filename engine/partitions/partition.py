@@ -18,7 +18,7 @@ from engine.partitions.numbers import cut_problem, likely_bytes, operators_in_or
 from engine.partitions.parts import PartGraph, part_graph
 from engine.partitions.result import Part, Partition
 from engine.passes.automatic import optimised, plan_optimised
-from engine.planning.options import Options, PlanOptions
+from engine.planning.options import Options, PlanOptions, check_one_arena
 from engine.planning.placed import PlacedPlan
 from engine.planning.planner import check_outputs, plan_graph
 from engine.text.errors import BudgetError, GraphError, OptionError, UndecidedError
@@ -57,6 +57,7 @@ def partition(
     _check_graph(graph)
     with Activity("partitioning", graph.name):
         asked = Options(**options)
+        check_one_arena(asked, "each part of a partition")
         whole = plan_optimised(optimised(graph, asked), asked)
         if len(operators_in_order(whole)) < len(sizes):
             few = counted(len(operators_in_order(whole)), "operator")

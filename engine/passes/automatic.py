@@ -33,7 +33,10 @@ if TYPE_CHECKING:  # few plans have cascades; its module is imported when it is 
     from engine.passes.cascade import CascadeSearch
 
 _PLAIN: Mapping[str, Any] = MappingProxyType(
-    {name: getattr(DEFAULTS, name) for name in ("strategy", "seed", "padding", "parallel", "caller_buffers", "donated")}
+    {
+        name: getattr(DEFAULTS, name)
+        for name in ("strategy", "seed", "padding", "parallel", "caller_buffers", "donated", "memories", "place")
+    }
 )
 """Options of the plain plan: those that change where chunks lie, and not which calls there are."""
 CASCADES = "cascades"
@@ -132,7 +135,7 @@ def plan_optimised(
 def _plain(options: Options) -> Options:
     """Returns the options of the plain plan. Only kernels of a library want workspace by the number of threads."""
     threads = 1 if ONEDNN in backends_of(options.backend) else options.threads
-    return evolve(options, threads=threads, **_PLAIN)
+    return evolve(options, threads=threads, target=evolve(options.target, memories=()), **_PLAIN)
 
 
 @frozen(eq=False)

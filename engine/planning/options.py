@@ -6,7 +6,7 @@ compares the keywords of `engine.compile` and `engine.make_plan` (`PlanOptions`)
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Integral
 from os import PathLike
 from typing import Any, TypedDict
@@ -15,11 +15,13 @@ from attrs import Attribute, field, fields, frozen
 
 from allocator import policies
 from allocator.errors import UnknownPolicyError
+from allocator.memories.memory import Memory
 from allocator.policies import POLICIES
 from allocator.problem import DEFAULT_ALIGNMENT, NO_CAPACITY
 from allocator.solvers import BEST, STRATEGIES
 from allocator.solvers.base import NO_NODES
 from engine.lower.backends import CHOICES, DEFAULT, check_backend
+from engine.lower.memories import Rule, as_memories, as_rules, check_rules
 from engine.lower.order import GIVEN, ORDERS, check_order
 from engine.lower.target import HOST, Target
 from engine.lower.target_file import as_target
@@ -40,6 +42,8 @@ CASCADE_PERCENTS = (10, 25)
 """The percentages of more work that cascades are tried with where a budget is not met."""
 CASCADE_PERCENT = CASCADE_PERCENTS[-1]
 """The percentage that `cascade=True` stands for."""
+IN_MEMORIES = (policies.LEVELS, policies.EDGES)
+"""Policies whose plans can lie in several memories: they decide by lifetimes which chunks share bytes."""
 AUTO = "auto"
 """The highest level of optimisation, without groups of passes that make the arena larger."""
 _ABOUT = "about"
@@ -51,7 +55,8 @@ CALLS, SEARCH, LIMITS, AT_ONCE = "calls", "search", "limits", "at once"
 class About:
     """The facts that other modules derive from an option of planning.
 
-    `help` is the help text of its flag; an option without one has no flag. The flag of a bool that is True by default
+    `help` is the help text of its flag; an option without one has no flag. The flag has the name of the option, or
+    `flag`. That of an option with several values is given once for each. The flag of a bool that is True by default
     switches it off (`--no-views`), and so its help text says. `least` is the least value of an integer. Where
     `decides_problem`, the option decides which chunks there are and how large they are, so a saved plan keeps it, under
     `file_key` where that is not its name. `saving` says what the default value does to save memory; "" where it saves
@@ -59,6 +64,7 @@ class About:
     """
 
     help: str = ""
+    flag: str = ""
     group: str = CALLS
     metavar: str = ""
     choices: tuple[str, ...] = ()
@@ -117,8 +123,11 @@ class Options:
     `order` is one of `engine.lower.order.ORDERS`; with "memory" the arena is never larger than with "given". A search
     for an order has half of the time. `backend` is one of `engine.lower.backends.CHOICES`: which kernels compute; each
     operator takes the first that has one. `target` is the processor that the plan is for: "" is this one, "none" one
-    whose kernels need no workspaces, any other text a TOML file (`engine.lower.target_file`). `threads` is on how many
-    threads kernels of libraries run; some of them want more workspace for more threads.
+    whose kernels need no workspaces, any other text a TOML file (`engine.lower.target_file`). `memories` are those in
+    which tensors and weights are placed, as `Memory` or as texts such as "sram=512KiB,4GB/s", in an order of
+    preference; a target may have some, too. Without memories there is one arena. `place` says what must lie in one, or
+    must not (`engine.lower.memories`). `threads` is on how many threads kernels of libraries run; some of them want
+    more workspace for more threads.
     """
 
     strategy: str = field(
@@ -269,6 +278,27 @@ class Options:
             decides_problem=True,
         ),
     )
+    memories: tuple[Memory, ...] = field(
+        default=(),
+        converter=as_memories,
+        metadata=_about(
+            "a memory to place tensors and weights in: its capacity and its bandwidth, such as sram=512KiB,4GB/s, then "
+            "write=2GB/s, latency=80ns, alignment=32, read-only; repeatable (default: one arena)",
+            flag="memory",
+            metavar="NAME=SIZE,RATE",
+            decides_problem=True,
+        ),
+    )
+    place: tuple[Rule, ...] = field(
+        default=(),
+        converter=as_rules,
+        metadata=_about(
+            "with --memory: where tensors lie, such as 'conv1*=sram', or where they do not, 'inputs=!sram'; a pattern "
+            "of tensors or operators, or inputs, outputs, parameters, constants, workspaces; repeatable",
+            metavar="PATTERN=MEMORY",
+            decides_problem=True,
+        ),
+    )
     threads: int = 1
 
     def __attrs_post_init__(self) -> None:
@@ -294,6 +324,13 @@ class Options:
         check_backend(self.backend)
         if self.parallel:
             _check_policy(self.parallel)
+        check_rules(self.place, self.board)
+        _check_memories(self)
+
+    @property
+    def board(self) -> tuple[Memory, ...]:
+        """The memories to place in: those that are given, or those of the target; empty for one arena."""
+        return self.memories or self.target.memories
 
     @property
     def level(self) -> int:
@@ -313,7 +350,7 @@ def about(name: str) -> About:
 
 def flag(name: str) -> str:
     """Returns the flag of an option on the command line; that of a bool whose default is True switches it off."""
-    return f"--no-{name}" if FIELDS[name].default is True else f"--{name}"
+    return f"--no-{name}" if FIELDS[name].default is True else f"--{about(name).flag or name}"
 
 
 def _check_integer(name: str, value: object, least: int, most: int) -> None:
@@ -338,6 +375,21 @@ def _check_donated(options: Options) -> None:
         raise OptionError(
             f"parallel={options.parallel!r} runs operators at once; donated inputs need one after another"
         )
+
+
+def _check_memories(options: Options) -> None:
+    if options.memories and options.target.memories:
+        raise OptionError(f"target {options.target.name!r} has memories, too: leave out memories= (--memory)")
+    if options.board and options.parallel and options.parallel not in IN_MEMORIES:
+        raise OptionError(
+            f"parallel={options.parallel!r} plans one arena; {' and '.join(IN_MEMORIES)} plan in several memories"
+        )
+
+
+def check_one_arena(options: Options, what: str) -> None:
+    """Raises OptionError where there are memories; `what` has one arena."""
+    if options.board:
+        raise OptionError(f"{what} has one arena; leave out memories= (--memory), and a target with memories")
 
 
 def _check_policy(name: str) -> None:
@@ -373,6 +425,8 @@ class PlanOptions(TypedDict, total=False):
     order: str
     backend: str
     target: Target | str | PathLike[str]
+    memories: Sequence[Memory | str]
+    place: Mapping[str, str] | Sequence[Rule | str]
 
 
 EVICTIONS = ("dtr", "dtr_eq", "dtr_local", "lru", "size", "coop")

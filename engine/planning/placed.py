@@ -13,6 +13,7 @@ from engine.graph.graph import Graph
 from engine.lower.calls import Lowered, Storage, Value
 from engine.lower.order import Ordering
 from engine.lower.schedule import Schedule
+from engine.planning import memories as in_memories
 from engine.planning.options import DEFAULTS, Options
 from engine.planning.weights import weight_memory
 from engine.text.units import agreed, counted, format_bytes
@@ -173,6 +174,7 @@ class PlacedPlan:
 
     `ids` maps each arena value to its number in the allocator; its chunk is `chunks.chunk_of[ids[value]]`, and row
     `chunk` of `problem` and `plan` describes that chunk. `program` has the steps that chunks were derived from.
+    `memories` says where it lies in several memories; empty where there is one arena in one memory.
     `orderings` says what the order costs; empty where the given order was kept without a search. `recomputed` says what
     runs again to meet a budget; empty where every operator runs once. `options` are those of the planner. `origin` says
     where the plan comes from; "" where no saved plan was offered. `optimisation` says what passes did to the graph
@@ -189,6 +191,7 @@ class PlacedPlan:
     alignment: int
     schedule: Schedule
     options: Options = DEFAULTS
+    memories: "tuple[in_memories.InMemories, ...]" = ()
     orderings: tuple[Ordering, ...] = ()
     recomputed: tuple[Recomputed, ...] = ()
     origin: str = ""

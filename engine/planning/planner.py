@@ -4,14 +4,16 @@
 2. order: calls are put into the order that the options ask for (`plan_in_order`; allocator/ordering)
 3. nest: values are computed inside other values where that saves bytes (`nestings`; engine/nesting)
 4. derive: calls become steps, steps chunks with lifetimes, chunks a problem (`_plan_calls`; allocator/derive)
-5. solve: every chunk gets an offset (`solve_problem`; allocator/solvers, or allocator/policies for parallel calls)
+5. solve: every chunk gets an offset (`solve_problem`; allocator/solvers, or allocator/policies for parallel calls), and
+   a memory where there are several (`assign_memories`; allocator/memories)
 6. place: every value gets a layout inside the arena (`place_values`)
 7. check: independent checkers compare the places with the options, follow the data through the plan, and look for
    races (engine/check)
 """
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
 
 from attrs import evolve
 
@@ -28,20 +30,23 @@ from engine.lower.backends import backends_of
 from engine.lower.calls import Lowered, arena_ids
 from engine.lower.donated import over_donated
 from engine.lower.lowering import lower
-from engine.lower.order import GIVEN, MEMORY, arrange
+from engine.lower.order import GIVEN, MEMORY, Ordering, arrange
 from engine.lower.schedule import in_levels
 from engine.lower.steps import to_program
 from engine.nesting.choose import nested_and_plain
 from engine.nesting.search import may_nest
+from engine.planning import memories as several
 from engine.planning.concurrency import Concurrency, concurrency_of
 from engine.planning.options import Options
 from engine.planning.placed import PlacedPlan, place_values
 from engine.planning.reserved import BOUNDARY_BYTES, NOTHING_RESERVED, Reserved, solve_with_boundaries, with_pins
 from engine.planning.solving import problem_of, solve_problem
-from engine.text.errors import GraphError, OptionError
+from engine.text.errors import BudgetError, GraphError, OptionError, UndecidedError
 
 Search = Callable[[Problem, Concurrency], Plan]
 """Finds the offsets of a problem."""
+AssignMemories = Callable[["several.Contents", Problem, Concurrency, Lowered, Options], "several.InMemories"]
+"""Finds memories and offsets for the contents of memories, whose chunks have that problem."""
 
 
 def plan_graph(graph: Graph, options: Options, budget: int = NO_CAPACITY) -> PlacedPlan:
@@ -79,22 +84,43 @@ def plan_in_order(lowered: Lowered, options: Options, plan: Callable[[Lowered], 
     limits = Limits(0 if options.nodes == NO_NODES else options.nodes, until)
     arranged = arrange(lowered, options.order, overwrite=options.overwrite, limits=limits)
     ordering = evolve(arranged.ordering, before=_uncounted(lowered, options))
-    placed = plan(_in_policy_order(arranged.lowered, options))
+    ways = [(_in_policy_order(arranged.lowered, options), ordering)]
     if options.order == MEMORY and arranged.lowered is not lowered:
-        in_given_order = plan(lowered)
-        if in_given_order.arena_bytes < placed.arena_bytes:
-            placed, ordering = in_given_order, ordering.as_given()
-    return evolve(placed, orderings=(ordering,))
+        ways.append((lowered, ordering.as_given()))
+
+    def planned(way: Lowered, cost: Ordering) -> PlacedPlan:
+        return evolve(plan(way), orderings=(cost,))
+
+    return cheapest(partial(planned, way, cost) for way, cost in ways)
 
 
 def _plan_nested(plain: Lowered, options: Options, budget: int) -> PlacedPlan:
     """Plans calls with values nested, and without where that may need fewer bytes; returns the smaller plan."""
-    first, *others = nestings(plain, options)
+    ways = nestings(plain, options)
+    if options.board:
+        return cheapest(partial(plan_lowered, way, options) for way in ways)
+    first, *others = ways
     smallest = plan_lowered(first, options, budget)
     for other in others:
         if least_bytes(other, options) < smallest.arena_bytes:
             smallest = min(smallest, plan_lowered(other, options, budget), key=lambda plan: plan.arena_bytes)
     return smallest
+
+
+def cheapest(ways: Iterable[Callable[[], PlacedPlan]]) -> PlacedPlan:
+    """Returns the plan whose transfers take least time, then the smallest; ways that do not fit are passed over.
+
+    Raises BudgetError or UndecidedError, of the last way, where none fits.
+    """
+    plans, errors = list[PlacedPlan](), list[BudgetError | UndecidedError]()
+    for way in ways:
+        try:
+            plans.append(way())
+        except (BudgetError, UndecidedError) as error:
+            errors.append(error)
+    if not plans:
+        raise errors[-1]
+    return min(plans, key=lambda plan: (sum(m.assigned.cost for m in plan.memories), plan.arena_bytes))
 
 
 def nestings(plain: Lowered, options: Options) -> tuple[Lowered, ...]:
@@ -117,16 +143,38 @@ def plan_lowered(
     return _plan_calls(lowered, options, search, reserved)
 
 
-def place_lowered(lowered: Lowered, options: Options, saved: Callable[[Problem], Plan]) -> PlacedPlan:
+def _assigned(
+    contents: "several.Contents", problem: Problem, concurrency: Concurrency, lowered: Lowered, options: Options
+) -> "several.InMemories":
+    """Returns memories and offsets that are safe for calls that run at the same time."""
+    solved = list["several.InMemories"]()
+
+    def solve(part: Problem) -> Plan:
+        solved.append(several.assign_memories(contents, part, lowered, options))
+        return solved[-1].arena
+
+    concurrency.solve(problem, solve)
+    return solved[-1]
+
+
+def place_lowered(
+    lowered: Lowered, options: Options, saved: Callable[[Problem], Plan], in_memories: AssignMemories = _assigned
+) -> PlacedPlan:
     """Plans calls at addresses that were saved: `saved` returns the plan of a problem, which it must have checked.
 
-    The checkers of data flow and of races run. Raises JudgeError.
+    `in_memories` does so where the options have memories. The checkers of data flow and of races run. Raises
+    JudgeError.
     """
-    return _plan_calls(lowered, options, lambda problem, _: saved(problem))
+    return _plan_calls(lowered, options, lambda problem, _: saved(problem), in_memories=in_memories)
 
 
 def _plan_calls(
-    lowered: Lowered, options: Options, search: Search, reserved: Reserved = NOTHING_RESERVED
+    lowered: Lowered,
+    options: Options,
+    search: Search,
+    reserved: Reserved = NOTHING_RESERVED,
+    *,
+    in_memories: AssignMemories = _assigned,
 ) -> PlacedPlan:
     ids = arena_ids(lowered)
     program = to_program(lowered, ids)
@@ -135,10 +183,16 @@ def _plan_calls(
     chunks = memory.derive(program, overwrite=options.overwrite, reuse=options.reuse, permit=permit)
     problem = problem_of(chunks, lowered, ids, options)
     problem = with_pins(problem, lambda value: int(chunks.chunk_of[ids[value]]), chunks.size, reserved)
-    plan = search(problem, concurrency)
+    memories: tuple[several.InMemories, ...] = ()
+    if options.board:
+        contents = several.contents_of(lowered, ids, chunks, options)
+        memories = (in_memories(contents, problem, concurrency, lowered, options),)
+    plan = memories[0].arena if memories else search(problem, concurrency)
     schedule = concurrency.schedule(problem, plan)
     places = place_values(lowered, ids, chunks, plan)
-    placed = PlacedPlan(lowered, ids, program, chunks, problem, plan, places, options.alignment, schedule, options)
+    placed = PlacedPlan(
+        lowered, ids, program, chunks, problem, plan, places, options.alignment, schedule, options, memories
+    )
     _check(placed, reserved)
     return placed
 
@@ -172,6 +226,8 @@ def _check(placed: PlacedPlan, reserved: Reserved) -> None:
     asked = Asked(placed.options.alignment, placed.options.padding, reserved.pinned, free)
     with Activity("judging"):
         check_placement(placed, asked)
+        for memories in placed.memories:
+            several.check_memories(placed, memories.rooms)
         check_data_flow(placed)
         if placed.options.parallel:
             check_races(placed)

@@ -18,6 +18,7 @@ from engine.planning.placed import Cascaded, Evicted, Optimisation, PlacedPlan, 
 from engine.report.kernels import BackendShare, KernelUse, backend_shares, kernel_uses, shares_text
 from engine.report.layers import Layer, layer_table, layers_of
 from engine.report.layout_copies import Conversion, conversions
+from engine.report.memories import Transfers, memory_table, transfers_of
 from engine.report.parallelism import parallelism
 from engine.report.peak import PeakTensor, peak_of
 from engine.report.savings import Savings, nested_bytes, savings
@@ -59,6 +60,7 @@ class Report:
     `opaque`: operators that nobody implements; the plan cannot run where there are some.
     `target`: the processor that the plan is for, "" for this one.
     `layers`: work and bytes at the peak by layer; empty where names of operators are no paths.
+    `transfers`: what several memories cost, of which the arena then has parts behind each other; empty for one arena.
     """
 
     model: str
@@ -101,6 +103,7 @@ class Report:
     opaque: tuple[OpaqueOperator, ...]
     target: str
     layers: tuple[Layer, ...]
+    transfers: tuple[Transfers, ...]
 
     def __repr__(self) -> str:
         """Returns one line; `print` shows the report."""
@@ -116,7 +119,7 @@ class Report:
     def text(self, most: int = 10, width: int = UNBOUNDED) -> str:
         """Returns the report as text, with the `most` largest tensors at the peak, in lines of at most `width`."""
         rest = len(self.peak_tensors) - most
-        lines = [*_totals(self), *_peak_table(self, most, width)]
+        lines = [*_totals(self), *memory_table(self.transfers, width), *_peak_table(self, most, width)]
         if rest > 0:
             left = sum(t.bytes for t in self.peak_tensors[most:])
             lines.append(f"  ... and {rest} smaller ones, {format_bytes(left)}")
@@ -174,6 +177,7 @@ def report(plan: PlacedPlan) -> Report:
         opaque=opaque_operators(plan.lowered.graph),
         target=plan.lowered.target.name,
         layers=layers_of(plan.lowered.graph, tensors),
+        transfers=transfers_of(plan),
     )
 
 
@@ -223,7 +227,8 @@ def _gap(plan: PlacedPlan) -> float:
 def _arena_without_workspace(plan: PlacedPlan) -> int:
     """Returns the arena if workspaces had no bytes: that of this plan, or of a quick new one where that is smaller.
 
-    Where operators may run at once it is that of this plan, since a new one would have to be made safe again.
+    Where operators may run at once it is that of this plan, since a new one would have to be made safe again; so it is
+    in several memories, whose arenas are parts of this one.
     """
     workspaces = [plan.chunk_of(v.id) for v in _workspaces(plan) if not v.is_view]  # others lie in those of tensors
     if not workspaces:
@@ -232,7 +237,7 @@ def _arena_without_workspace(plan: PlacedPlan) -> int:
     size[workspaces] = 0
     lean = evolve(plan.problem, size=size)
     kept = arena_bytes(lean, plan.plan.offset)
-    if plan.schedule.policy or kept == bounds.lower_bound(lean):
+    if plan.schedule.policy or plan.memories or kept == bounds.lower_bound(lean):
         return kept
     return min(kept, solvers.solve(lean, nodes=LEAN_NODES).arena_bytes)
 

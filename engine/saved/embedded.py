@@ -5,6 +5,7 @@ from typing import Any
 from attrs import frozen
 
 from allocator.problem import Bound
+from engine.lower.memories import memory_text
 from engine.lower.target import Target
 from engine.planning.options import FIELDS, Options, about
 from engine.planning.placed import PlacedPlan
@@ -20,6 +21,7 @@ FILE_KEYS = {name: about(name).file_key or name for name in SHAPING}
 class EmbeddedPlan:
     """A saved plan. `options` are those of `SHAPING`; `order` has the ticks of calls that are not in the given order.
 
+    `memories` has the memory of each chunk, and of each constant behind them; empty where there is one arena.
     `left_out` has the groups of passes that did not run, of those that the option `optimise` asks for.
     Where operators run again, `again` has the names of all that runs, and the arena bytes without that (see
     `engine.planning.placed`). Row i of `offsets` has the name of the value of chunk i, and its first byte. `memory`
@@ -37,6 +39,7 @@ class EmbeddedPlan:
     again: tuple[tuple[tuple[str, ...], int], ...]
     offsets: tuple[tuple[str, int], ...]
     left_out: tuple[str, ...] = ()
+    memories: tuple[int, ...] = ()
     source: str = "the plan"
     required: bool = False
 
@@ -54,6 +57,7 @@ def embedded_plan(plan: PlacedPlan, order: tuple[int, ...]) -> EmbeddedPlan:
         order=order,
         again=tuple((again.sequence, again.plain_bytes) for again in plan.recomputed),
         left_out=tuple(name for done in plan.optimisation for name in done.left_out),
+        memories=tuple(m for placed in plan.memories for m in placed.assigned.memory.tolist()),
         offsets=tuple((owners[chunk].name, offset) for chunk, offset in enumerate(plan.plan.offset.tolist())),
     )
 
@@ -69,5 +73,11 @@ def _added_up(plan: PlacedPlan) -> Bound:
 
 def shaping(options: Options) -> tuple[tuple[str, Any], ...]:
     """Returns those of the options that decide the problem, as plain data; a target as its text."""
-    values = ((name, getattr(options, name)) for name in SHAPING)
-    return tuple((name, value.text if isinstance(value, Target) else value) for name, value in values)
+    return tuple((name, _plain(name, getattr(options, name))) for name in SHAPING)
+
+
+def _plain(name: str, value: Any) -> Any:
+    """Returns the value of an option as a file has it: a target and memories as texts."""
+    if isinstance(value, Target):
+        return value.text
+    return tuple(map(memory_text, value)) if name == "memories" else value

@@ -6,13 +6,16 @@ offsets were found for them, and all checkers run on the result.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
+import numpy as np
 from attrs import evolve
 
 from allocator.bounds import proved_bound
 from allocator.check.bound import check_bound
 from allocator.check.offsets import check
 from allocator.io.instance import shown
+from allocator.memories.judge import check_plan
 from allocator.problem import NO_CAPACITY, Plan, Problem, column
 from allocator.solvers import BEST
 from allocator.solvers.base import arena_bytes
@@ -20,6 +23,8 @@ from engine.graph.graph import Graph
 from engine.lower.calls import Lowered
 from engine.lower.order import in_order
 from engine.passes.automatic import Passed
+from engine.planning.concurrency import Concurrency
+from engine.planning.memories import Contents, InMemories, placed_as
 from engine.planning.options import CASCADE_PERCENTS, Options
 from engine.planning.placed import FOLLOWED, PlacedPlan
 from engine.planning.planner import lower_graph, nestings, place_lowered
@@ -52,7 +57,8 @@ def follow(graph: Graph, saved: EmbeddedPlan, options: Options, budget: int = NO
     _check_asked(saved, options, budget)
     try:
         way = _lowered(graph, saved, options)
-        placed = place_lowered(way, options, lambda problem: _plan(problem, saved, budget))
+        in_memories = partial(_in_memories, saved)
+        placed = place_lowered(way, options, lambda problem: _plan(problem, saved, budget), in_memories)
     except JudgeError as error:
         raise PlanRefusedError(f"{saved.source} breaks a rule: {error}") from error
     runs_again = tuple(recomputed(graph, placed, plain_bytes, names) for names, plain_bytes in saved.again)
@@ -174,6 +180,24 @@ def _short(value: object) -> str:
 
 def _specs_text(tensors: tuple[tuple[str, str], ...]) -> str:
     return ", ".join(f"{shown(name)} {shown(spec)[1:-1]}" for name, spec in tensors)
+
+
+def _in_memories(
+    saved: EmbeddedPlan, contents: Contents, problem: Problem, _: Concurrency, lowered: Lowered, options: Options
+) -> InMemories:
+    """Returns chunks and constants in their memories. Raises OtherPlanError, PlanRefusedError."""
+    arena, memory = _plan(problem, saved, NO_CAPACITY), column(saved.memories)
+    if len(memory) != contents.count or (memory >= len(options.board)).any():
+        count = f"{contents.count} chunks and weights of {lowered.graph.name!r}"
+        raise PlanRefusedError(f"{saved.source} does not say for each of {count} in which memory it lies")
+    whole = contents.problem(problem, options.board)
+    placed = placed_as(whole, memory, arena, contents)
+    fault = check_plan(whole, placed.assigned)
+    if fault is not None:
+        raise PlanRefusedError(f"{saved.source} is wrong ({fault.kind}): {fault.message}")
+    if not np.array_equal(placed.arena.offset, arena.offset):
+        raise PlanRefusedError(f"{saved.source} is wrong: its memories do not lie behind each other")
+    return placed
 
 
 def _plan(problem: Problem, saved: EmbeddedPlan, budget: int) -> Plan:

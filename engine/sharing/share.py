@@ -8,6 +8,7 @@ from engine.check import Asked, check_data_flow, check_placement, check_races
 from engine.check.shared import Link, Member, check_shared
 from engine.execution_plan import ExecutionPlan
 from engine.graph.graph import Graph
+from engine.planning.options import check_one_arena
 from engine.sharing.blocks import Pairs, arrange, groups_of
 from engine.sharing.parts import split, with_state_of
 from engine.sharing.pipelines import joined_parts
@@ -78,6 +79,8 @@ def _numbers(models: Sequence[Model]) -> dict[int, int]:
             raise OptionError(f"share takes plans and graphs, not a {type(model).__name__}")
         if isinstance(model, ExecutionPlan) and model.is_stage:
             raise OptionError(f"{model.lowered.graph.name!r} runs in stages, whose arena grows: nothing can share it")
+        if isinstance(model, ExecutionPlan):
+            check_one_arena(model.options, f"a shared plan, with {model.lowered.graph.name!r} in it,")
     number = {id(model): i for i, model in enumerate(models)}
     if len(models) < 2 or len(number) < len(models):
         raise OptionError("share takes two networks or more, each once; a network that stands twice needs two plans")

@@ -10,7 +10,7 @@ from allocator.problem import NO_CAPACITY
 from allocator.solvers.base import NO_NODES
 from engine.graph.graph import Graph
 from engine.passes.automatic import optimised
-from engine.planning.options import Options, parse_budget
+from engine.planning.options import Options, check_one_arena, parse_budget
 from engine.planning.planner import check_outputs
 from engine.stages.cache import PlanCache
 from engine.stages.length_ranges import plan_length_ranges
@@ -54,6 +54,7 @@ def staged(
         value = getattr(options, name)
         if value:
             raise OptionError(f"{name}={value!r} needs sizes that are known; give lengths to arenaplan.bind first")
+    check_one_arena(options, "a network whose sizes are not all known")
     after = optimised(graph, options)
     prepared, solver = template(after.graph), solvers.find_strategy(options.strategy)
     if prepared.is_staged and not solver.traits.pinned:

@@ -8,8 +8,9 @@ from engine.text.errors import OptionError
 
 _FACTORS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*")
-_SECONDS = {"ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
-_DURATION = re.compile(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*(ms|s|m|h|)\s*", re.ASCII)
+_RATE = re.compile(r"\s*(\d{1,18}(?:\.\d{1,9})?)\s*([a-zA-Z]*)\s*/\s*s\s*", re.ASCII)
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*(ns|us|ms|s|m|h|)\s*", re.ASCII)
 
 
 def parse_bytes(text: int | str) -> int:
@@ -41,6 +42,20 @@ def parse_seconds(duration: float | str) -> float:
     return float(match[1]) * _SECONDS[match[2]]
 
 
+def parse_rate(rate: float | str) -> float:
+    """Returns the bytes a second of a number or of a text such as "4GB/s", "0.8 GiB/s". Raises OptionError."""
+    if isinstance(rate, (int, float)) and not isinstance(rate, bool):
+        value = float(rate)
+    else:
+        match = _RATE.fullmatch(rate) if isinstance(rate, str) else None
+        if match is None or match[2].lower() not in _FACTORS:
+            raise OptionError(f"{str(rate)[:40]!r} is no number of bytes a second; write for example 4GB/s or 800MB/s")
+        value = float(match[1]) * _FACTORS[match[2].lower()]
+    if not 0 < value < math.inf:
+        raise OptionError(f"{str(rate)[:40]!r} is no number of bytes a second above 0")
+    return value
+
+
 def format_bytes(size: int) -> str:
     """Returns a size with a binary unit and two decimals; below 1 KiB in plain bytes."""
     value = float(size)
@@ -51,6 +66,9 @@ def format_bytes(size: int) -> str:
     return f"{size} B" if unit == "B" else f"{value:.2f} {unit}"
 
 
+_SMALL_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+
+
 def format_duration(seconds: float) -> str:
     """Returns a duration in whole seconds, minutes and hours."""
     whole = int(seconds)
@@ -59,6 +77,12 @@ def format_duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02d} s"
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def format_small_seconds(seconds: float) -> str:
+    """Returns a time with three decimals, in the unit in which it is 1 or more: s, ms, us or ns."""
+    scale, unit = next(((scale, unit) for scale, unit in _SMALL_UNITS if seconds >= scale), _SMALL_UNITS[-1])
+    return f"{seconds / scale:.3f} {unit}"
 
 
 def _whole(number: str, factor: int) -> int:

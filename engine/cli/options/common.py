@@ -80,6 +80,9 @@ def _add_flag(parser: ArgumentParser, name: str) -> None:
     if option.type is bool:
         parser.add_argument(flag(name), action="store_true", help=text.help)
         return
+    if isinstance(option.default, tuple):
+        parser.add_argument(flag(name), action="append", default=[], metavar=text.metavar, help=text.help)
+        return
     read: Callable[[str], Any] = str
     if option.type is int:
         read = positive if text.least else count
@@ -179,7 +182,7 @@ def planning_option(name: str, text: str) -> tuple[str, Any]:
     else:
         _add_flag(parser, name)
     try:
-        (pair,) = vars(parser.parse_args([f"--{name}={text}"])).items()
+        (pair,) = vars(parser.parse_args([f"{flag(name) if name in FIELDS else f'--{name}'}={text}"])).items()
     except ArgumentError as error:
         raise OptionError(f"{name}: {error.message}") from error
     return pair

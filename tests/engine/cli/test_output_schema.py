@@ -18,10 +18,16 @@ from tests.helpers.paths import ROOT
 SCHEMA: dict[str, Any] = json.loads((ROOT / "docs" / "output.schema.json").read_text())
 PLACED = "id,lower,upper,size,offset\na,0,2,10,20\nb,1,3,20,0\n"
 CALLS = {
-    "plan": ["plan M", "plan OPEN --length-ranges n=1:4", "plan STAGED --dim n=4", "plan M --target none"],
+    "plan": [
+        "plan M",
+        "plan OPEN --length-ranges n=1:4",
+        "plan STAGED --dim n=4",
+        "plan M --target none",
+        "plan M --memory a=1MiB,1GB/s",
+    ],
     "plan --share": ["plan M zoo:squeezenet?image=32 --share", "plan M OTHER --share --concurrent perceptron,other"],
     "explain": ["explain M", "explain STAGED --dim n=4", "explain zoo:squeezenet?image=32 --backend numpy"],
-    "explain --tensor": ["explain M --tensor x", "explain M --tensor y"],
+    "explain --tensor": ["explain M --tensor x", "explain M --tensor y", "explain M --tensor x --memory a=1MiB,1GB/s"],
     "explain --operator": ["explain M --operator Gemm_2", "explain M --operator feed"],
     "explain --budget": ["explain M --budget 1MiB", "explain M --no-reuse --budget 1100"],
     "fit": ["fit OPEN --vary n=1:9 --budget 2KiB"],

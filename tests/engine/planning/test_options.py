@@ -2,12 +2,14 @@
 
 import json
 from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, get_type_hints
 
 import pytest
 from attrs import evolve
 
+from allocator.memories.memory import Memory
 from engine.cli.measure.processes import BYTES, MeasureTask, read_task
 from engine.cli.options.common import add_parallel, add_planning, plan_options
 from engine.cli.options.model_flags import add_model
@@ -29,6 +31,8 @@ OTHER_VALUES: dict[str, Any] = {
     "cascade": 10,
     "backend": "numpy",
     "target": "none",
+    "memories": "sram=512KiB,4GB/s",
+    "place": "x=sram",
 }
 """A value other than the default for each flag that takes one."""
 
@@ -43,7 +47,9 @@ def parser() -> ArgumentParser:
 def test_the_keywords_of_the_public_functions_are_the_fields_of_options() -> None:
     """A TypedDict lets mypy check callers, and cannot be derived; `threads` is a keyword of its own."""
     fields = {name: field.type for name, field in FIELDS.items() if name != "threads"}
-    assert get_type_hints(PlanOptions) == fields | {"timeout": float | str, "target": Target | str | PathLike[str]}
+    taken = {"timeout": float | str, "target": Target | str | PathLike[str], "memories": Sequence[Memory | str]}
+    taken |= {"place": Mapping[str, str] | Sequence[tuple[str, str] | str]}
+    assert get_type_hints(PlanOptions) == fields | taken
 
 
 def test_a_command_line_without_options_gives_the_defaults() -> None:
@@ -55,6 +61,8 @@ def test_a_flag_sets_its_option_and_no_other(name: str) -> None:
     is_switch = FIELDS[name].type is bool
     change: dict[str, Any] = {name: not FIELDS[name].default if is_switch else OTHER_VALUES[name]}
     words = [flag(name)] if is_switch else [flag(name), str(change[name])]
+    if name == "place":  # which needs the memory
+        words, change = [*words, "--memory", OTHER_VALUES["memories"]], change | {"memories": OTHER_VALUES["memories"]}
     assert Options(**plan_options(parser().parse_args(["m.onnx", *words]))) == evolve(DEFAULTS, **change)
 
 
@@ -65,7 +73,7 @@ def test_only_buffers_of_the_caller_and_threads_have_no_flag() -> None:
 def test_a_saved_plan_keeps_the_options_that_decide_the_problem_under_the_keys_of_its_format() -> None:
     assert {"strategy", "seed", "timeout", "nodes", "backend", "threads"} == FIELDS.keys() - set(SHAPING)
     keys = "alignment padding optimise store cascade views overwrite reuse pack bound donated parallel nest order"
-    assert list(FILE_KEYS.values()) == [*keys.split(), "target"]
+    assert list(FILE_KEYS.values()) == [*keys.split(), "target", "memories", "place"]
 
 
 def test_a_measuring_process_gets_every_option_of_planning() -> None:

@@ -1,0 +1,57 @@
+"""The bytes that calls read and write of what lies in memories: chunks of the arena, and constants.
+
+A call reads each of its operands once and writes each of its outputs once; it writes its workspace and reads it. An
+operator whose cost says that it touches fewer bytes than its operands have, such as one that gathers rows of a table,
+reads no more of any than that. The feed writes the inputs and the fetch reads the outputs. Arrays of the caller lie in
+no memory of the plan.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from attrs import field, frozen
+
+from allocator.problem import Column, column
+from engine.lower.calls import Call, Lowered
+from ops.schema.schema import elementwise_cost
+
+
+@frozen(eq=False)
+class Traffic:
+    """What one run moves, a row for each chunk or constant: bytes read and written, and the calls that touch it."""
+
+    read: Column = field(converter=column)
+    written: Column = field(converter=column)
+    calls: Column = field(converter=column)
+
+
+def traffic_of(lowered: Lowered, row_of: Mapping[int, int], count: int) -> Traffic:
+    """Returns the traffic of `count` rows; `row_of` has the row of each value that lies in some memory."""
+    moved: Any = np.zeros((3, count), np.int64)
+
+    def move(read: Iterable[tuple[int, int]], written: Iterable[tuple[int, int]]) -> None:
+        touched = set[int]()
+        for kind, pairs in enumerate((read, written)):
+            for value, nbytes in pairs:
+                if value in row_of:
+                    moved[kind, row_of[value]] += nbytes
+                    touched.add(row_of[value])
+        moved[2, list(touched)] += 1
+
+    def whole(values: Iterable[int]) -> list[tuple[int, int]]:
+        return [(v, lowered.values[v].spec.nbytes) for v in dict.fromkeys(values)]
+
+    move((), whole(lowered.inputs.values()))
+    for call in lowered.calls:
+        most = _most_read(call)
+        read = [(v, min(nbytes, most)) for v, nbytes in whole(call.inputs)]
+        move([*read, *whole(call.workspace)], whole(call.outputs + call.workspace))
+    move(whole(lowered.outputs.values()), ())
+    return Traffic(*moved)
+
+
+def _most_read(call: Call) -> int:
+    """Returns the most bytes that a call reads of one operand, by the cost that its schema declares."""
+    costs = [op.schema.cost(op.signature) for op in call.operators] or [elementwise_cost(call.signature)]
+    return max(sum(cost.bytes for cost in costs) - sum(spec.nbytes for spec in call.signature.outputs), 0)

@@ -1,0 +1,24 @@
+"""Plans in several memories: `choose` finds a memory and an address for each chunk and constant, `placed` has them."""
+
+from typing import TYPE_CHECKING
+
+from ops.lazy import importer
+
+if TYPE_CHECKING:  # most plans have one arena; at run time each name is imported when it is first used
+    from engine.check.memories import check_memories
+    from engine.planning.memories.choose import assign_memories, contents_of, placed_as
+    from engine.planning.memories.placed import Contents, InMemories
+
+__all__ = ["Contents", "InMemories", "assign_memories", "check_memories", "contents_of", "placed_as"]
+
+_HOMES = {
+    "Contents": "engine.planning.memories.placed:Contents",
+    "InMemories": "engine.planning.memories.placed:InMemories",
+    "assign_memories": "engine.planning.memories.choose:assign_memories",
+    "check_memories": "engine.check.memories:check_memories",
+    "contents_of": "engine.planning.memories.choose:contents_of",
+    "placed_as": "engine.planning.memories.choose:placed_as",
+}
+
+if not TYPE_CHECKING:  # a checker of types would take every name for one that exists
+    __getattr__ = importer(__name__, _HOMES)

@@ -1,0 +1,240 @@
+"""Plans in several memories: which memory holds each chunk and each constant, and the addresses there.
+
+The arena is one row of bytes, in which the part of one memory lies behind that of the other: whoever follows, checks,
+draws or runs a plan sees one arena. Constants are alive all the time. So they lie behind the chunks of their memory,
+in a block of their own, and outside of the arena, as in every plan: a run reads them, or what kernels packed of them,
+where the graph has them.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+import numpy as np
+from attrs import evolve
+
+from allocator.bounds import proved_bound
+from allocator.breadths import breadths
+from allocator.derive.chunks import Chunks
+from allocator.errors import PlanError
+from allocator.memories.addresses import problem_in
+from allocator.memories.assign import assign
+from allocator.memories.judge import check_plan
+from allocator.memories.memory import Memory
+from allocator.memories.plan import CLOSE, MemoryPlan, MemoryUse, Shortage
+from allocator.memories.problem import MemoryProblem, possible
+from allocator.problem import NO_CAPACITY, Column, Plan, Problem, Status, align_up, column
+from allocator.solvers.base import arena_bytes
+from engine.lower.calls import Lowered, Role, Storage
+from engine.lower.memories import KINDS, NOT
+from engine.lower.traffic import traffic_of
+from engine.planning.memories.placed import Contents, InMemories
+from engine.planning.options import Options
+from engine.planning.solving import solve_problem
+from engine.planning.weights import identity
+from engine.text.errors import BudgetError, OptionError, UndecidedError
+from engine.text.names import printable
+from engine.text.options import close_to
+from engine.text.units import format_bytes
+from ops.tensor.layout import CACHE_LINE
+
+
+def contents_of(lowered: Lowered, ids: Mapping[int, int], chunks: Chunks, options: Options) -> Contents:
+    """Returns what lies in the memories of the options. Raises OptionError for a rule that fits nothing."""
+    row_of = {value: int(chunks.chunk_of[number]) for value, number in ids.items()}
+    entries, rows, constants, sizes = lowered.constants.entries, dict[Any, int](), list[int](), list[int]()
+    by_name = {v.name: v.id for v in reversed(lowered.values) if v.id in entries}
+    for value in lowered.values:
+        if value.storage is Storage.CONSTANT:
+            owner = lowered.values[value.owner]
+            entry = entries[by_name.get(owner.source, owner.id)]  # a copy of a constant stands for it
+            key = identity(entry)
+            if key not in rows:
+                rows[key] = len(chunks) + len(rows)
+                constants.append(owner.id)
+                sizes.append(entry.nbytes)
+            row_of[value.id] = rows[key]
+    count = len(chunks) + len(rows)
+    allowed = _allowed(lowered, row_of, count, options)
+    return Contents(row_of, len(chunks), tuple(constants), sizes, traffic_of(lowered, row_of, count), allowed)
+
+
+def _allowed(lowered: Lowered, row_of: Mapping[int, int], count: int, options: Options) -> Any:
+    """Returns where the rules let each row lie: (rows, memories). Raises OptionError."""
+    names = [memory.name for memory in options.board]
+    allowed = np.ones((count, len(names)), bool)
+    for pattern, where in options.place:
+        rows = [row_of[value] for value in _named(lowered, pattern) if value in row_of]
+        if not rows:
+            raise OptionError(f"place {pattern!r} fits nothing that lies in a memory; {_known(lowered, pattern)}")
+        memory = np.array([name == where.removeprefix(NOT) for name in names])
+        allowed[rows] &= ~memory if where.startswith(NOT) else memory
+    for value, row in row_of.items():
+        if not allowed[row].any():
+            raise OptionError(
+                f"place leaves no memory for {lowered.values[value].name!r}: its rules exclude each other"
+            )
+    return allowed
+
+
+def _named(lowered: Lowered, pattern: str) -> set[int]:
+    """Returns the values that a pattern fits: by name, by an operator that writes them, or by what they are for."""
+    kinds: dict[str, Sequence[int]] = {
+        "inputs": tuple(lowered.inputs.values()),
+        "outputs": tuple(lowered.outputs.values()),
+        "parameters": (*lowered.parameters, *lowered.parameters.values()),
+        "constants": tuple(v.id for v in lowered.values if v.storage is Storage.CONSTANT),
+        "workspaces": tuple(v.id for v in lowered.values if v.role is Role.WORKSPACE),
+    }
+    fitting = set(kinds.get(pattern, ()))
+    fitting |= {v.id for v in lowered.values if any(fnmatchcase(name, pattern) for name in (v.name, v.source))}
+    for instruction in lowered.instructions:
+        if fnmatchcase(instruction.name, pattern):
+            fitting.update(instruction.outputs)
+    for call in lowered.calls:
+        if fnmatchcase(call.name, pattern):
+            fitting.update(call.workspace)
+    return fitting
+
+
+def _known(lowered: Lowered, pattern: str) -> str:
+    names = (*(v.name for v in lowered.values), *(s.name for s in lowered.instructions), *KINDS)
+    return close_to(pattern, tuple(dict.fromkeys(names)), most=4)
+
+
+def assign_memories(contents: Contents, problem: Problem, lowered: Lowered, options: Options) -> InMemories:
+    """Returns a memory and an address for each chunk and constant, where transfers take least time.
+
+    Memories come first, then the addresses in each, by the strategy of the options. Raises BudgetError where it is
+    proved that they cannot hold everything, UndecidedError where no plan was found in which they do.
+    """
+    whole = contents.problem(problem, options.board)
+    assigned = assign(whole, options.strategy, options.seed, seconds=options.timeout, nodes=options.nodes)
+    if not assigned.has_plan:
+        raise _no_fit(whole, assigned, contents, lowered)
+    parts = [_part(whole, assigned, contents, options, m) for m in range(len(options.board))]
+    placed = laid_out(whole, assigned, contents, parts)
+    fault = check_plan(whole, placed.assigned)
+    if fault is not None:
+        raise PlanError(f"{assigned.strategy} made a wrong plan of memories ({fault.kind}): {fault.message}")
+    return placed
+
+
+def _part(whole: MemoryProblem, assigned: MemoryPlan, contents: Contents, options: Options, m: int) -> Plan:
+    """Returns the plan of the chunks in a memory, below the room that its constants leave."""
+    is_in, memory, use = assigned.memory == m, whole.memories[m], assigned.uses[m]
+    is_constant = np.arange(len(whole)) >= contents.chunks
+    if not (is_in & is_constant).any():
+        return evolve(use.plan, capacity=NO_CAPACITY)
+    taken = sum(align_up(size, memory.alignment) for size in whole.chunks.size[is_in & is_constant].tolist())
+    part = problem_in(whole, m, is_in & ~is_constant)
+    plan = solve_problem(part, options, (memory.capacity - taken) // memory.alignment * memory.alignment)
+    if plan.arena_bytes > plan.capacity:
+        offset = _without_constants(whole, assigned, contents, m)
+        plan = evolve(plan, offset=offset, arena_bytes=arena_bytes(part, offset))
+    return evolve(plan, capacity=NO_CAPACITY)
+
+
+def placed_as(whole: MemoryProblem, memory: Column, arena: Plan, contents: Contents) -> InMemories:
+    """Returns the memories whose chunks lie, each in its `memory`, as a plan of the whole arena says.
+
+    Nothing is searched for, and nothing is checked; the bound of the cost lets each row lie where it costs least.
+    """
+    rows, seconds, offset = np.arange(len(whole)), whole.seconds, np.zeros(len(whole), np.int64)
+    parts, uses, start = list[Plan](), list[MemoryUse](), 0
+    for m, where in enumerate(whole.memories):
+        start, is_in = align_up(start, _edge(whole)), memory == m
+        chunks = np.flatnonzero(is_in[: contents.chunks])
+        part, all_of_it = problem_in(whole, m, is_in & (rows < contents.chunks)), problem_in(whole, m, is_in)
+        offset[chunks] = np.where(part.size > 0, arena.offset[chunks] - start, 0)
+        parts.append(Plan(offset[chunks], arena_bytes(part, offset[chunks]), proved_bound(part), arena.strategy))
+        peak, bound = int(breadths(all_of_it).value.max(initial=0)), proved_bound(all_of_it)
+        held = Plan(offset[is_in], 0, bound, arena.strategy)
+        uses.append(MemoryUse(where, rows[is_in], held, peak, float(seconds[is_in, m].sum())))
+        start += parts[-1].arena_bytes
+    cost, least = sum(use.cost for use in uses), float(np.where(possible(whole), seconds, np.inf).min(axis=1).sum())
+    status = Status.OPTIMAL if cost <= least * (1 + CLOSE) else Status.FEASIBLE
+    plan = MemoryPlan(memory, offset, tuple(uses), cost, min(least, cost), status, arena.strategy)
+    return laid_out(whole, plan, contents, parts)
+
+
+def _edge(whole: MemoryProblem) -> int:
+    """Returns the bytes of which the first byte of each part of the arena is a multiple."""
+    alignments = [*whole.chunks.alignment.tolist(), *(memory.alignment for memory in whole.memories)]
+    return math.lcm(CACHE_LINE, *alignments)
+
+
+def laid_out(whole: MemoryProblem, assigned: MemoryPlan, contents: Contents, parts: Sequence[Plan]) -> InMemories:
+    """Returns the memories with the chunks of each as its plan says, and with its constants behind them.
+
+    `assigned` says in which memory each row lies, and what that costs; its offsets are replaced.
+    """
+    offset, starts, uses, size = np.zeros(len(whole), np.int64), list[int](), list[MemoryUse](), whole.chunks.size
+    start, edge = 0, _edge(whole)
+    for m, (use, part) in enumerate(zip(assigned.uses, parts, strict=True)):
+        start = align_up(start, edge)
+        starts.append(start)
+        start, end = start + part.arena_bytes, part.arena_bytes
+        rows = np.flatnonzero(assigned.memory == m)
+        offset[rows[rows < contents.chunks]] = part.offset
+        for row in rows[(rows >= contents.chunks) & (size[rows] > 0)].tolist():
+            offset[row] = align_up(end, use.memory.alignment)
+            end = int(offset[row] + size[row])
+        uses.append(evolve(use, plan=evolve(use.plan, offset=offset[rows], arena_bytes=end)))
+    placed = evolve(assigned, offset=offset, uses=tuple(uses))
+    return InMemories(whole, placed, contents, tuple(parts), tuple(starts))
+
+
+def _without_constants(whole: MemoryProblem, assigned: MemoryPlan, contents: Contents, m: int) -> Column:
+    """Returns the offsets of the chunks in a memory, moved down by the constants that lie below them.
+
+    Constants are alive all the time, so no chunk lies across one.
+    """
+    rows = np.flatnonzero(assigned.memory == m)
+    chunks, constants = rows[rows < contents.chunks], rows[rows >= contents.chunks]
+    edge = int(np.lcm.reduce(whole.chunks.alignment[chunks], initial=whole.memories[m].alignment))
+    taken = -(-whole.chunks.size[constants] // edge) * edge
+    below = assigned.offset[constants][None, :] < assigned.offset[chunks][:, None]
+    return column(assigned.offset[chunks] - (below * taken).sum(axis=1))
+
+
+def _no_fit(
+    whole: MemoryProblem, assigned: MemoryPlan, contents: Contents, lowered: Lowered
+) -> BudgetError | UndecidedError:
+    """Returns the error that says, in one line, why the memories hold no plan."""
+    head, capacity = f"the memories cannot hold {lowered.graph.name!r}", sum(m.capacity for m in whole.memories)
+    if assigned.status is not Status.INFEASIBLE:
+        return UndecidedError(
+            f"no plan of {lowered.graph.name!r} in these memories was found, and it is not proved that there is none: "
+            "give larger memories, or fewer rules"
+        )
+    for shortage in assigned.shortages:
+        text = _shortage_text(shortage, whole, contents, lowered)
+        return BudgetError(f"{head}, which is proved: {text}", shortage.nbytes, shortage.capacity, shortage.nbytes)
+    return BudgetError(f"{head}, which is proved: {assigned.reason}", capacity + 1, capacity, capacity + 1)
+
+
+def _shortage_text(shortage: Shortage, whole: MemoryProblem, contents: Contents, lowered: Lowered) -> str:
+    names = contents.names(lowered)
+    largest = sorted(shortage.chunks, key=lambda row: -int(whole.chunks.size[row]))
+    what = ", ".join(f"{printable(names[row])} ({format_bytes(int(whole.chunks.size[row]))})" for row in largest[:3])
+    more = f" and {len(largest) - 3} more" if len(largest) > 3 else ""
+    if not shortage.memories:
+        allowed = zip(whole.memories, whole.allowed[largest[0]].tolist(), strict=True)
+        there = ", ".join(_room(memory, is_allowed) for memory, is_allowed in allowed)
+        return f"no memory can hold {what}: {there}"
+    tick, where = (
+        printable(lowered.tick_name(shortage.tick)),
+        " and ".join(whole.memories[m].name for m in shortage.memories),
+    )
+    return (
+        f"{what}{more}, alive in tick {shortage.tick} ({tick}), need {shortage.nbytes} bytes and can lie in {where} "
+        f"alone, with {shortage.capacity} bytes"
+    )
+
+
+def _room(memory: Memory, is_allowed: bool) -> str:
+    if not is_allowed:
+        return f"{memory.name} is ruled out"
+    return f"{memory.name} has {format_bytes(memory.capacity)}{'' if memory.writable else ' and is read-only'}"

@@ -1,0 +1,116 @@
+"""What a plan in several memories costs: the bytes in each, and the time of all transfers."""
+
+import math
+from collections.abc import Iterable
+
+from attrs import frozen
+
+from engine.planning.placed import PlacedPlan
+from engine.text.screen import UNBOUNDED
+from engine.text.tables import indented_table
+from engine.text.units import format_bytes, format_small_seconds
+
+
+@frozen
+class MemoryShare:
+    """What lies in one memory. Sizes in bytes.
+
+    `arena_bytes`: the arena of its chunks, which no plan of these chunks makes smaller than `lower_bound`.
+    `weights_bytes`: constants that lie behind it; `used_bytes`: all of that, with what alignment costs. `peak_bytes`:
+    the most bytes of chunks and constants alive in one tick. `seconds`: the time of its transfers.
+    """
+
+    name: str
+    capacity: int
+    arena_bytes: int
+    lower_bound: int
+    weights_bytes: int
+    used_bytes: int
+    peak_bytes: int
+    seconds: float
+
+
+@frozen
+class SimpleWay:
+    """What the transfers of a simple way to choose memories take; where it finds no place for all, it does not fit."""
+
+    name: str
+    fits: bool
+    seconds: float
+
+
+@frozen
+class Transfers:
+    """The time of all transfers of a run, by the bandwidths and latencies of the memories, in seconds.
+
+    No choice of memories takes less than `lower_bound`. `gap` is the part of `seconds` that may be too much. `status`
+    is "optimal" where that is nothing. `strategy` chose the memories; `baselines` are what simple ways take.
+    """
+
+    seconds: float
+    lower_bound: float
+    gap: float
+    status: str
+    strategy: str
+    baselines: tuple[SimpleWay, ...]
+    memories: tuple[MemoryShare, ...]
+
+
+def transfers_of(plan: PlacedPlan) -> tuple[Transfers, ...]:
+    """Returns what the memories of a plan cost; nothing where there is one arena."""
+    return tuple(
+        Transfers(
+            seconds=placed.assigned.cost,
+            lower_bound=placed.assigned.bound,
+            gap=placed.assigned.gap,
+            status=placed.assigned.status,
+            strategy=placed.assigned.strategy,
+            baselines=tuple(
+                SimpleWay(way.name, way.cost < math.inf, way.cost if way.cost < math.inf else 0.0)
+                for way in placed.assigned.baselines
+            ),
+            memories=tuple(
+                MemoryShare(
+                    name=use.memory.name,
+                    capacity=use.memory.capacity,
+                    arena_bytes=part.arena_bytes,
+                    lower_bound=part.lower_bound,
+                    weights_bytes=placed.constant_bytes(m),
+                    used_bytes=use.plan.arena_bytes,
+                    peak_bytes=use.peak,
+                    seconds=use.cost,
+                )
+                for m, (use, part) in enumerate(zip(placed.assigned.uses, placed.parts, strict=True))
+            ),
+        )
+        for placed in plan.memories
+    )
+
+
+def memory_table(transfers: Iterable[Transfers], width: int = UNBOUNDED) -> list[str]:
+    """Returns a table of the memories, below what all transfers take; no line where there is one arena."""
+    lines = []
+    for each in transfers:
+        seconds, least = format_small_seconds(each.seconds), format_small_seconds(each.lower_bound)
+        proved = "no choice takes less" if not each.gap else f"no choice takes less than {least}, gap {each.gap:.1%}"
+        lines.append(f"transfers take {seconds}: {proved}; memories chosen by {each.strategy}, {each.status}")
+        lines += [f"  {way.name}: {_compared(way, each.seconds)}" for way in each.baselines]
+        head = ("memory", "capacity", "used", "arena", "lower bound", "weights", "peak", "transfers")
+        rows = [
+            (share.name, *map(format_bytes, _sizes(share)), format_small_seconds(share.seconds))
+            for share in each.memories
+        ]
+        lines += indented_table(head, rows, range(1, len(head)), width)
+    return lines
+
+
+def _sizes(share: MemoryShare) -> tuple[int, ...]:
+    sizes = share.capacity, share.used_bytes, share.arena_bytes, share.lower_bound, share.weights_bytes
+    return *sizes, share.peak_bytes
+
+
+def _compared(way: SimpleWay, seconds: float) -> str:
+    if not way.fits:
+        return "finds no place for everything"
+    more = f", {way.seconds / seconds - 1:.1%} more" if way.seconds > seconds > 0 else ""
+    return f"{format_small_seconds(way.seconds)}{more}"

@@ -1,0 +1,127 @@
+"""`--memory`, `--place` and memories in the file of a target, through the real command."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.cli.main import main
+from tests.helpers.cli.cli_checks import Capture, data, error
+
+BOARD = """name = "board"
+
+[[memory]]
+name = "sram"
+capacity = "1KiB"
+read_bandwidth = "4GB/s"
+
+[[memory]]
+name = "dram"
+capacity = 65536
+read_bandwidth = 8e8
+write_bandwidth = "0.4GB/s"
+latency = "80ns"
+alignment = 16
+
+[[memory]]
+name = "flash"
+capacity = "1MiB"
+read_bandwidth = "0.1GB/s"
+writable = false
+"""
+FLAGS = ["--memory", "sram=1KiB,4GB/s", "--memory", "dram=64KiB,0.8GB/s,write=0.4GB/s,latency=80ns,alignment=16"]
+FLASH = ["--memory", "flash=1MiB,0.1GB/s,read-only"]
+
+
+def test_flags_and_the_file_of_a_target_say_the_same(model: str, tmp_path: Path, capsys: Capture) -> None:
+    board = tmp_path / "board.toml"
+    board.write_text(BOARD)
+    here = data(["plan", model, *FLAGS, *FLASH], capsys)
+    there = data(["plan", model, "--target", str(board)], capsys)
+    assert there["transfers"] == here["transfers"] and there["target"] == "board"
+    (transfers,) = here["transfers"]
+    assert [share["name"] for share in transfers["memories"]] == ["sram", "dram", "flash"]
+    assert sum(share["weights_bytes"] for share in transfers["memories"]) == here["weights_bytes"]
+    assert transfers["lower_bound"] <= transfers["seconds"] == sum(s["seconds"] for s in transfers["memories"])
+
+
+def test_a_plan_is_told_as_a_table_of_its_memories(model: str, capsys: Capture) -> None:
+    assert main(["plan", model, *FLAGS]) == 0
+    shown = capsys.readouterr().out
+    assert "transfers take " in shown and "all in the slowest: " in shown and "first come, first served: " in shown
+    rows = [line.split() for line in shown.splitlines()]
+    assert ["sram", "1.00", "KiB"] in [row[:3] for row in rows] and ["dram", "64.00", "KiB"] in [
+        row[:3] for row in rows
+    ]
+
+
+def test_a_saved_plan_in_memories_is_followed_with_the_same_memories_alone(
+    model: str, tmp_path: Path, capsys: Capture
+) -> None:
+    planned, outputs, others = tmp_path / "planned.onnx", tmp_path / "y.npz", tmp_path / "z.npz"
+    assert main(["plan", model, *FLAGS, "--place", "outputs=dram", "-o", str(planned)]) == 0
+    capsys.readouterr()
+    followed = data(["plan", str(planned), *FLAGS, "--place", "outputs=dram", "--plan-from-file", "required"], capsys)
+    assert followed["origin"] == "from the file"
+    assert (
+        followed["transfers"][0]["memories"]
+        == data(["plan", model, *FLAGS, "--place", "outputs=dram"], capsys)["transfers"][0]["memories"]
+    )
+    assert main(["run", str(planned), *FLAGS, "--place", "outputs=dram", "-o", str(outputs)]) == 0
+    assert main(["run", model, "-o", str(others)]) == 0
+    with np.load(outputs) as ours, np.load(others) as theirs:
+        assert all(ours[name].tobytes() == theirs[name].tobytes() for name in theirs)
+    capsys.readouterr()
+    assert "was made with memories=" in error(
+        ["plan", str(planned), *FLASH, *FLAGS, "--place", "outputs=dram", "--plan-from-file", "required"], 1, capsys
+    )
+
+
+@pytest.mark.parametrize("mode", ["static", "poison"])
+def test_a_run_in_memories_tells_them(mode: str, model: str, capsys: Capture) -> None:
+    assert data(["run", model, "--mode", mode, *FLAGS], capsys)["transfers"][0]["memories"][0]["name"] == "sram"
+
+
+MISTAKES: tuple[tuple[str, int, str], ...] = (
+    ("--memory sram=1KiB", 2, "has no name, capacity and bandwidth"),
+    ("--memory sram=1KiB,0GB/s", 2, "is no number of bytes a second above 0"),
+    ("--memory sram=1MiB,1GB/s --memory sram=1MiB,1GB/s", 2, "is given 2 times"),
+    ("--memory sram=1MiB,1GB/s --place nothing=sram", 2, "fits nothing that lies in a memory"),
+    ("--memory sram=1MiB,1GB/s --place x=dram", 2, "memory 'dram' is unknown"),
+    ("--place x=dram", 2, "needs memories to place in"),
+    ("--memory sram=1MiB,1GB/s --budget 1MiB", 2, "is that of one arena"),
+    ("--memory sram=64,1GB/s", 3, "which is proved: no memory can hold "),
+    ("--memory sram=1MiB,1GB/s,read-only", 3, "and is read-only"),
+    ("--memory tiny=64,1GB/s --memory dram=1MiB,1GB/s --place inputs=tiny", 3, "no memory can hold x"),
+)
+
+
+@pytest.mark.parametrize(("flags", "code", "message"), MISTAKES, ids=str)
+def test_a_mistake_is_one_line(flags: str, code: int, message: str, model: str, capsys: Capture) -> None:
+    assert message in error(["plan", model, *flags.split()], code, capsys)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (('capacity = "1KiB"', 'capacity = "much"'), "memory 1: memory 'sram': 'much' is no size in bytes"),
+        (('name = "dram"', 'name = "sram"'), "memory 'sram' is given 2 times"),
+        (('read_bandwidth = "4GB/s"', ""), "memory 1: 'read_bandwidth' is missing"),
+        (('latency = "80ns"', 'latncy = "80ns"'), "memory 2: 'latncy' is unknown; did you mean 'latency'?"),
+        (("writable = false", 'writable = "no"'), "memory 3: memory 'flash': writable 'no' is neither True nor False"),
+        (("alignment = 16", "alignment = 1.5"), "memory 2: memory 'dram': alignment '1.5' is no power of two"),
+        (("read_bandwidth = 8e8", "read_bandwidth = 0"), "memory 2: memory 'dram': '0' is no number of bytes a second"),
+    ],
+)
+def test_a_mistake_in_the_file_names_its_place(
+    change: tuple[str, str], message: str, model: str, tmp_path: Path, capsys: Capture
+) -> None:
+    board = tmp_path / "board.toml"
+    board.write_text(BOARD.replace(*change, 1))
+    assert f"{board}: {message}" in error(["plan", model, "--target", str(board)], 2, capsys)
+
+
+def test_memories_of_a_target_and_of_flags_exclude_each_other(model: str, tmp_path: Path, capsys: Capture) -> None:
+    board = tmp_path / "board.toml"
+    board.write_text(BOARD)
+    assert "has memories, too" in error(["plan", model, "--target", str(board), *FLAGS], 2, capsys)
