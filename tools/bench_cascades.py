@@ -27,7 +27,7 @@ from engine.zoo import IMAGE_NETWORKS, NETWORKS
 from tools.bench_nest import least
 from tools.entry import run_script
 
-CASES = ("mobilenet_v2", "resnet50", "vgg16")
+CASES = ("mobilenet_v2", "resnet50", "vgg16", "unet")
 PERCENTS = (10, 25)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Mapping
 from enum import Enum, StrEnum
+from typing import Any
 
 from attrs import field, frozen
 
@@ -9,8 +10,9 @@ from engine.graph.deferred import Constants, as_constants
 from engine.graph.graph import Graph
 from engine.graph.operator import Operator
 from engine.lower.target import HOST, Target
+from ops.half.ops import Inner, inner_kernel
 from ops.schema.backends import ONEDNN, PLAIN
-from ops.schema.schema import Kernel, Overwrite, Signature
+from ops.schema.schema import Attrs, Kernel, Overwrite, Signature
 from ops.tensor.layout import Layout
 from ops.tensor.spec import TensorSpec
 
@@ -222,6 +224,18 @@ def unread_inputs(call: Call) -> frozenset[int]:
     return call.signature.constants.intersection(call.kernel.unread_after_pack(call.signature))
 
 
+def _without_pads(signature: Signature, backend: str) -> Hashable:
+    """Returns the attributes but pads; an operator inside is told by its kernel, and its attributes but pads."""
+
+    def plain(attrs: Attrs) -> Hashable:
+        return tuple((name, told(value)) for name, value in attrs.items() if name != "pads")
+
+    def told(value: Any) -> Hashable:
+        return (id(inner_kernel(signature, backend)), plain(value.attrs)) if isinstance(value, Inner) else value
+
+    return plain(signature.attrs)
+
+
 def pack_key(call: Call) -> Hashable:
     """Returns what packed arrays depend on beside the constants: equal keys and constants, equal packed arrays.
 
@@ -229,7 +243,7 @@ def pack_key(call: Call) -> Hashable:
     chooses layouts of weights by lengths.
     """
     kernel, signature = call.kernel, call.signature
-    attrs = tuple((name, value) for name, value in signature.attrs.items() if name != "pads")
+    attrs = _without_pads(signature, kernel.backend)
     alike = tuple(s.dtype for s in signature.inputs), kernel.packed_specs(signature), attrs
     try:
         hash(alike)

@@ -7,13 +7,14 @@ rounded into the output. Scratch arrays are a fraction of the tensors, and sums 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from attrs import evolve, frozen
 
 from ops.common.thunks import in_turn
-from ops.common.tiling import counted, elementwise_stripes
+from ops.common.tiling import counted, elementwise_rows, elementwise_stripes
 from ops.half.convert import native_copy, plain_copy
 from ops.schema.attributes import Attribute, element_type
 from ops.schema.backends import EVERY, NUMBA, NUMPY, ONEDNN, PLAIN
@@ -43,6 +44,8 @@ LEAST, MOST = 16 << 10, 128 << 10
 """Elements that a stripe should have in all its scratch arrays: up to half a megabyte, which stays in a cache."""
 _STRIPES = 8
 """Stripes of smaller tensors: with fewer, scratch arrays are as large as the tensors. None is shorter than LEAST."""
+_ASKED: Mapping[str, Sequence[str]] = MappingProxyType({ONEDNN: EVERY, NUMBA: PLAIN, NUMPY: (NUMPY,)})
+"""The back-ends that are asked for the kernels of stripes, by the back-end that computes them all."""
 _MOST_STRIPES = 4096
 """Stripes of the largest tensors, whose stripes are longer than MOST: each is bound."""
 
@@ -210,13 +213,20 @@ def _all_constants(signature: Signature) -> tuple[int, ...]:
     return tuple(sorted(signature.constants))
 
 
+def inner_kernel(signature: Signature, backend: str) -> Kernel:
+    """Returns the kernel that computes the stripes on a back-end; it packs the constants for all of them."""
+    first, *_ = _parts(signature, _ASKED[backend])
+    return first.kernel
+
+
 def _supports(backend: str, backends: Sequence[str], signature: Signature) -> bool:
     """Returns whether a back-end has its own kernel for all stripes."""
     parts = _parts(signature, backends)
     return bool(parts) and all(part.kernel.backend == backend for part in parts)
 
 
-def _kernel(backend: str, backends: Sequence[str], copy: Copy) -> Kernel:
+def _kernel(backend: str, copy: Copy) -> Kernel:
+    backends = _ASKED[backend]
     return Kernel(
         backend,
         partial(_bind, backends, copy),
@@ -245,18 +255,29 @@ def _cost(signature: Signature) -> Cost:
     return Cost(inner.flops, sum(s.nbytes for s in signature.inputs + signature.outputs))
 
 
+def _rows(signature: Signature, first: int, last: int) -> Stripe | None:
+    """Returns the call of some rows: that of the inner operator, in 16 bits."""
+    inner: Inner = signature.attrs["operator"]
+    rows = elementwise_rows if inner.schema.elementwise else inner.schema.rows
+    stripe = rows(widened(signature), first, last)
+    if stripe is None:
+        return None
+    return evolve(stripe, attrs={**signature.attrs, "operator": Inner(inner.schema, stripe.attrs)})
+
+
 IN_SINGLE = OpSchema(
     "in_single",
     _infer,
     (
-        _kernel(ONEDNN, EVERY, native_copy),
-        _kernel(NUMBA, PLAIN, native_copy),
-        _kernel(NUMPY, (NUMPY,), plain_copy),
+        _kernel(ONEDNN, native_copy),
+        _kernel(NUMBA, native_copy),
+        _kernel(NUMPY, plain_copy),
     ),
     arity=(1, 1 << 16),
     attributes=(Attribute("operator", _inner), Attribute("to", element_type)),
     overwrites=_overwrites,
     cost=_cost,
+    rows=_rows,
     summary="An operator of float32 on tensors stored in 16 bits; `to` is how its output is stored.",
 )
 OPS = (IN_SINGLE,)

@@ -61,6 +61,15 @@ def test_codes_are_cut() -> None:
     np.testing.assert_array_equal(cut.run({"x": codes})["y"], plain.run({"x": codes})["y"])
 
 
+@pytest.mark.parametrize("store", ["float16", "bfloat16"])
+def test_tensors_stored_in_16_bits_are_cut_and_stripes_share_packed_weights(store: str) -> None:
+    plain, cut = (engine.compile(large_images(), nodes=100, store=store, cascade=each) for each in (False, True))
+    assert cut.plan.arena_bytes < 0.7 * plain.plan.arena_bytes
+    assert cut.prepacked_bytes == plain.prepacked_bytes
+    x = np.random.default_rng(1).standard_normal(cut.graph.inputs["x"].shape, np.float32)
+    np.testing.assert_array_equal(cut.run({"x": x})["y"], plain.run({"x": x})["y"])
+
+
 def test_no_choice_is_worse_than_another_in_both() -> None:
     front = search_cascades(engine.optimise(large_images()))
     assert [c.nbytes for c in front] == sorted({c.nbytes for c in front})
