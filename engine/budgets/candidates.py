@@ -1,11 +1,11 @@
 """Combinations of steps, planned: a lower bound and an estimate of time first, addresses only where they can matter."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from attrs import define, evolve, field, frozen
 
-from engine.budgets.steps import Steps, changes_of
+from engine.budgets.steps import CASCADES, Steps, changes_of
 from engine.graph.graph import Graph
 from engine.lower.calls import Lowered
 from engine.lower.costs import call_cost
@@ -13,7 +13,7 @@ from engine.passes.automatic import Optimised, Passed, passed, plan_optimised
 from engine.planning.options import AUTO, Options
 from engine.planning.placed import PlacedPlan
 from engine.planning.planner import least_bytes, lower_graph, nestings
-from engine.remat.planning import plan_recomputed
+from engine.remat.within import plans_within
 from engine.text.errors import OptionError
 from ops.schema.backends import NUMBA, NUMPY, ONEDNN
 
@@ -79,10 +79,13 @@ class Candidates:
             self._plans[steps] = plan_optimised(self._optimised(steps), options)
         return self._plans[steps]
 
-    def recomputed(self, steps: Steps, budget: int) -> PlacedPlan:
-        """Returns a plan within the budget, or the smallest, in which operators may run again."""
-        plain = self.plan(steps)
-        return plan_recomputed(plain.graph, self._quick(steps), budget, plain)
+    def within(self, steps: Steps, budget: int) -> Iterator[tuple[Steps, PlacedPlan]]:
+        """Yields the plans that a budget leads to, as `make_plan` tries them, with the steps to their cascades."""
+        options, plain = self._quick(steps), self.plan(steps)
+        aimed = evolve(plain, plan=evolve(plain.plan, capacity=budget))
+        for plan in plans_within(self.graph, aimed, options):
+            percent = plan.options.cascade
+            yield (*steps, CASCADES[percent]) if percent != options.cascade else steps, plan
 
     def _quick(self, steps: Steps) -> Options:
         options = self.options(steps)

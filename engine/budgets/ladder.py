@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, chain
 from typing import Any
 
 from attrs import asdict, frozen
@@ -93,6 +94,7 @@ class Ladder:
 
     `rungs` go from the plan as asked to the answer or the nearest, a step each. `alone` has each step by itself,
     `clashes` steps that work against each other, `smaller` the models of half, a quarter ... of a length that fit.
+    `by_budget` has the ways that a budget leads to with the options as asked, each with its smallest arena.
     """
 
     model: str
@@ -104,6 +106,7 @@ class Ladder:
     alone: tuple[Way, ...]
     clashes: tuple[Clash, ...]
     smaller: tuple[Smaller, ...]
+    by_budget: tuple[Way, ...]
     held_by: tuple[PeakTensor, ...]
     is_run: bool
 
@@ -141,7 +144,8 @@ class Ladder:
             "best": self.best.to_json(self.asked),
             "options": dict(self.options),
             "command": command,
-            "ladder": [way.to_json(self.asked) for way in self.rungs],
+            "ladder": [self._rung(way, bound) for way, bound in needed_below(self.rungs)],
+            "by_budget": [self._rung(way, bound) for way, bound in needed_below((self.asked, *self.by_budget))[1:]],
             "alone": [way.to_json(self.asked) for way in self.alone],
             "against_each_other": [
                 {"steps": [s.how for s in c.both.steps], "arena_bytes": c.both.arena_bytes, "better": c.better.how,
@@ -152,12 +156,18 @@ class Ladder:
             "held_by": [asdict(tensor) for tensor in self.held_by],
         }  # fmt: skip
 
+    def _rung(self, way: Way, bound: int) -> dict[str, Any]:
+        return way.to_json(self.asked) | {"needed_below": None if way is self.asked else bound}
+
     def text(self, command: str = "", most: int = 10) -> str:
         """Returns the verdict, the command line, the ladder and all else that was tried."""
         parts = [[*self._verdict(), *([f"  {command}"] if command else [])]]
         if len(self.rungs) > 1:
             head = "step by step" if self.fits else "step by step, as near as was found"
-            parts.append([f"{head}:", *_table(self.rungs, self.asked)])
+            parts.append([f"{head}:", *_table(self.rungs, self.asked, _new_steps(self.rungs))])
+        if self.by_budget:
+            ways = (self.asked, *self.by_budget)
+            parts.append(["what a budget alone leads to:", *_table(ways, self.asked, [way.what for way in ways])])
         if self.held_by:
             parts.append([*self._holders(most)])
         if self.alone:
@@ -213,17 +223,28 @@ def _note(is_run: bool) -> str:
     return "time: estimated from operations and kernels; this plan does not run here"
 
 
-def _table(ways: Sequence[Way], asked: Way) -> list[str]:
-    rows = [("step", "arena", "saves", "time", "bits", "")]
-    last: Steps = ()
-    for way in ways:
-        taken = ", ".join(s.what for s in way.steps if s not in last) or (AGAIN if way.again else AS_ASKED)
-        flags = " ".join(s.how for s in way.steps if s not in last)
-        last = way.steps if ways[0] is asked else ()
+def needed_below(ways: Sequence[Way]) -> list[tuple[Way, int]]:
+    """Returns each way with the bytes below which a budget needs it: the smallest arena of those before it."""
+    smallest = accumulate((way.arena_bytes for way in ways), min)
+    return list(zip(ways, (ways[0].arena_bytes, *smallest), strict=False))
+
+
+def _new_steps(ways: Sequence[Way]) -> list[str]:
+    """Returns in words, for each way, the steps that the one before has not."""
+    before = chain(((),), (way.steps for way in ways))
+    words = ([s.what for s in way.steps if s not in last] for way, last in zip(ways, before, strict=False))
+    return [", ".join(new) or (AGAIN if way.again else AS_ASKED) for way, new in zip(ways, words, strict=True)]
+
+
+def _table(ways: Sequence[Way], asked: Way, texts: Sequence[str] = ()) -> list[str]:
+    """Returns a line for each way; with texts for them, also the bytes below which each is needed."""
+    rows = [("step", *(("needed below",) if texts else ()), "arena", "saves", "time", "bits", "")]
+    for (way, bound), text in zip(needed_below(ways), texts or [way.what for way in ways], strict=True):
         saved = format_bytes(asked.arena_bytes - way.arena_bytes)
-        shown = f"[{flags}]" if flags else ""
-        rows.append((taken, format_bytes(way.arena_bytes), saved, _time(way, asked), _bits(way), shown))
-    return [f"  {line}" for line in in_columns(rows, {1, 2, 3})]
+        below = (("" if way is asked else format_bytes(bound)),) if texts else ()
+        shown = f"[{way.how}]" if way.steps else ""
+        rows.append((text, *below, format_bytes(way.arena_bytes), saved, _time(way, asked), _bits(way), shown))
+    return [f"  {line}" for line in in_columns(rows, range(1, 5 if texts else 4))]
 
 
 def _time(way: Way, asked: Way) -> str:

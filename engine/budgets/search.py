@@ -118,18 +118,31 @@ class _Search:
             alone=alone,
             clashes=self._clashes(tried, asked, {way.steps[0]: way for way in alone}),
             smaller=self._smaller(resized),
+            by_budget=self._by_budget(),
         )
 
     def _told(self, asked: Way, answer: tuple[Way, ...], last: tuple[Way, ...]) -> Ladder:
         (nearest,) = last
         held = () if answer else peak_of(self._smallest_plan(nearest))[1]
         return Ladder(
-            self.graph.name, self.budget, asked, answer, nearest, (asked,), (), (), (), held, is_run=self.is_run
+            self.graph.name, self.budget, asked, answer, nearest, (asked,), (), (), (), (), held, is_run=self.is_run
         )
+
+    def _by_budget(self) -> tuple[Way, ...]:
+        """Returns what a budget leads to by itself, in the order of trying: of each way the smallest plan.
+
+        Ways that are no smaller than those before them are left out: no budget needs them.
+        """
+        ways, least = list[Way](), self.candidates.plan(()).arena_bytes
+        for steps, plan in self.candidates.within((), 1) if self.recompute else ():
+            if plan.arena_bytes < least:
+                ways.append(self._way(steps, plan))
+                least = plan.arena_bytes
+        return tuple(ways)
 
     def _smallest_plan(self, way: Way) -> PlacedPlan:
         if way.again:
-            return self.candidates.recomputed(way.steps, self.budget)
+            return next(plan for _, plan in self.candidates.within(way.steps, self.budget))
         return self.candidates.plan(way.steps)
 
     def _possible(self, steps: Steps) -> tuple[Candidate, ...]:
@@ -158,14 +171,14 @@ class _Search:
         return sorted(fitting, key=lambda way: way[0])
 
     def _late(self, candidate: Candidate, late: Steps) -> list[tuple[float, Steps]]:
-        """Returns the way with another order, or else the one in which operators run again, where it fits."""
+        """Returns the way with another order, or else the first that a budget leads to, where it fits."""
         for step in late:
             if self._plan_fits(self.candidates.plan((*candidate.steps, step))):
                 return [(candidate.cost, (*candidate.steps, step))]
         if self.recompute:
-            plan = self.candidates.recomputed(candidate.steps, self.budget)
-            if self._plan_fits(plan):
-                return [(candidate.cost * (1 + _share(plan)), candidate.steps)]
+            for steps, plan in self.candidates.within(candidate.steps, self.budget):
+                if self._plan_fits(plan):
+                    return [(self._way(steps, plan).cost, steps)]
         return []
 
     def _plan_fits(self, plan: PlacedPlan) -> bool:
@@ -194,8 +207,7 @@ class _Search:
             ways.append(self.way(candidate.steps, NO_CAPACITY, run=False))
             ways += [self.way((*candidate.steps, step), NO_CAPACITY, run=False) for step in late]
             if self.recompute:
-                plan = self.candidates.recomputed(candidate.steps, self.budget)
-                ways.append(self._way(candidate.steps, plan))
+                ways += [self._way(*each_way) for each_way in self.candidates.within(candidate.steps, self.budget)]
         return min(ways, key=lambda way: (way.arena_bytes, len(way.steps), way.cost))
 
     def _rungs(self, asked: Way, last: Way, *, run: bool) -> tuple[Way, ...]:

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from engine.lower.backends import backends_of
 from engine.lower.order import MEMORY
-from engine.planning.options import CASCADE_PERCENT, FIELDS, LEVELS, STORED, Options, about, flag
+from engine.planning.options import CASCADE_PERCENTS, FIELDS, LEVELS, STORED, Options, about, flag
 from engine.text.errors import OptionError
 from ops.schema.backends import NUMBA, NUMPY, ONEDNN
 
@@ -37,6 +37,17 @@ class Step:
 Steps = tuple[Step, ...]
 """Steps that are taken together."""
 
+CASCADES: Mapping[int, Step] = {
+    percent: Step(
+        "cascades",
+        f"images in stripes of rows, for at most {percent} % more work",
+        f"--cascade {percent}",
+        KEPT,
+        {"cascade": percent},
+    )
+    for percent in CASCADE_PERCENTS
+}
+"""The steps to cascades, by percentage: those that a budget leads to by itself."""
 STEPS: Steps = (
     *(
         Step("passes", f"passes of level {n}" if n else "no passes", f"--optimise {n}", LAST_BITS, {"optimise": n})
@@ -44,7 +55,7 @@ STEPS: Steps = (
     ),
     *(Step("storage", f"tensors stored as {t}", f"--store {t}", ROUNDED, {"store": t}) for t in reversed(STORED)),
     *(Step("back-end", f"kernels of {b}", f"--backend {b}", LAST_BITS, {"backend": b}) for b in (NUMPY, NUMBA, ONEDNN)),
-    Step("cascades", "images in stripes of rows", f"--cascade {CASCADE_PERCENT}", KEPT, {"cascade": CASCADE_PERCENT}),
+    *CASCADES.values(),
     Step("packing", "no packed copies of weights", "--no-prepack", LAST_BITS, {"prepack": False}),
     *(
         Step(name, about(name).saving, f"without {flag(name)}", KEPT, {name: FIELDS[name].default})

@@ -8,6 +8,7 @@ import pytest
 import arenaplan as ap
 from arenaplan import ops
 from engine.budgets.ladder import Ladder
+from tests.engine.passes.cascade.random_chains import large_images
 from tests.helpers.onnx.convolutions import convolutions
 
 
@@ -101,3 +102,23 @@ def test_a_graph_with_open_lengths_is_refused() -> None:
     graph.output(ops.relu(graph.input("x", ("n", 4))), "y")
     with pytest.raises(ap.EngineError, match="lengths are given for: n"):
         ap.budget_ladder(graph, 64)
+
+
+@pytest.mark.slow
+def test_every_way_that_a_budget_leads_to_is_part_of_the_ladder() -> None:
+    graph = large_images()
+    asked = ap.make_plan(graph).arena_bytes
+    budget = asked * 4 // 10
+    planned = ap.make_plan(graph, budget=budget)
+    ladder = ap.budget_ladder(graph, budget, optimise=3)
+    assert planned.optimisation[0].cascades and ladder.fits
+    assert ladder.by_budget and planned.options.cascade in {way.steps[0].changes["cascade"] for way in ladder.by_budget}
+    data = ladder.to_json()
+    below = [rung["needed_below"] for rung in data["by_budget"]]
+    assert below[0] == asked and below == sorted(below, reverse=True)
+    assert all(rung["arena_bytes"] < rung["needed_below"] for rung in data["by_budget"])
+    assert data["ladder"][0]["needed_below"] is None and data["ladder"][1]["needed_below"] == asked
+    for rung in data["by_budget"]:
+        budget = rung["needed_below"] - 1
+        assert ap.make_plan(graph, budget=budget).arena_bytes == rung["arena_bytes"]
+    assert "what a budget alone leads to:" in str(ladder)
