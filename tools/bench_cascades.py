@@ -1,6 +1,6 @@
 """What cascades save and cost: bytes of the arena, operations and time, beside the run of whole images.
 
-    python -m tools.bench_cascades [mobilenet_v2 ...] [--percents 10 25] [--runs 3] [-o cascades.json]
+    python -m tools.bench_cascades [mobilenet_v2 ...] [--percents 10 15 30] [--runs 3] [-o cascades.json]
 
 Both run in turn in one process, with the same threads; the outputs are compared to the bit. `--runs 0` only plans.
 """
@@ -28,12 +28,12 @@ from tools.bench_nest import least
 from tools.entry import run_script
 
 CASES = ("mobilenet_v2", "resnet50", "vgg16", "unet")
-PERCENTS = (10, 25)
+PERCENTS = (10, 15, 30)
 
 
 @frozen
 class Row:
-    """One network with cascades that add at most `percent` percent of the operations.
+    """One network with cascades that add at most `percent` percent of the work.
 
     `plain_bytes` is the arena of whole images, `share` what cascades add to all operations, `calls` how often kernels
     are called for one call without. The times are the least ones; a time of 0 was not taken.

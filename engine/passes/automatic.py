@@ -41,6 +41,9 @@ _PLAIN: Mapping[str, Any] = MappingProxyType(
 """Options of the plain plan: those that change where chunks lie, and not which calls there are."""
 CASCADES = "cascades"
 """The name of cascades among the passes."""
+_CASCADE_NODES = 20_000
+"""The steps of the search for addresses of graphs with cascades. For ResNet-50 in 19 stripes (tools/bench_cascades.py),
+a plan takes 2 s with them; 100,000 steps take 5 s more and find no smaller arena."""
 LEAST_SHARE = 50
 """Passes that make runs fast may make the arena larger by 1/50 of what it is without passes: memory is traded for time.
 """
@@ -120,16 +123,23 @@ def plan_optimised(
     what little groups cost that make runs fast. `budget` is that of `plan_graph`. The search for the plan, but not for
     the passes, ends after `nodes` steps where the options set no limit.
     """
-    final = evolve(options, nodes=nodes) if options.nodes == NO_NODES else options
+    final = limited(evolve(options, nodes=nodes) if options.nodes == NO_NODES else options, whole.done)
     if options.optimise != AUTO or not any(done.changes for done in whole.done):
         return evolve(plan_graph(whole.graph, final, budget), optimisation=whole.done)
-    search = _Search(whole.before, _plain(options))
+    search = _Search(whole.before, _plain(limited(options, whole.done)))
     trial = search.planned(whole)
     if trial.plan.arena_bytes > search.bound(search.unchanged):
         trial = search.no_larger(trial)
     is_plain = search.options == final and budget == NO_CAPACITY
     plan = trial.plan if is_plain else plan_graph(trial.prepared.graph, final, budget)
     return evolve(plan, optimisation=trial.prepared.done)
+
+
+def limited(options: Options, done: Sequence[Optimisation]) -> Options:
+    """Returns the options with a limit of steps for a graph with cascades, where they have none and no time either."""
+    is_cut = any(one.cascades for one in done)
+    has_none = options.nodes == NO_NODES and options.timeout == DEFAULTS.timeout
+    return evolve(options, nodes=_CASCADE_NODES) if is_cut and has_none else options
 
 
 def _plain(options: Options) -> Options:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from attrs import evolve
 
 from engine.graph.graph import Graph
-from engine.passes.automatic import passed
+from engine.passes.automatic import limited, passed
 from engine.planning.options import CASCADE_PERCENTS, Options
 from engine.planning.placed import PlacedPlan
 from engine.planning.planner import plan_graph
@@ -30,10 +30,11 @@ def plans_within(graph: Graph, plain: PlacedPlan, options: Options) -> Iterator[
         asked = evolve(options, cascade=percent)
         prepared = whole.finished(asked)
         if any(done.cascades for done in prepared.done):
-            cut = evolve(plan_graph(prepared.graph, asked, plain.plan.capacity), optimisation=prepared.done)
+            quick = limited(asked, prepared.done)
+            cut = evolve(plan_graph(prepared.graph, quick, plain.plan.capacity), optimisation=prepared.done)
             yield cut
     if cut is not plain:
-        yield _recomputed(cut, cut.options)
+        yield _recomputed(cut, evolve(cut.options, nodes=options.nodes))
 
 
 def may_cascade(graph: Graph, options: Options) -> bool:

@@ -12,10 +12,11 @@ import engine
 from engine.cli.main import main
 from engine.execution_plan import ExecutionPlan
 from engine.graph.graph import Graph
+from engine.passes.automatic import limited
 from engine.passes.cascade import choose
 from engine.passes.cascade.choices import Choice
 from engine.passes.cascade.search import cascade_bound, search_cascades
-from engine.planning.options import CASCADE_PERCENT
+from engine.planning.options import CASCADE_PERCENT, DEFAULTS, Options
 from engine.text.errors import GraphError
 from tests.engine.passes.cascade.random_chains import large_codes, large_images, random_chain
 
@@ -118,3 +119,11 @@ def test_no_cascades_get_below_their_bound(seed: int) -> None:
     for percent in (30, 300):
         plan = engine.make_plan(graph, optimise=0, nodes=100, cascade=percent)
         assert cascade_bound(graph) <= plan.arena_bytes
+
+
+def test_the_search_for_addresses_ends_after_some_steps_where_neither_steps_nor_time_are_given() -> None:
+    done = _planned(cascade=True).optimisation
+    assert limited(DEFAULTS, done).nodes > 0
+    assert limited(DEFAULTS, ()) == DEFAULTS
+    for asked in (Options(nodes=7), Options(timeout=5.0)):
+        assert limited(asked, done) == asked
