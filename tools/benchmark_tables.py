@@ -1,6 +1,7 @@
 """Tables of docs/benchmarks.md, made from what was measured."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import geometric_mean
 from typing import Any
 
 Row = Mapping[str, Any]
@@ -76,6 +77,19 @@ def kinds_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
         near, worst = sum(gap <= _NEAR for gap in gaps), max(gaps, default=0)
         numbers = (len(group), len(group) - len(gaps), near)
         yield [kind, *map(str, numbers), f"{worst:.2%}", seconds(sum(took) / len(took)), seconds(max(took))]
+
+
+def memories_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
+    """Yields a line for each kind and one for all: the cost over that of simple ways, and the gap to the bound."""
+    yield ["kind", "instances", "proved", "/ first come", "/ lifetime density", "gap, mean", "worst", "seconds, mean"]
+    kinds = list(dict.fromkeys(row["kind"] for row in rows))
+    for kind, names in (*((kind, {kind}) for kind in kinds), ("all", set(kinds))):
+        group = [row for row in rows if row["kind"] in names]
+        means = (geometric_mean([row["cost"] / row[key] for row in group]) for key in ("first_come", "density"))
+        gaps, took = [row["gap"] for row in group], [row["seconds"] for row in group]
+        proved = sum(row["status"] == "optimal" for row in group)
+        numbers = (f"{sum(gaps) / len(gaps):.1%}", f"{max(gaps):.1%}", seconds(sum(took) / len(took)))
+        yield [kind, str(len(group)), str(proved), *(f"{mean:.3f}" for mean in means), *numbers]
 
 
 def zoo_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
@@ -296,6 +310,7 @@ TABLES: Mapping[str, Callable[[Sequence[Row]], Iterable[Sequence[str]]]] = {
     "speed": speed_table,
     "proofs": proofs_table,
     "kinds": kinds_table,
+    "memories": memories_table,
     "zoo": zoo_table,
     "networks": networks_table,
     "startup": startup_table,

@@ -179,6 +179,7 @@ MEASURES: Mapping[str, Callable[[Path], Sequence[Row]]] = {
     "speed": measure_speed,
     "proofs": measure_proofs,
     "kinds": lambda _: measured("tools.bench_kinds", "--nodes", str(KINDS_NODES))["rows"],
+    "memories": lambda _: measured("tools.bench_memories", OPENBLAS_NUM_THREADS="1")["rows"],
     "zoo": lambda _: measured("tools.bench_zoo", OPENBLAS_NUM_THREADS="1")["rows"],
     "networks": lambda _: measure_networks(),
     "startup": measure_startup,

@@ -27,16 +27,23 @@ class Assignment(NamedTuple):
 
 
 @kernel
-def fill(s: Assignment, order: Numbers) -> None:
-    """Puts each unit of an order into the first memory of its list that has room."""
+def fill(s: Assignment, order: Numbers, wanted: Numbers) -> None:
+    """Puts each unit of an order into the memory that is wanted for it, else into the first of its list that has room.
+
+    No memory is wanted where `wanted` is M.
+    """
+    none = len(s.capacity)
     for k in range(len(order)):
-        put(s, order[k], first_with_room(s, order[k], 0))
+        unit = order[k]
+        memory = wanted[unit]
+        if memory == none or not has_room(s, unit, memory):
+            memory = first_with_room(s, unit)
+        put(s, unit, memory)
 
 
-def first_with_room(s: Assignment, unit: int, rank: int) -> int:
-    """Returns the first memory in the list of a unit, from a rank on, that has room for it."""
-    width = len(s.capacity) + 1
-    at = unit * width + rank
+def first_with_room(s: Assignment, unit: int) -> int:
+    """Returns the first memory in the list of a unit that has room for it."""
+    at = unit * (len(s.capacity) + 1)
     while not has_room(s, unit, s.rank[at]):
         at += 1
     return s.rank[at]

@@ -16,6 +16,8 @@ from allocator.solvers.base import NO_NODES
 _PROBE_NODES = 4_000
 """Nodes of the planner to find whether chunks fit below a capacity: a hundredth of a second. tools/bench_memories.py
 shows what they are worth."""
+_MOST_FAILURES = 16
+"""How many moves to faster memories may find no addresses before no more are tried."""
 _MOST_REPAIRS = 64
 """How often chunks that stick out of memories are moved before an assignment is given up."""
 
@@ -52,6 +54,7 @@ class Addresses:
     units: Units
     limits: Limits
     _plans: dict[tuple[int, bytes], Plan] = field(factory=dict, init=False)
+    _misfits: list[tuple[int, Mask]] = field(factory=list, init=False)
 
     def probe(self, m: int, is_in: Mask) -> Plan:
         """Returns a plan of some units in a memory; its status says whether they fit, or never do."""
@@ -63,7 +66,13 @@ class Addresses:
                 self.problem_in(m, is_in), seed=self.limits.seed, capacity=capacity, nodes=nodes,
                 seconds=self.limits.seconds,
             )  # fmt: skip
+            if self._plans[key].status is Status.INFEASIBLE:
+                self._misfits.append((m, is_in))
         return self._plans[key]
+
+    def is_misfit(self, memory: Column) -> bool:
+        """Returns whether it is proved that an assignment has no addresses: units are together that never fit."""
+        return any((memory[is_in] == m).all() for m, is_in in self._misfits)
 
     def problem_in(self, m: int, is_in: Mask) -> Problem:
         """Returns the problem of some units as one arena, in a memory."""
@@ -128,6 +137,31 @@ class Addresses:
         is_in = memory == m
         is_in[unit] = True
         return bool((self.units.load(is_in) <= self.units.problem.memories[m].capacity).all())
+
+    def lifted(self, placement: Placement) -> Placement:
+        """Returns the placement after units have moved to where they cost less, if they find addresses there."""
+        units, failures = self.units, 0
+        gain = units.seconds[np.arange(len(units)), placement.memory] - np.where(units.can, units.seconds, np.inf).min(
+            axis=1
+        )
+        for unit in np.argsort(-gain, kind="stable")[: np.count_nonzero(gain > 0)].tolist():
+            seconds = np.where(units.can[unit], units.seconds[unit], np.inf)
+            here = int(placement.memory[unit])
+            for m in np.argsort(seconds, kind="stable").tolist():
+                if failures == _MOST_FAILURES or self.limits.seconds == 0:
+                    return placement
+                if seconds[m] >= seconds[here]:
+                    break
+                if not self._has_room(placement.memory, unit, m):
+                    continue
+                moved = placement.memory.copy()
+                moved[unit] = m
+                better = self.placed(column(moved), placement.maker)
+                if better is not None:
+                    placement = better
+                    break
+                failures += 1
+        return placement
 
     def final(self, placement: Placement) -> Placement:
         """Returns the placement with the arenas that a short search finds where no capacity is good enough."""

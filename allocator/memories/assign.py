@@ -9,6 +9,7 @@ from attrs import evolve
 from allocator.errors import PlanError, UnsupportedProblemError
 from allocator.memories.addresses import Addresses, Limits, Placement, fits
 from allocator.memories.greedy import Filler, by_arrival, by_contention, by_density, by_size
+from allocator.memories.improve import Improvement
 from allocator.memories.judge import check_plan
 from allocator.memories.plan import CLOSE, NOWHERE, Baseline, BaselineName, MemoryPlan, MemoryUse
 from allocator.memories.problem import MemoryProblem
@@ -82,17 +83,24 @@ def _in_one(addresses: Addresses) -> MemoryPlan:
 
 
 def _in_several(addresses: Addresses) -> MemoryPlan:
+    """Returns the best of greedy assignments, local search and branch and bound, with a bound by relaxation."""
     units = addresses.units
     starts = _starts(addresses)
     baselines = tuple(
         Baseline(name, min((p.cost for p in starts if p.maker == name), default=math.inf)) for name in BaselineName
     )
-    if not starts:
-        unknown = _no_plan(units.problem, Status.UNKNOWN, "no assignment was found that fits")
-        return evolve(unknown, baselines=baselines)
-    best = addresses.final(min(starts, key=lambda p: p.cost))
-    bound = float(np.where(units.can, units.seconds, np.inf).min(axis=1).sum())
-    return evolve(_plan_of(units, best, bound), baselines=baselines)
+    race = Improvement.of(addresses, starts)
+    race.run()
+    bound = race.bound
+    if race.best:
+        best = addresses.final(race.best[0])
+        return evolve(_plan_of(units, best, bound), baselines=baselines)
+    if math.isinf(bound):
+        return _no_plan(units.problem, Status.INFEASIBLE, "no assignment fits: branch and bound tried all")
+    unknown = _no_plan(
+        units.problem, Status.UNKNOWN, "no assignment was found that fits, and none was proved not to be"
+    )
+    return evolve(unknown, bound=bound, baselines=baselines)
 
 
 def _reason_of_addresses(addresses: Addresses) -> str:

@@ -5,7 +5,7 @@ from attrs import frozen
 
 from allocator.kernels import assignment
 from allocator.kernels.mode import KernelMode
-from allocator.memories.problem import Seconds
+from allocator.memories.problem import Mask, Seconds
 from allocator.memories.units import Units
 from allocator.problem import Column, column
 
@@ -28,32 +28,39 @@ class Filler:
         A unit goes where it costs least, or most if `slowest`. Units that can lie in one memory alone come first, and
         keep the order among themselves.
         """
+        nowhere = np.full(len(self.units), len(capacities))
+        state = self.filled(order, capacities, nowhere, ranks(self.units.can, self.units.seconds * (1 - 2 * slowest)))
+        return column(state.memory)
+
+    def filled(self, order: Column, capacities: Column, wanted: Column, rank: Column) -> assignment.Assignment:
+        """Returns memories that are filled in an order: each unit where it is wanted, else by its rank of memories."""
         units, mode = self.units, self.mode
         forced = units.can.sum(axis=1) <= 1
-        order = order[np.argsort(~forced[order], kind="stable")]
-        count = len(capacities)
-        state = assignment.Assignment(
-            *mode.numbers(
-                *(units.start, units.first, units.last, units.size, ranks(units, slowest=slowest), capacities),
+        numbers = mode.numbers(order[np.argsort(~forced[order], kind="stable")], wanted)
+        state = self.empty(capacities, rank)
+        mode.kernel(assignment.fill)(state, *numbers)
+        return state
+
+    def empty(self, capacities: Column, rank: Column) -> assignment.Assignment:
+        """Returns the assignment in which each unit lies nowhere."""
+        units, count = self.units, len(capacities)
+        return assignment.Assignment(
+            *self.mode.numbers(
+                *(units.start, units.first, units.last, units.size, rank, capacities),
                 *(np.zeros(count * len(units.ticks), np.int64), np.full(len(units), count)),
             )
         )
-        (numbers,) = mode.numbers(order)
-        mode.kernel(assignment.fill)(state, numbers)
-        return column(state.memory)
 
 
-def ranks(units: Units, *, slowest: bool = False) -> Column:
+def ranks(can: Mask, seconds: Seconds) -> Column:
     """Returns the memories in which each unit may lie, by cost (ties: in the order of memories), then their number.
 
     A row has one number more than there are memories; the last ones mean nothing where a unit may not lie everywhere.
     """
-    count = units.can.shape[1]
-    sign = -1.0 if slowest else 1.0
-    seconds = np.where(units.can, sign * units.seconds, np.inf)
-    order = np.argsort(seconds, axis=1, kind="stable")
-    order = np.where(np.take_along_axis(units.can, order, axis=1), order, count)
-    return np.hstack((order, np.full((len(units), 1), count))).reshape(-1)
+    count = can.shape[1]
+    order = np.argsort(np.where(can, seconds, np.inf), axis=1, kind="stable")
+    order = np.where(np.take_along_axis(can, order, axis=1), order, count)
+    return np.hstack((order, np.full((len(can), 1), count))).reshape(-1)
 
 
 def by_arrival(units: Units) -> Column:

@@ -202,7 +202,7 @@ def test_a_benchmark_table_has_each_number_in_its_column(name: str) -> None:
 
 
 def test_every_benchmark_table_is_checked_by_its_columns() -> None:
-    assert set(TABLES) == set(SAMPLES) | {"strategies", "proofs", "speed", "kinds", "zoo", "runs_avx2"}
+    assert set(TABLES) == set(SAMPLES) | {"strategies", "proofs", "speed", "kinds", "memories", "zoo", "runs_avx2"}
     assert TABLES["runs_avx2"] is TABLES["runs"]
 
 
@@ -217,6 +217,14 @@ def test_the_table_of_kinds_counts_what_is_proved_and_what_is_near() -> None:
         ["one", "2", "1", "1", "0.50%", "1", "1"],
         ["other", "1", "0", "0", "2.00%", "4", "4"],
         ["all", "3", "1", "1", "2.00%", "2", "4"],
+    ]
+
+
+def test_the_table_of_memories_has_geometric_means_and_gaps() -> None:
+    row = {"kind": "one", "first_come": 4.0, "density": 1.0, "gap": 0.0, "seconds": 1.0, "status": "optimal"}
+    rows = [row | {"cost": 1.0}, row | {"cost": 4.0, "gap": 0.1, "seconds": 3.0, "status": "feasible"}]
+    assert list(TABLES["memories"](rows))[1:] == [
+        [kind, "2", "1", "0.500", "2.000", "5.0%", "10.0%", "2"] for kind in ("one", "all")
     ]
 
 

@@ -33,7 +33,7 @@ def copied(chunks: Problem, memories: tuple[Memory, ...]) -> MemoryProblem:
     return MemoryProblem(chunks, memories, chunks.size, chunks.size, [2] * len(chunks))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(0, 20, 2))
 def test_plans_of_random_problems_are_right_and_no_worse_than_baselines(seed: int) -> None:
     problem = random_memory_problem(seed, 5 + seed, 2 + seed % 2)
     plan = assign(problem)
@@ -41,7 +41,7 @@ def test_plans_of_random_problems_are_right_and_no_worse_than_baselines(seed: in
     assert all(plan.cost <= baseline.cost for baseline in plan.baselines)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_one_memory_has_the_plan_of_one_arena(seed: int) -> None:
     chunks = random_problem(np.random.default_rng(seed), 16, Kind(40, 12, (1, 8), 20, 10, is_timeless=seed % 2 > 0))
     plain_plan = solve(chunks, nodes=2_000)
