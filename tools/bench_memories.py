@@ -90,8 +90,8 @@ def measure(kind: str, buffers: int, seed: int, board: str, arguments: Namespace
     begin = time.process_time()
     plan = assign(problem, **limits)
     seconds = time.process_time() - begin
-    costs = (_cost(plan, name) for name in (BaselineName.FIRST_COME, BaselineName.DENSITY))
-    return Row(kind, buffers, seed, board, plan.cost, plan.bound, plan.status, *costs, seconds)
+    first, density = _cost(plan, BaselineName.FIRST_COME), _cost(plan, BaselineName.DENSITY)
+    return Row(kind, buffers, seed, board, plan.cost, plan.bound, plan.status, first, density, seconds)
 
 
 def _cost(plan: MemoryPlan, name: BaselineName) -> float:
