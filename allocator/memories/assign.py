@@ -33,9 +33,10 @@ def assign(
 ) -> MemoryPlan:
     """Returns the best plan that is found: a memory and an offset for each chunk, with what is proved.
 
-    First everything has to fit; then the time of all transfers is to be short. Offsets in each memory are those of
-    `solve` by the `strategy`, `seed` and `nodes`, so that one memory has the plan that one arena has. `seconds` limit
-    all of it. With no limit of time, the same problem, seed and nodes have the same plan on every machine.
+    First everything has to fit; then the time of all transfers is to be short. `solve` makes the offsets in each
+    memory, by the `strategy` where its arena fits. One memory has the plan that `solve` makes with the same arguments.
+    Of several, `nodes` limit the searches for assignments. `seconds` limit all of it. With no limit of time, the same
+    problem, seed and nodes have the same plan on every machine.
 
     Raises UnsupportedProblemError for conflicts in place of lifetimes where there are several memories, ProblemError
     where two pinned chunks overlap, and PlanError where the judge refuses the plan: an error in this program.

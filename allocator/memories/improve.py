@@ -1,6 +1,5 @@
 """Better assignments, and what no plan costs less than: relaxation, local search, then branch and bound."""
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -133,5 +132,3 @@ class Improvement:
         self.best = exact.best
         if exact.is_whole:
             self.bound = max(self.bound, exact.bound)
-        if math.isinf(self.bound) and self.best:
-            self.bound = self.best[0].cost

@@ -23,7 +23,7 @@ class IntegerCosts:
         """Returns the costs of regrets in seconds, infinity where a unit may not lie."""
         finite = np.where(np.isfinite(regret), regret, 0.0)
         total = float(finite.max(axis=1, initial=0.0).sum())
-        scale = (MOST_COST - len(regret)) / total if total > 0 else 0.0
+        scale = (MOST_COST - len(regret)) / total if total > 0 else 1.0
         return cls(np.rint(finite * scale), scale)
 
     @property
