@@ -28,6 +28,15 @@ class Tensor:
     about: str
 
 
+@frozen
+class Part:
+    """Bytes [begin, end) of the arena that lie in a memory of that name."""
+
+    name: str
+    begin: int
+    end: int
+
+
 def render(instance: Instance, prefix: str = PREFIX) -> bytes:
     """Returns the text of the header of buffers.
 
@@ -49,10 +58,17 @@ def lifetime(begin: int, end: int) -> str:
 
 
 def render_tensors(
-    tensors: Sequence[Tensor], arena_bytes: int, alignment: int, prefix: str = PREFIX, title: str = ""
+    tensors: Sequence[Tensor],
+    arena_bytes: int,
+    alignment: int,
+    prefix: str = PREFIX,
+    title: str = "",
+    *,
+    parts: Sequence[Part] = (),
 ) -> bytes:
     """Returns the text of a header, whose names begin with `prefix`. Sizes are bytes.
 
+    `parts` are those of several memories; each becomes two names, of its first byte and of its end.
     Names become identifiers of C; those that would be the same get a number behind. Raises FormatError for a prefix
     that begins no identifier.
     """
@@ -67,6 +83,7 @@ def render_tensors(
         "",
         _define(f"{prefix}_BYTES", arena_bytes),
         _define(f"{prefix}_ALIGNMENT", alignment),
+        *(line for part in parts for line in _part(prefix, part)),
         "",
         f"enum {prefix.lower()}_tensor {{",
         *(f"  {prefix}_TENSOR_{name},{_comment(name, tensor)}" for name, tensor in pairs),
@@ -81,6 +98,11 @@ def render_tensors(
         "",
     )
     return "\n".join(lines).encode()
+
+
+def _part(prefix: str, part: Part) -> Iterator[str]:
+    yield _define(f"{prefix}_BEGIN_{part.name}", part.begin)
+    yield _define(f"{prefix}_END_{part.name}", part.end)
 
 
 def _place(prefix: str, name: str, tensor: Tensor) -> Iterator[str]:

@@ -36,7 +36,14 @@ def write_plan(plan: PlacedPlan, path: str | Path, *, source: str | Path = "", p
 
 
 def _write_header(plan: ExecutionPlan, path: Path, _: str | Path, prefix: str) -> None:
-    content = c_header.render_tensors(tensors_of(plan), plan.arena_bytes, _alignment(plan), prefix, _title(plan))
+    parts = [
+        c_header.Part(memory.name, low, high)
+        for placed in plan.memories
+        for memory, (low, high) in zip(placed.memories, placed.ranges, strict=True)
+    ]
+    content = c_header.render_tensors(
+        tensors_of(plan), plan.arena_bytes, _alignment(plan), prefix, _title(plan), parts=parts
+    )
     write_whole(path, content)
 
 

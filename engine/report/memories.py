@@ -15,6 +15,7 @@ from engine.text.units import format_bytes, format_small_seconds
 class MemoryShare:
     """What lies in one memory. Sizes in bytes.
 
+    `start`: its first byte in the arena of the plan, in which the memories lie behind each other.
     `arena_bytes`: the arena of its chunks, which no plan of these chunks makes smaller than `lower_bound`.
     `weights_bytes`: constants that lie behind it; `used_bytes`: all of that, with what alignment costs. `peak_bytes`:
     the most bytes of chunks and constants alive in one tick. `seconds`: the time of its transfers.
@@ -22,6 +23,7 @@ class MemoryShare:
 
     name: str
     capacity: int
+    start: int
     arena_bytes: int
     lower_bound: int
     weights_bytes: int
@@ -73,6 +75,7 @@ def transfers_of(plan: PlacedPlan) -> tuple[Transfers, ...]:
                 MemoryShare(
                     name=use.memory.name,
                     capacity=use.memory.capacity,
+                    start=placed.starts[m],
                     arena_bytes=part.arena_bytes,
                     lower_bound=part.lower_bound,
                     weights_bytes=placed.constant_bytes(m),

@@ -77,6 +77,19 @@ def test_a_saved_plan_in_memories_is_followed_with_the_same_memories_alone(
     )
 
 
+def test_a_c_header_has_the_bytes_of_each_memory(model: str, tmp_path: Path, capsys: Capture) -> None:
+    header = tmp_path / "plan.h"
+    flags = [*FLAGS, "--place", "outputs=dram"]
+    (transfers,) = data(["plan", model, *flags, "-o", str(header)], capsys)["transfers"]
+    words = [line.split() for line in header.read_text().splitlines()]
+    defined = [w[1:3] for w in words if w[:1] == ["#define"] and len(w) == 3 and w[2][0].isdigit()]
+    numbers = {name: int(number.rstrip("uUlL")) for name, number in defined}
+    for share in transfers["memories"]:
+        begin = numbers[f"ARENA_BEGIN_{share['name']}"]
+        assert (begin, numbers[f"ARENA_END_{share['name']}"]) == (share["start"], share["start"] + share["arena_bytes"])
+    assert numbers["ARENA_BEGIN_dram"] <= numbers["ARENA_OFFSET_y"] < numbers["ARENA_END_dram"]
+
+
 @pytest.mark.parametrize("mode", ["static", "poison"])
 def test_a_run_in_memories_tells_them(mode: str, model: str, capsys: Capture) -> None:
     assert data(["run", model, "--mode", mode, *FLAGS], capsys)["transfers"][0]["memories"][0]["name"] == "sram"
