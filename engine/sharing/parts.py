@@ -41,7 +41,8 @@ class SplitPlan:
         """Returns the first byte of a plan whose parts have these offsets, and the plan with offsets from there on."""
         if not self.state_bytes and not self.is_moved:
             return scratch, self.plan
-        first = min(offset for offset, size in ((state, self.state_bytes), (scratch, self.scratch_bytes)) if size)
+        parts = (state, self.state_bytes), (scratch, self.scratch_bytes)
+        first = min((offset for offset, size in parts if size), default=scratch)
         moved = np.where(self.plan.state_chunks, state - first, scratch - first) + self.offset
         end = arena_bytes(self.plan.problem, moved)
         plan = Plan(moved, end, self.plan.plan.bound, self.plan.plan.strategy)

@@ -110,19 +110,21 @@ def _check_link(parts: Sequence[SplitPlan], link: Link) -> None:
     kinds = (("output", link.output), ("input", link.input))
     for number, value, (kind, name) in zip(_pair(link), _values(parts, link), kinds, strict=True):
         plan = parts[number].plan
-        of, place = f"pipeline: {kind} {name!r} of {plan.lowered.graph.name!r}", plan.places[value]
+        of, place = f"{kind} {name!r} of {plan.lowered.graph.name!r}", plan.places[value]
         if plan.schedule.policy:
-            raise OptionError(f"{of} is of a network whose operators run at once; leave out parallel")
+            raise OptionError(f"pipeline: {of} is of a network whose operators run at once; leave out parallel")
         if place.storage is not Storage.ARENA or plan.state_chunks[plan.chunk_of(value)]:
-            raise OptionError(f"{of} lies outside of the scratch: it is a constant, a parameter or an array of yours")
+            raise OptionError(
+                f"pipeline: {of} lies outside of the scratch: it is a constant, a parameter or an array of yours"
+            )
         if not plan.lowered.values[value].spec.nbytes:
-            raise OptionError(f"{of} has no bytes")
+            raise OptionError(f"pipeline: {of} has no bytes")
         if not place.layout.is_dense:
-            raise OptionError(f"{of} has gaps between its elements, or another order of them")
+            raise OptionError(f"pipeline: {of} has gaps between its elements, or another order of them")
         specs.append((of, plan.lowered.values[value].spec))
     (one, written), (other, read) = specs
     if written != read:
-        raise OptionError(f"{one} is {written}, and {other} is {read}")
+        raise OptionError(f"pipeline: {one} is {written}, and {other} is {read}")
 
 
 def _end(part: SplitPlan, value: int) -> _End:

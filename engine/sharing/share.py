@@ -50,9 +50,11 @@ def share(
             why = "stand in one pipeline or have the same state"
             raise OptionError(f"{one!r} and {other!r} {why}, so they cannot run at the same time")
     parts = joined_parts([split(plan) for plan in plans], links, groups)
-    for leader, *others in same:
-        for i in others:
-            parts[i] = with_state_of(parts[i], parts[leader])
+    for group in same:
+        leader = max(group, key=lambda number: plans[number].alignment)
+        for i in group:
+            if i != leader:
+                parts[i] = with_state_of(parts[i], parts[leader])
     layout = arrange(parts, pairs, groups, same)
     members = []
     for name, part, state, scratch in zip(_names(plans), parts, layout.state, layout.scratch, strict=True):
@@ -106,7 +108,7 @@ def _links(
     """Returns the links by number. Raises OptionError."""
     links = list[Link]()
     for row in pipeline if isinstance(pipeline, Iterable) else [pipeline]:
-        if not isinstance(row, (tuple, list)) or len(row) != 4 or id(row[0]) not in number or id(row[2]) not in number:
+        if not _is_link(row, number):
             raise OptionError('pipeline takes rows of the networks that are given, such as [(a, "y", b, "x")]')
         link = Link(number[id(row[0])], row[1], number[id(row[2])], row[3])
         if link.giver == link.taker:
@@ -130,6 +132,12 @@ def _links(
     return tuple(links)
 
 
+def _is_link(row: object, number: Mapping[int, int]) -> bool:
+    if not isinstance(row, (tuple, list)) or len(row) != 4:
+        return False
+    return all(id(model) in number for model in row[::2]) and all(isinstance(name, str) for name in row[1::2])
+
+
 def _names(plans: Sequence[ExecutionPlan]) -> list[str]:
     """Returns the names of the graphs; later ones of the same name get a number behind."""
     names: list[str] = []
@@ -141,7 +149,7 @@ def _names(plans: Sequence[ExecutionPlan]) -> list[str]:
 
 
 def _check(plan: ExecutionPlan) -> None:
-    """Lets the judges of one plan look at it again, as its parameters have moved."""
+    """Lets the judges of one plan look at it again, as some of its chunks have moved."""
     check_placement(plan, Asked(plan.options.alignment, plan.options.padding))
     check_data_flow(plan)
     if plan.schedule.policy:

@@ -149,7 +149,9 @@ class _Search:
     def _cascades_to(self, end: int) -> Iterator[Choice]:
         """Yields the cascades that end in front of a position, in all numbers of stripes."""
         first = self._first_inner(end)
-        rows = self.operators[end - 1].outputs[0].shape[ROWS] if first < end else 1
+        if first == end:
+            return
+        rows = self.operators[end - 1].outputs[0].shape[ROWS]
         for height in sorted({-(-rows // count) for count in COUNTS}):
             yield from self._in_stripes(first, end, height)
 

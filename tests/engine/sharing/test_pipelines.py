@@ -169,6 +169,7 @@ def test_mistakes_are_one_line(rows: list[tuple[int, str, int, str]], says: str)
 def test_rows_that_are_none_are_refused() -> None:
     plans, _ = _plans(2)
     wrong: list[Any] = [5, None, [5], [(plans[0], "y0", plans[1])], [(plans[0], "y0", "left", "x0")]]
+    wrong += [[(plans[0], "y0", plans[1], 3)], [(plans[0], ["y0"], plans[1], "x0")]]
     for pipeline in wrong:
         with pytest.raises(OptionError, match="pipeline takes rows of the networks"):
             engine.share(*plans, pipeline=pipeline)
@@ -183,5 +184,5 @@ def test_a_network_in_a_pipeline_runs_behind_the_other() -> None:
     taker = Graph("taker")
     taker.output(ops.relu(taker.input("x", (4,))), "y")
     pair = [engine.make_plan(graph) for graph in (tied, taker)]
-    with pytest.raises(OptionError, match="output 'y' of 'tied' lies outside of the scratch"):
+    with pytest.raises(OptionError, match="output 'y' of 'tied' is no scratch"):
         engine.share(*pair, pipeline=[(pair[0], "y", pair[1], "x")])

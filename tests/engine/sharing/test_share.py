@@ -335,3 +335,28 @@ def test_executables_of_two_calls_keep_their_state_from_each_other() -> None:
     with pytest.raises(OptionError, match=r"parameters of 'gpt_.' must stay there"):
         shared.executables(arena=buffer)
     assert len(held) == 2
+
+
+@pytest.mark.parametrize("alignments", [(16, 64), (64, 4), (4, 256)], ids=str)
+def test_the_same_state_of_plans_with_other_alignments_is_aligned_for_both(alignments: tuple[int, int]) -> None:
+    def reader(rows: int) -> Graph:
+        graph = Graph(f"rows_{rows}")
+        x = graph.input("x", (rows, 3))
+        for i, size in enumerate((5, 7, 11)):
+            w = graph.parameter(np.full((3, size), i + 1, np.float32), f"w{i}")
+            graph.output(x @ w, f"y{i}")
+        return graph
+
+    one, other = (engine.make_plan(reader(rows), alignment=a) for rows, a in zip((2, 9), alignments, strict=True))
+    shared = engine.share(one, other, same_state=[(one, other)])
+    for exe, plan in zip(shared.executables(), (one, other), strict=True):
+        feeds = random_feeds(plan.graph, 1)
+        assert _bits(exe.run(feeds)) == _bits(plan.executable().run(feeds))
+
+
+def test_parameters_without_bytes_can_be_the_same_state() -> None:
+    empty = Graph("one"), Graph("two")
+    for graph in empty:
+        graph.output(graph.parameter(np.zeros(0, np.float32), "w"), "y")
+    one, other = map(engine.make_plan, empty)
+    assert engine.share(one, other, same_state=[(one, other)]).arena_bytes == 0

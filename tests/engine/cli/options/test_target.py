@@ -56,6 +56,6 @@ def test_lengths_that_are_not_known_are_refused(board: str, tmp_path: Path, caps
 
 def test_a_wrong_file_is_told_in_one_line(tmp_path: Path, capsys: Capture) -> None:
     model = str(save_perceptron(tmp_path / "m.onnx"))
-    (tmp_path / "bad.toml").write_text("[[memory]]\nbytes = 4\n")
-    assert "'memory' is unknown" in error(["plan", model, "--target", str(tmp_path / "bad.toml")], 2, capsys)
+    (tmp_path / "bad.toml").write_text("[[cache]]\nbytes = 4\n")
+    assert "'cache' is unknown" in error(["plan", model, "--target", str(tmp_path / "bad.toml")], 2, capsys)
     assert "No such file" in error(["plan", model, "--target", str(tmp_path / "none.toml")], 1, capsys)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import engine
+import ops
 from engine.cli.main import main
 from engine.execution_plan import ExecutionPlan
 from engine.graph.graph import Graph
@@ -89,6 +90,13 @@ def test_cascades_are_searched_once_for_a_watched_run(monkeypatch: pytest.Monkey
     monkeypatch.setattr(choose, "search_cascades", counted)
     engine.compile(large_images(), cascade=True, debug="poison", nodes=100)
     assert len(searched) == 1
+
+
+@pytest.mark.parametrize("shape", [(), (5,), (1, 3), (2, 3, 4), (1, 0, 4, 4)], ids=str)
+def test_a_graph_without_images_stays_as_it_is(shape: tuple[int, ...]) -> None:
+    graph = engine.Graph("plain")
+    graph.output(ops.relu(graph.input("x", shape)), "y")
+    assert engine.make_plan(graph, cascade=25).optimisation[0].cascades == ()
 
 
 def test_a_graph_with_open_dimensions_or_parameters_is_refused() -> None:
