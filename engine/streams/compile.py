@@ -11,6 +11,7 @@ from engine.api import ALL_CPUS, make_plan
 from engine.execution_plan import ExecutionPlan
 from engine.executor.binding import packs_from, shared_pack_cache
 from engine.graph.graph import Graph
+from engine.lower.costs import graph_cost
 from engine.passes.automatic import passed
 from engine.passes.cascade.rows import spans
 from engine.planning.options import PlanOptions, parse_budget
@@ -66,17 +67,20 @@ def _check(rows: object, budget: int | str, options: PlanOptions) -> None:
 
 @define(eq=False)
 class _Plans:
-    """The plans of the stripes of a graph, one for each kind."""
+    """The plans of the stripes of a graph, and the operations of a stripe, one for each kind."""
 
     striped: StripedGraph
     threads: int
     options: PlanOptions
     by_kind: dict[Hashable, ExecutionPlan] = field(factory=dict)
+    flops: dict[Hashable, int] = field(factory=dict)
 
     def plan(self, rows: Rows) -> ExecutionPlan:
         """Returns the plan of a stripe."""
         if rows.kind not in self.by_kind:
-            self.by_kind[rows.kind] = make_plan(stripe_graph(self.striped, rows), threads=self.threads, **self.options)
+            graph = stripe_graph(self.striped, rows)
+            self.by_kind[rows.kind] = make_plan(graph, threads=self.threads, **self.options)
+            self.flops[rows.kind] = graph_cost(graph).flops
         return self.by_kind[rows.kind]
 
     def height_within(self, budget: int) -> int:
@@ -113,17 +117,17 @@ class _Plans:
 
 def _stream(graph: Graph, striped: StripedGraph, plans: _Plans, height: int, whole_bytes: int) -> Stream:
     kinds: dict[Hashable, int] = {}
-    stripes, used, work = [], [], 0.0
+    stripes, used, work = [], [], 0
     for first, last in spans(striped.rows, height):
         rows = striped.stripe(first, last)
         if rows.kind not in kinds:
             kinds[rows.kind] = len(kinds)
             used.append(plans.plan(rows))
         stripes.append(StreamStripe(first, last, rows.reads, kinds[rows.kind]))
-        work += rows.flops
+        work += plans.flops[rows.kind]
     arena = np.empty(max(plan.arena_bytes for plan in used) + max(CACHE_LINE, *(p.alignment for p in used)), np.uint8)
     with packs_from(shared_pack_cache(striped.graph.constants.entries.values())):
         executables = [plan.executable(arena=arena) for plan in used]
     axes = {**striped.axes, **{output.name: output.axis for output in striped.outputs}}
-    share = max(work / max(striped.flops, 1) - 1, 0.0)
+    share = max(work / max(graph_cost(striped.graph).flops, 1) - 1, 0.0)
     return Stream(graph, stripes, used, axes, share, whole_bytes, executables)

@@ -83,16 +83,6 @@ class Rows:
         )
         return self.last - self.first, tuple(last - first for first, last in self.reads.values()), parts
 
-    @property
-    def flops(self) -> float:
-        """The operations, of each operator as its share of the rows."""
-        return sum(
-            part.operator.schema.cost(part.operator.signature).flops
-            * (part.written[1] - part.written[0])
-            / part.operator.outputs[0].shape[ROWS]
-            for part in self.stripe.parts
-        )
-
 
 @frozen(eq=False)
 class StripedGraph:
@@ -111,11 +101,6 @@ class StripedGraph:
     def rows(self) -> int:
         """The rows of the outputs."""
         return int(self.outputs[0].image.shape[ROWS])
-
-    @property
-    def flops(self) -> int:
-        """The operations that whole images take."""
-        return sum(operator.schema.cost(operator.signature).flops for operator in self.inner)
 
     @cached_property
     def period(self) -> int:

@@ -1,15 +1,16 @@
 """The gradients of a convolution by its input and by its weights, as operators, and the rule that uses them."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 from ops.common.windows import WINDOW_ATTRIBUTES, Windows
 from ops.convolution.shapes import case_of
-from ops.convolution.transpose_gemm import TRANSPOSE_ATTRIBUTES, TRANSPOSE_KERNELS, infer_transpose, transpose_cost
+from ops.convolution.transpose_gemm import TRANSPOSE_ATTRIBUTES, TRANSPOSE_KERNELS, infer_transpose
 from ops.convolution.weight_gradient import WEIGHT_KERNELS, infer_weight_gradient, weight_gradient_cost
 from ops.schema.attributes import Attribute, integer, integers
 from ops.schema.backward import Backward, Tensor, Terms
-from ops.schema.schema import OpSchema
+from ops.schema.schema import Cost, OpSchema, Signature
 
 
 def window_attributes(w: Windows) -> dict[str, Any]:
@@ -46,6 +47,11 @@ def _lengths(w: Windows) -> tuple[tuple[int, ...], ...]:
     return w.sizes, w.begins, w.ends, w.outputs
 
 
+def _input_gradient_cost(signature: Signature) -> Cost:
+    """Returns the operations of the convolution, which count taps over pads: two for each tap of each pixel of dy."""
+    return Cost(2 * signature.x.size * math.prod(signature.inputs[1].shape[1:]), signature.nbytes)
+
+
 CONV_INPUT_GRADIENT = OpSchema(
     name="conv_input_gradient",
     summary="The gradient of a convolution by its input, of dy and its weights: a transposed convolution.",
@@ -53,7 +59,7 @@ CONV_INPUT_GRADIENT = OpSchema(
     kernels=TRANSPOSE_KERNELS,
     arity=(2, 2),
     attributes=TRANSPOSE_ATTRIBUTES,
-    cost=transpose_cost,
+    cost=_input_gradient_cost,
 )
 CONV_WEIGHT_GRADIENT = OpSchema(
     name="conv_weight_gradient",

@@ -19,11 +19,12 @@ from ops.convolution.gemm import COLUMN_BYTES
 from ops.convolution.nhwc_gemm import in_groups
 from ops.convolution.onednn_transpose import NHWC_DECONVOLUTION
 from ops.convolution.phases import PHASES
-from ops.convolution.transpose_gemm import TRANSPOSE_ATTRIBUTES, infer_transpose, transpose_cost
+from ops.convolution.transpose_gemm import TRANSPOSE_ATTRIBUTES, infer_transpose
 from ops.convolution.transpose_shapes import TransposeCase, nhwc_case_of
 from ops.schema.schema import (
     Attrs,
     Binding,
+    Cost,
     Kernel,
     OpSchema,
     Signature,
@@ -137,7 +138,8 @@ def _bind(call: Binding) -> Thunk:
 def _rows(signature: Signature, first: int, last: int) -> Stripe | None:
     """Returns the call of some rows: of the rows of x whose windows reach them.
 
-    None where compiled code does not compute it: in blocks of other sizes, products are added in another order.
+    None where compiled code does not compute it, whatever the back-end: in blocks of other sizes, products are added in
+    another order. Without prepacked weights, which are no part of a signature, last bits may so differ.
     """
     if not PHASES.supports(signature):
         return None
@@ -155,6 +157,11 @@ def _rows(signature: Signature, first: int, last: int) -> Stripe | None:
     attrs = {"auto_pad": "NOTSET", "output_shape": (), "pads": pads, "output_padding": more}
     read = cut(ROWS, low, high)
     return Stripe((read, *(() for _ in signature.inputs[1:])), cut(ROWS, first, last), {**signature.attrs, **attrs})
+
+
+def _cost(signature: Signature) -> Cost:
+    """Returns two operations for each product that is added to y, so some rows cost what they add to the whole."""
+    return Cost(2 * signature.x.shape[0] * nhwc_case_of(signature).products, signature.nbytes)
 
 
 TAPS = Kernel(
@@ -176,7 +183,7 @@ NHWC_CONV_TRANSPOSE = OpSchema(
     kernels=(PHASES, TAPS, NHWC_DECONVOLUTION),
     arity=(2, 3),
     attributes=TRANSPOSE_ATTRIBUTES,
-    cost=transpose_cost,
+    cost=_cost,
     rows=_rows,
 )
 OPS = (NHWC_CONV_TRANSPOSE,)

@@ -148,8 +148,8 @@ def _packed_specs(signature: Signature) -> Specs:
 
 
 def transpose_cost(signature: Signature) -> Cost:
-    """Returns two operations for each tap of each pixel of x; the weights are input 1, (C, O / group, kernel...)."""
-    return Cost(2 * signature.x.size * math.prod(signature.inputs[1].shape[1:]), signature.nbytes)
+    """Returns two operations for each product that is added to y."""
+    return Cost(2 * signature.x.shape[0] * _case(signature).products, signature.nbytes)
 
 
 def _pointwise(signature: Signature) -> bool:

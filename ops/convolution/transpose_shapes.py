@@ -4,7 +4,7 @@ import math
 
 from attrs import frozen
 
-from ops.common.windows import Windows, filled
+from ops.common.windows import Windows, filled, tap_range
 from ops.schema.schema import Attrs, Signature
 from ops.tensor.errors import AttributeValueError, ShapeError
 from ops.tensor.spec import Shape, TensorSpec
@@ -24,6 +24,14 @@ class TransposeCase:
     def taps(self) -> int:
         """Returns the elements of one window."""
         return math.prod(self.windows.kernel)
+
+    @property
+    def products(self) -> int:
+        """Returns the products that are added to one image of y. What pads cut off of the windows has none."""
+        w = self.windows
+        lengths = ((tap_range(w, axis, tap)[0] for tap in range(w.kernel[axis])) for axis in range(w.ndim))
+        pixels: int = math.prod(sum(inside.stop - inside.start for inside in line) for line in lengths)
+        return pixels * self.channels * (self.out_channels // self.group)
 
 
 def transpose_case(x: TensorSpec, w: TensorSpec, attrs: Attrs) -> TransposeCase:

@@ -1,7 +1,6 @@
 """Choices of cascades, and what work takes beside operations: calls, and bytes that are read or copied once more."""
 
 from collections.abc import Collection, Sequence
-from functools import lru_cache
 
 from attrs import frozen
 
@@ -28,12 +27,6 @@ class Choice:
     cost: float
     extra: float
     cascades: tuple[Cascade, ...] = ()
-
-
-@lru_cache(maxsize=4096)
-def flops(operator: Operator) -> int:
-    """Returns the operations of an operator."""
-    return operator.schema.cost(operator.signature).flops
 
 
 def weights(operator: Operator) -> int:

@@ -23,12 +23,20 @@ _MOST_TRIED = 4
 """The choices with the fewest estimated bytes that are lowered. Estimates and lower bounds differ by a few percent."""
 
 
+@frozen
+class _Cut:
+    """What a graph with cascades needs: a lower bound of its arena, in bytes, and the operations of a run."""
+
+    nbytes: int
+    flops: int
+
+
 @frozen(eq=False)
 class CascadeSearch:
     """The search for the cascades of a graph, which is done once for all options."""
 
     graph: Graph
-    _bounds: dict[tuple[tuple[Cascade, ...], Options], int] = field(factory=dict)
+    _cuts: dict[tuple[tuple[Cascade, ...], Options], _Cut] = field(factory=dict)
 
     @cached_property
     def choices(self) -> Sequence[Choice]:
@@ -52,42 +60,46 @@ class CascadeSearch:
     def within(self, options: Options) -> tuple[Cascaded, ...]:
         """Returns the cascades that save most bytes; nothing where none saves any, or where operators run at once.
 
-        They add at most `options.cascade` percent of the work. Raises GraphError as `choices`.
+        They add at most `options.cascade` percent of the work, by the search's estimate and with the operations that
+        the graph with cascades has. Raises GraphError as `choices`.
         """
         if options.parallel:  # stripes that run at once are in memory at once
             return ()
-        work = operations(self.graph)
-        allowed = [choice for choice in self.choices if choice.cost * 100 <= options.cascade * work]
+        choices, most = self.choices, options.cascade * operations(self.graph) / 100
+        allowed = [choice for choice in choices if choice.cost <= most]
         if not allowed:
             return ()
-        plain = self._bound((), options)
-        least, choice = min(
-            islice(self._bounds_of(allowed, options), _MOST_TRIED),
-            default=(plain, allowed[0]),
-            key=lambda pair: pair[0],
-        )
-        return (self._told(choice, work, plain, options),) if least < plain else ()
+        plain = self._cut((), options)
+        counted = (each for each in self._counted(allowed, plain.flops, options) if each.cost <= most)
+        saving = [each for each in islice(counted, _MOST_TRIED) if each.nbytes < plain.nbytes]
+        return (self._told(min(saving, key=lambda each: each.nbytes), plain, options),) if saving else ()
 
-    def _bounds_of(self, choices: Sequence[Choice], options: Options) -> Iterator[tuple[int, Choice]]:
-        """Yields the lower bounds of choices; those with a stripe that would read nothing but pads are left out."""
+    def _counted(self, choices: Sequence[Choice], work: int, options: Options) -> Iterator[Choice]:
+        """Yields choices with the lower bounds and the operations of the graphs that they lead to.
+
+        Those with a stripe that would read nothing but pads are left out.
+        """
         for choice in choices:
             with suppress(PassError):
-                yield self._bound(choice.cascades, options), choice
+                cut = self._cut(choice.cascades, options)
+                extra = max(cut.flops - work, 0)
+                yield evolve(choice, nbytes=cut.nbytes, extra=extra, cost=choice.cost - choice.extra + extra)
 
-    def _bound(self, cascades: tuple[Cascade, ...], options: Options) -> int:
-        """Returns a lower bound of the arena with cascades, with values nested where that saves bytes."""
+    def _cut(self, cascades: tuple[Cascade, ...], options: Options) -> _Cut:
+        """Returns what the graph with cascades needs, with values nested where that saves bytes."""
         key = cascades, _deciding(options)
-        if key not in self._bounds:
-            cut = with_cascades(self.graph, cascades) if cascades else self.graph
-            ways = nestings(lower_graph(cut, options), options)
-            self._bounds[key] = min(least_bytes(way, options) for way in ways)
-        return self._bounds[key]
+        if key not in self._cuts:
+            graph = with_cascades(self.graph, cascades) if cascades else self.graph
+            ways = nestings(lower_graph(graph, options), options)
+            self._cuts[key] = _Cut(min(least_bytes(way, options) for way in ways), operations(graph))
+        return self._cuts[key]
 
-    def _told(self, choice: Choice, work: int, plain: int, options: Options) -> Cascaded:
+    def _told(self, choice: Choice, plain: _Cut, options: Options) -> Cascaded:
         runs = tuple(_run(self.graph, cascade) for cascade in choice.cascades)
         kept = sum(len(cascade.rolling) for cascade in choice.cascades)
         least = 0 if options.caller_buffers or options.store else self.bound
-        return Cascaded(runs, choice.extra / work, choice.cost / work, kept, plain, least, choice.cascades)
+        work = plain.flops
+        return Cascaded(runs, choice.extra / work, choice.cost / work, kept, plain.nbytes, least, choice.cascades)
 
 
 def _deciding(options: Options) -> Options:

@@ -71,11 +71,13 @@ class _Writer:
 
     def cascade(self, operators: Sequence[Operator], cascade: Cascade) -> None:
         """Adds the stripes of operators, and what puts them together under the name of the last one's output."""
-        (result,) = operators[-1].outputs
         rolling = [self.source.operators[position].outputs[0] for position in cascade.rolling]
         stripes = in_stripes(operators, cascade.height, rolling)
-        if stripes is None:
+        behind = {v for operator in self.source.operators[cascade.last :] for v in operator.inputs}
+        inner = {v for operator in operators[:-1] for v in operator.outputs}
+        if stripes is None or inner & (behind | set(self.source.outputs.values())):
             raise PassError(f"{operators[0].name!r} to {operators[-1].name!r} cannot be computed in stripes")
+        (result,) = operators[-1].outputs
         kept: dict[Var, _Rows] = {}
         joined = []
         for number in range(len(stripes.stripes)):

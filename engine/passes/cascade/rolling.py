@@ -15,7 +15,7 @@ from attrs import define, evolve, field, frozen
 
 from engine.graph.operator import Operator
 from engine.graph.var import Var
-from engine.passes.cascade.choices import BYTE, CALL, COUNTS, Choice, flops, overwritten, pareto, weights
+from engine.passes.cascade.choices import BYTE, CALL, COUNTS, Choice, overwritten, pareto, weights
 from engine.passes.cascade.rows import Stripe, is_image, part_of
 from engine.planning.placed import Cascade
 from ops.common.tiling import ROWS
@@ -50,11 +50,12 @@ class _Member:
 class RollingSearch:
     """The cascades of a graph that keep rows.
 
-    `alone` has the bytes of each operator that is computed whole, `held` returns those that are alive from in front of
-    a position, and `last_reader` has the last position that reads a tensor.
+    `flops` has the operations of each operator, `alone` the bytes of each that is computed whole; `held` returns those
+    that are alive from in front of a position, and `last_reader` has the last position that reads a tensor.
     """
 
     operators: Sequence[Operator]
+    flops: Mapping[Operator, int]
     last_reader: Mapping[Var, int]
     alone: Sequence[int]
     held: Callable[[int], int]
@@ -77,7 +78,7 @@ class RollingSearch:
 
     def _chains(self, least: int, end: int, price: int) -> Iterator[tuple["_Chain", int, int]]:
         """Yields the chain as it grows, with its first position, and what its operators need one by one."""
-        chain = _Chain.of(self.operators[end - 1], price)
+        chain = _Chain.of(self.operators[end - 1], self.flops, price)
         apart = 0
         for first in range(end - 1, least - 1, -1):
             if not chain.take(self.operators[first]):
@@ -126,6 +127,7 @@ class _Chain:
     """The operators of a cascade, taken in from the last one to the first, with the sums of their costs."""
 
     result: Var
+    flops: Mapping[Operator, int]
     price: int
     stripe: Stripe
     ends: dict[Var, int]
@@ -137,11 +139,11 @@ class _Chain:
     copied: int = 0
 
     @classmethod
-    def of(cls, operator: Operator, price: int) -> "_Chain":
+    def of(cls, operator: Operator, flops: Mapping[Operator, int], price: int) -> "_Chain":
         """Returns the chain that ends with an operator, and has nothing yet."""
         (result,) = operator.outputs
         middle = result.shape[ROWS] // 2
-        return cls(result, price, Stripe({result: (middle, middle + 1)}), {result: middle})
+        return cls(result, flops, price, Stripe({result: (middle, middle + 1)}), {result: middle})
 
     def take(self, operator: Operator) -> bool:
         """Takes in an operator; returns False where it cannot be in the cascade."""
@@ -164,7 +166,7 @@ class _Chain:
 
     def _member(self, operator: Operator, output: Var, overlap: int, rolls: bool) -> _Member:
         share = overlap / output.shape[ROWS]
-        again = 0.0 if rolls else share * flops(operator)
+        again = 0.0 if rolls else share * self.flops[operator]
         copied = 2 * int(share * output.spec.nbytes) if rolls else 0
         return _Member(output, overlap, rolls, again, 3 if rolls else 1, copied + weights(operator))
 
@@ -181,4 +183,4 @@ class _Chain:
         share = overlap / output.shape[ROWS]
         inputs: Collection[Var] = {v for v in operator.inputs if is_image(v)}
         saved = share * (output.spec.nbytes - sum(v.spec.nbytes for v in inputs))
-        return saved > 0 and _STRIPES * share * flops(operator) <= self.price * saved
+        return saved > 0 and _STRIPES * share * self.flops[operator] <= self.price * saved

@@ -17,7 +17,6 @@ each tensor behind it all rows that these are enough for:
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import lru_cache
 from itertools import accumulate, pairwise
 
 from attrs import define, field, frozen
@@ -95,7 +94,7 @@ class Stripe:
         if output is None or output in self.whole or not (output in self.needed or output in self.read):
             return False
         first, last = self.new(output)
-        part = part_of(operator, first, last) if first < last else part_of(operator, *_last_row(output))
+        part = part_of(operator, *((first, last) if first < last else (0, output.shape[ROWS])))
         if part is None:
             return False
         if first < last:
@@ -120,10 +119,6 @@ class Stripe:
         return self.done[output], max(high, self.ready.get(output, 0))
 
 
-def _last_row(var: Var) -> Span:
-    return var.shape[ROWS] - 1, var.shape[ROWS]
-
-
 @frozen(eq=False)
 class Stripes:
     """The stripes of a cascade, and which rows are kept from one to the next.
@@ -141,10 +136,14 @@ def in_stripes(operators: Sequence[Operator], height: int, rolling: Collection[V
     """Returns the stripes of operators; None where they cannot be computed in stripes.
 
     They are `height` rows of the last output high. Where the rows of tensors are kept (`rolling`), a stripe has so many
-    new rows of the first output, and all rows behind that these are enough for.
+    new rows of the first output, and all rows behind that these are enough for; the last output must depend on it.
     """
+    if not all(len(operator.outputs) == 1 and is_image(operator.outputs[0]) for operator in operators):
+        return None
     (result,) = operators[-1].outputs
     ends = _ends(operators, height) if rolling else {}
+    if rolling and result not in ends:
+        return None
     wanted = list(pairwise((0, *ends[result]))) if rolling else list(spans(result.shape[ROWS], height))
     done = dict.fromkeys(rolling, 0)
     stripes: list[Stripe] = []
@@ -175,7 +174,7 @@ def _ends(operators: Sequence[Operator], step: int) -> dict[Var, list[int]]:
     for operator in operators[1:]:
         inputs = [(position, ends[v]) for position, v in enumerate(operator.inputs) if v in ends]
         (output,) = operator.outputs
-        if inputs and is_image(output):
+        if inputs:
             ends[output] = _computable(operator, output.shape[ROWS], inputs)
     return ends
 
@@ -183,16 +182,17 @@ def _ends(operators: Sequence[Operator], step: int) -> dict[Var, list[int]]:
 def _computable(operator: Operator, rows: int, inputs: Sequence[tuple[int, Sequence[int]]]) -> list[int]:
     """Returns how many rows of an output can be computed when so many rows of some of its inputs are there."""
     ends, end = list[int](), 0
+    wanted = _reach(operator, end)
     for there in zip(*(rows for _, rows in inputs), strict=True):
         limits = {position: limit for (position, _), limit in zip(inputs, there, strict=True)}
-        while end < rows and all(reach(operator, end)[i] <= limit for i, limit in limits.items()):
+        while end < rows and all(wanted[i] <= limit for i, limit in limits.items()):
             end += 1
+            wanted = _reach(operator, end)
         ends.append(end)
     return ends
 
 
-@lru_cache(maxsize=1 << 16)
-def reach(operator: Operator, row: int) -> tuple[int, ...]:
+def _reach(operator: Operator, row: int) -> tuple[int, ...]:
     """Returns, by input, the end of the rows that one row of an output reads; 0 of what is read whole.
 
     A row that reads nothing but pads is computed together with the next one that reads more, or with the one in front.

@@ -19,7 +19,8 @@ from attrs import frozen
 from engine.graph.graph import Graph
 from engine.graph.operator import Operator
 from engine.graph.var import Var
-from engine.passes.cascade.choices import BYTE, CALL, COUNTS, Choice, flops, overwritten, pareto, weights
+from engine.lower.costs import graph_cost
+from engine.passes.cascade.choices import BYTE, CALL, COUNTS, Choice, overwritten, pareto, weights
 from engine.passes.cascade.rolling import RollingSearch
 from engine.passes.cascade.rows import Part, Stripe, is_image, spans
 from engine.planning.placed import Cascade
@@ -27,7 +28,7 @@ from ops.common.tiling import ROWS
 from ops.schema.schema import no_places
 
 MOST_OPERATORS = 48
-"""The most operators of one cascade: bounds the time of the search. The halo of more is nearly a whole image."""
+"""The most operators of one cascade: bounds the time of the search."""
 _MOST_CHOICES = 64
 """The most choices that are kept in front of a position."""
 
@@ -48,7 +49,7 @@ def cascade_bound(graph: Graph) -> int:
 
 def operations(graph: Graph) -> int:
     """Returns the operations of a run of a graph."""
-    return sum(map(flops, graph.operators))
+    return graph_cost(graph).flops
 
 
 @frozen(eq=False)
@@ -94,6 +95,11 @@ class _Search:
                 (output,) = self.operators[first].outputs
                 row = max(row, output.spec.nbytes // output.shape[ROWS])
                 yield first, result.spec.nbytes + self._held_bytes(first) + row
+
+    @cached_property
+    def flops(self) -> dict[Operator, int]:
+        """Returns the operations of each operator."""
+        return {operator: operator.schema.cost(operator.signature).flops for operator in self.operators}
 
     @cached_property
     def roots(self) -> dict[Var, Var]:
@@ -184,7 +190,7 @@ class _Search:
             if not all([kind.stripe.take(operator) for kind in kinds]):
                 return
             apart = max(apart, self.alone[first].nbytes)
-            extra += sum(_work(kind.stripe.parts[-1]) * kind.count for kind in kinds) - flops(operator)
+            extra += self.flops[operator] * (sum(_share(kind.stripe.parts[-1]) * kind.count for kind in kinds) - 1)
             read += weights(operator)
             outside = result.spec.nbytes + self._held_bytes(first)
             if first < end - 1 and outside < apart:
@@ -196,7 +202,8 @@ class _Search:
     @cached_property
     def rolling(self) -> "RollingSearch":
         """Returns the search for cascades that keep rows."""
-        return RollingSearch(self.operators, self.last_reader, [each.nbytes for each in self.alone], self._held_bytes)
+        alone = [each.nbytes for each in self.alone]
+        return RollingSearch(self.operators, self.flops, self.last_reader, alone, self._held_bytes)
 
     def _rolling_to(self, end: int) -> Iterator[Choice]:
         """Yields the cascades that end in front of a position and keep rows, in all numbers of stripes."""
@@ -244,10 +251,10 @@ def _kinds(result: Var, height: int) -> list[_Kind]:
     return [_Kind(Stripe({result: every[number]}), count) for number, count in counts.items()]
 
 
-def _work(part: Part) -> float:
-    """Returns the operations of a part of an operator: its share of the rows."""
+def _share(part: Part) -> float:
+    """Returns the share of the rows of its operator that a part computes."""
     first, last = part.written
-    return flops(part.operator) * (last - first) / part.operator.outputs[0].shape[ROWS]
+    return (last - first) / part.operator.outputs[0].shape[ROWS]
 
 
 def _rows(stripe: Stripe) -> int:

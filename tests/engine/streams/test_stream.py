@@ -13,6 +13,7 @@ import engine
 import ops
 from engine import Graph, Stream
 from engine.graph.var import Var
+from engine.lower.costs import graph_cost
 from engine.text.errors import BudgetError, FeedError, GraphError, OptionError
 from ops.tensor.spec import Array
 from tests.engine.passes.cascade.random_chains import random_chain
@@ -93,6 +94,8 @@ def test_a_budget_takes_the_highest_stripes_whose_plans_keep_within_it() -> None
     assert stream.whole_bytes == whole.arena_bytes
     assert max(plan.arena_bytes for plan in stream.plans) == stream.arena_bytes <= budget
     assert 1 < stream.height < 48 and 0 < stream.share < 1
+    work = sum(graph_cost(stream.plans[stripe.kind].graph).flops for stripe in stream.stripes)
+    assert stream.share == pytest.approx(work / graph_cost(whole.graph).flops - 1)
     assert engine.stream(graph, rows=2 * stream.height, nodes=FEW_STEPS).arena_bytes > budget
     assert engine.stream(graph, budget=whole.arena_bytes, nodes=FEW_STEPS).height == 48
     assert f"{len(stream.stripes)} stripes of {stream.height} rows" in repr(stream)

@@ -66,6 +66,21 @@ def test_nhwc_conv_transpose_kernels_equal_channels_first(case: Case, constant: 
             same(run(kernel, signature, [x, *arrays[1:]])[0], wanted, rtol=1e-4, atol=atol)
 
 
+@given(_cases())
+def test_operations_are_the_products_that_are_added(case: Case) -> None:
+    (x, w, *_), attrs = case
+    ones = [np.ones_like(x), np.ones_like(w)]
+    try:
+        signature = _sign(ones, attrs)
+    except ShapeError:
+        assume(False)
+        return
+    added = _reference(ones, attrs).sum()
+    assert NHWC_CONV_TRANSPOSE.cost(signature).flops == 2 * added
+    first = [np.moveaxis(ones[0], -1, 1), ones[1]]
+    assert CONV_TRANSPOSE.cost(sign(CONV_TRANSPOSE, first, attrs)).flops == 2 * added
+
+
 def test_nhwc_conv_transpose_allocates_nothing_inside_a_wider_tensor() -> None:
     arrays = normal(0, (1, 28, 28, 48), (32, 24, 2, 2), (24,))
     arrays[0] = arrays[0][..., 8:40]

@@ -8,6 +8,8 @@ import engine
 import ops
 from engine.graph.graph import Graph
 from engine.graph.var import Var
+from engine.passes.cascade.rows import Stripe, is_image
+from ops.common.tiling import ROWS
 from ops.spatial.resize_tables import COORDINATES
 
 _Rng = np.random.Generator
@@ -58,6 +60,25 @@ def large_codes() -> Graph:
     return graph
 
 
+def cascade_to(graph: Graph, end: int, most: int) -> tuple[int, int]:
+    """Returns the longest run of at most `most` operators in front of a position that can be cut into stripes."""
+    (result,) = graph.operators[end - 1].outputs
+    read_later = {v for operator in graph.operators[end:] for v in operator.inputs} | set(graph.outputs.values())
+    first = end
+    stripe = Stripe({result: (0, result.shape[ROWS])} if is_image(result) else {})
+    while first > max(end - most, 0) and (first == end or graph.operators[first - 1].outputs[0] not in read_later):
+        if not stripe.take(graph.operators[first - 1]):
+            break
+        first -= 1
+    return first, end
+
+
+def longest_cascade(graph: Graph) -> tuple[int, int]:
+    """Returns the longest run of operators that can be cut into stripes."""
+    count = len(graph.operators)
+    return max((cascade_to(graph, end, count) for end in range(1, count + 1)), key=lambda run: run[1] - run[0])
+
+
 def _grid(rng: _Rng) -> tuple[np.float32, np.uint8]:
     return np.float32(rng.uniform(0.02, 0.1)), np.uint8(rng.integers(100, 150))
 
@@ -98,6 +119,18 @@ def large_images() -> Graph:
         w = _weights(rng, x, outputs, x.shape[1], 3, 3)
         x = ops.max_pool(ops.relu(ops.conv2d(x, w, pads=(1, 1, 1, 1))), (2, 2), strides=(2, 2))
     graph.output(ops.softmax(ops.reduce_mean(x, axes=(2, 3), keepdims=False)), "y")
+    return graph
+
+
+def large_decoder() -> Graph:
+    """Returns a network whose transposed convolutions make the largest images; pads cut off parts of these."""
+    rng = np.random.default_rng(0)
+    graph = engine.Graph("decoder")
+    x: Var = graph.input("x", (1, 4, 24, 24))
+    x = ops.relu(ops.conv2d(x, _weights(rng, x, 16, 4, 3, 3), pads=(1, 1, 1, 1)))
+    x = ops.relu(ops.conv_transpose(x, _weights(rng, x, 16, 16, 4, 4), strides=(2, 2), pads=(1, 1, 1, 1)))
+    x = ops.conv_transpose(x, _weights(rng, x, 16, 8, 4, 4), strides=(2, 2), pads=(1, 1, 1, 1))
+    graph.output(ops.reduce_mean(ops.max_pool(x, (4, 4), strides=(4, 4)), axes=(2, 3)), "y")
     return graph
 
 

@@ -1,6 +1,8 @@
 """Cascades as an option of planning."""
 
+import gc
 import json
+import weakref
 from typing import Any
 
 import numpy as np
@@ -13,13 +15,14 @@ import ops
 from engine.cli.main import main
 from engine.execution_plan import ExecutionPlan
 from engine.graph.graph import Graph
+from engine.lower.costs import graph_cost
 from engine.passes.automatic import limited
 from engine.passes.cascade import choose
 from engine.passes.cascade.choices import Choice
 from engine.passes.cascade.search import cascade_bound, search_cascades
 from engine.planning.options import CASCADE_PERCENT, DEFAULTS, Options
 from engine.text.errors import GraphError
-from tests.engine.passes.cascade.random_chains import large_codes, large_images, random_chain
+from tests.engine.passes.cascade.random_chains import large_codes, large_decoder, large_images, random_chain
 
 
 def _planned(**options: Any) -> ExecutionPlan:
@@ -36,15 +39,44 @@ def test_cascades_make_the_arena_smaller_within_the_operations_allowed() -> None
         assert done.share <= done.work and 100 * done.work <= percent
         assert done.least_bytes <= plan.arena_bytes
         assert f"{done.share:.1%} more operations" in str(plan.report())
-        added = sum(op.schema.cost(op.signature).flops for op in plan.graph.operators) / sum(
-            op.schema.cost(op.signature).flops for op in plain.graph.operators
-        )
-        assert added - 1 == pytest.approx(done.share, abs=0.01)
+        added = graph_cost(plan.graph).flops / graph_cost(plain.graph).flops
+        assert added - 1 == pytest.approx(done.share)
         arenas.append(plan.arena_bytes)
     assert arenas[0] <= arenas[1] < plain.arena_bytes
     assert arenas[0] < 0.6 * plain.arena_bytes
     assert _planned(cascade=True).arena_bytes == arenas[0]
     assert _planned(cascade=False).arena_bytes == plain.arena_bytes
+
+
+@pytest.mark.parametrize("percent", [10, 60])
+def test_operations_of_transposed_convolutions_are_counted_as_stripes_compute_them(percent: int) -> None:
+    graph = large_decoder()
+    plain, plan = (engine.make_plan(graph, nodes=100, cascade=each) for each in (0, percent))
+    (done,) = plan.optimisation[0].cascades
+    assert sum(each.schema.name == "nhwc_conv_transpose" for each in plan.graph.operators) > 2
+    before, after = (graph_cost(each.graph).flops for each in (plain, plan))
+    assert after / before - 1 == pytest.approx(done.share)
+    assert 0 < done.share <= done.work <= percent / 100
+    assert plan.arena_bytes < plain.arena_bytes
+
+
+def test_an_estimate_that_is_too_low_does_not_exceed_the_percentage(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = large_decoder()
+    free = [Choice(c.nbytes, 0.0, 0.0, c.cascades) for c in search_cascades(engine.optimise(graph))]
+    monkeypatch.setattr(choose, "search_cascades", lambda _: free)
+    plan = engine.make_plan(graph, nodes=100, cascade=3)
+    (done,) = plan.optimisation[0].cascades
+    assert 0 < done.work <= 0.03
+
+
+def test_a_graph_is_gone_when_its_plan_is() -> None:
+    graph = engine.optimise(large_images())
+    (done,) = choose.CascadeSearch(graph).within(Options(cascade=25))
+    assert any(each.rolling for each in done.cascades)
+    kept = weakref.ref(graph)
+    del graph
+    gc.collect()
+    assert kept() is None
 
 
 def test_a_decoder_of_transposed_convolutions_is_cut() -> None:

@@ -1,6 +1,7 @@
 """Graphs in stripes compute what whole images do, to the bit."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -18,12 +19,17 @@ from engine.graph.var import Var
 from engine.passes.cascade import choose, rows
 from engine.passes.cascade.choices import Choice
 from engine.passes.cascade.rewrite import _StripeWriter, with_cascades
-from engine.passes.cascade.rows import Part, Span, Stripe, is_image
+from engine.passes.cascade.rows import Part, Span
 from engine.planning.placed import Cascade
 from engine.text.errors import PassError
-from ops.common.tiling import ROWS
 from ops.tensor.spec import Array
-from tests.engine.passes.cascade.random_chains import large_images, random_chain, random_codes
+from tests.engine.passes.cascade.random_chains import (
+    cascade_to,
+    large_images,
+    longest_cascade,
+    random_chain,
+    random_codes,
+)
 
 MODES: tuple[dict[str, Any], ...] = (
     {},
@@ -42,25 +48,12 @@ FEW_STEPS = 100
 """Steps of the search for addresses, which is not what is tested."""
 
 
-def _cascade_to(graph: Graph, end: int, most: int) -> tuple[int, int]:
-    """Returns the longest run of at most `most` operators in front of a position that can be cut into stripes."""
-    (result,) = graph.operators[end - 1].outputs
-    read_later = {v for operator in graph.operators[end:] for v in operator.inputs} | set(graph.outputs.values())
-    first = end
-    stripe = Stripe({result: (0, result.shape[ROWS])} if is_image(result) else {})
-    while first > max(end - most, 0) and (first == end or graph.operators[first - 1].outputs[0] not in read_later):
-        if not stripe.take(graph.operators[first - 1]):
-            break
-        first -= 1
-    return first, end
-
-
 def _random_cascades(graph: Graph, rng: np.random.Generator) -> Sequence[Cascade]:
     """Returns cascades of random lengths and heights, one behind the other; some keep rows of some tensors or all."""
     cascades: list[Cascade] = []
     end = len(graph.operators)
     while end > 0:
-        first, last = _cascade_to(graph, end, int(rng.integers(2, 8)))
+        first, last = cascade_to(graph, end, int(rng.integers(2, 8)))
         if first < last:
             share = rng.choice([0.0, 0.5, 1.0])
             rolling = tuple(position for position in range(first, last - 1) if rng.random() < share)
@@ -116,8 +109,7 @@ def _short(part_of: Callable[..., Part | None], operator: Operator, first: int, 
 def _cut_by_hand(monkeypatch: pytest.MonkeyPatch, graph: Graph, *, keeps_rows: bool) -> None:
     """Lets the search find one cascade alone: of as many operators as it can have, in stripes of 4 rows."""
     graph = engine.optimise(graph)
-    runs = [_cascade_to(graph, n, len(graph.operators)) for n in range(1, len(graph.operators))]
-    first, end = max(runs, key=lambda run: run[1] - run[0])
+    first, end = longest_cascade(graph)
     alone = Cascade(first, end, 4, tuple(range(first, end - 1)) if keeps_rows else ())
     monkeypatch.setattr(choose, "search_cascades", lambda _: [Choice(0, 0.0, 0.0, (alone,))])
 
@@ -162,7 +154,7 @@ def test_kept_rows_that_are_one_line_short_are_no_graph(monkeypatch: pytest.Monk
 def test_names_of_what_is_cut_stay_known() -> None:
     graph = engine.optimise(large_images())
     last = len(graph.operators)
-    first, end = next(run for run in (_cascade_to(graph, n, 3) for n in range(last, 0, -1)) if run[1] - run[0] > 1)
+    first, end = next(run for run in (cascade_to(graph, n, 3) for n in range(last, 0, -1)) if run[1] - run[0] > 1)
     cut = with_cascades(graph, [Cascade(first, end, 4)])
     names = [operator.name for operator in graph.operators[first:end]]
     assert {cut.vanished.operators[name].place for name in names} == {f"{names[-1]}/joined"}
@@ -173,3 +165,36 @@ def test_operators_that_are_no_cascade_are_refused() -> None:
     graph = engine.optimise(large_images())
     with pytest.raises(PassError, match="cannot be computed in stripes"):
         with_cascades(graph, [Cascade(0, len(graph.operators), 4)])
+
+
+@pytest.mark.parametrize(
+    "cascade",
+    [
+        Cascade(0, 2, 4, (0,)),  # the result does not depend on the first output
+        Cascade(1, 3, 4),  # the last operator has two outputs
+        Cascade(2, 4, 4, (2,)),  # the first one has
+        Cascade(3, 5, 4),  # another operator reads the first output, too
+        Cascade(3, 7, 4, (3, 4, 5)),  # rows are summed
+    ],
+)
+def test_what_no_stripe_can_compute_is_refused(cascade: Cascade) -> None:
+    graph = engine.Graph("apart")
+    x = graph.input("x", (1, 12, 8, 4))
+    used, other = x * 2.0, x * 3.0
+    joined: Var = ops.concat(ops.split(used, 2, axis=3), axis=3)
+    total = ops.reduce_sum(joined * 0.5 + joined, axes=(1,), keepdims=False)
+    for name, var in {"total": total, "other": other}.items():
+        graph.output(var, name)
+    with pytest.raises(PassError, match="cannot be computed in stripes"):
+        with_cascades(graph, [cascade])
+
+
+@given(st.integers(0, 2**32 - 1), st.data())
+def test_any_run_of_operators_is_cut_or_refused(seed: int, data: st.DataObject) -> None:
+    graph = engine.optimise(random_chain(seed, layers=3))
+    first = data.draw(st.integers(0, len(graph.operators) - 1))
+    last = data.draw(st.integers(first + 1, len(graph.operators)))
+    rolling = data.draw(st.sets(st.integers(first, last - 1)))
+    cascade = Cascade(first, last, data.draw(st.integers(1, 50)), tuple(sorted(rolling)))
+    with suppress(PassError):
+        assert with_cascades(graph, [cascade]).outputs.keys() == graph.outputs.keys()
