@@ -19,13 +19,15 @@ def as_arrays(what: str, values: Mapping[str, Any], specs: Mapping[str, TensorSp
 
     Numbers and nested lists become arrays of the wanted type. Raises FeedError.
     """
-    arrays = {}
-    for name, value in values.items():
-        try:
-            arrays[name] = _as_array(value, specs[name])
-        except FeedError as error:
-            raise FeedError(f"{what} {name!r}: {error}") from error.__cause__
-    return arrays
+    return {name: as_array(f"{what} {name!r}", value, specs[name]) for name, value in values.items()}
+
+
+def as_array(what: str, value: Any, spec: TensorSpec) -> Array:
+    """Returns an array of one value, as `as_arrays` does. Raises FeedError."""
+    try:
+        return _as_array(value, spec)
+    except FeedError as error:
+        raise FeedError(f"{what}: {error}") from error.__cause__
 
 
 def _as_array(value: Any, spec: TensorSpec) -> Array:
@@ -173,10 +175,19 @@ def check_apart(
     for name, array in read.items():
         if np.may_share_memory(array, arena):
             raise FeedError(f"input {name!r} is bound and lies in the arena of this executable; give a copy of it")
-    arrays = list((dict(outs) | dict(written)).items())
-    for i, (name, array) in enumerate(arrays):
+    arrays = dict(outs) | dict(written)
+    for name, array in arrays.items():
         if np.may_share_memory(array, arena):
             raise FeedError(f"out={name!r} lies in the arena of this executable; give another array")
+    check_unshared(read, arrays)
+
+
+def check_unshared(read: Mapping[str, Array], outs: Mapping[str, Array]) -> None:
+    """Raises FeedError where an output array shares bytes with an input that is read after it is written, or another
+    output.
+    """
+    arrays = list(outs.items())
+    for i, (name, array) in enumerate(arrays):
         others = [*read.items(), *arrays[:i]]
         shared = next((other for other, taken in others if np.may_share_memory(array, taken)), "")
         if shared:

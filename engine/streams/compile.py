@@ -12,13 +12,15 @@ from engine.execution_plan import ExecutionPlan
 from engine.executor.binding import packs_from, shared_pack_cache
 from engine.graph.graph import Graph
 from engine.lower.costs import graph_cost
+from engine.graph.var import Var
 from engine.passes.automatic import passed
 from engine.passes.cascade.rows import spans
 from engine.planning.options import PlanOptions, parse_budget
+from engine.streams.feeds import Given
 from engine.streams.stream import Stream, StreamStripe
 from engine.streams.stripes import Rows, StripedGraph, striped_graph
 from engine.streams.write import stripe_graph
-from engine.text.errors import BudgetError, OptionError
+from engine.text.errors import BudgetError, GraphError, OptionError
 from engine.text.faults import behind_door
 from engine.text.options import check_option_names
 from engine.text.units import counted, format_bytes
@@ -38,9 +40,11 @@ def stream(
     one arena. With compiled kernels, outputs are equal to those of whole images to the bit. `threads` and other options
     are those of `arenaplan.compile`; `cascade` and `store` apply to each stripe.
 
-    Raises GraphError for an operator that needs whole images, and for lengths that are not known; OptionError for
-    outputs of different heights; BudgetError where not even the lowest stripes fit.
+    Raises GraphError for what is no graph, for an operator that needs whole images, and for lengths that are not known;
+    OptionError for outputs of different heights; BudgetError where not even the lowest stripes fit.
     """
+    if not isinstance(graph, Graph):
+        raise GraphError(f"{graph!r} is no graph")
     _check(rows, budget, options)
     plain, within = options.copy(), options.copy()
     plain["cascade"], within["optimise"] = 0, 0
@@ -78,7 +82,7 @@ class _Plans:
     def plan(self, rows: Rows) -> ExecutionPlan:
         """Returns the plan of a stripe."""
         if rows.kind not in self.by_kind:
-            graph = stripe_graph(self.striped, rows)
+            graph = stripe_graph(rows)
             self.by_kind[rows.kind] = make_plan(graph, threads=self.threads, **self.options)
             self.flops[rows.kind] = graph_cost(graph).flops
         return self.by_kind[rows.kind]
@@ -117,17 +121,24 @@ class _Plans:
 
 def _stream(graph: Graph, striped: StripedGraph, plans: _Plans, height: int, whole_bytes: int) -> Stream:
     kinds: dict[Hashable, int] = {}
+    read: set[tuple[Var, int]] = set()
     stripes, used, work = [], [], 0
     for first, last in spans(striped.rows, height):
         rows = striped.stripe(first, last)
         if rows.kind not in kinds:
             kinds[rows.kind] = len(kinds)
             used.append(plans.plan(rows))
-        stripes.append(StreamStripe(first, last, rows.reads, kinds[rows.kind]))
+        constants = {striped.input_name(*piece): span for piece, span in rows.constants.items()}
+        read |= rows.constants.keys()
+        stripes.append(StreamStripe(first, last, rows.reads, constants, kinds[rows.kind]))
         work += plans.flops[rows.kind]
     arena = np.empty(max(plan.arena_bytes for plan in used) + max(CACHE_LINE, *(p.alignment for p in used)), np.uint8)
     with packs_from(shared_pack_cache(striped.graph.constants.entries.values())):
         executables = [plan.executable(arena=arena) for plan in used]
     axes = {**striped.axes, **{output.name: output.axis for output in striped.outputs}}
     share = max(work / max(graph_cost(striped.graph).flops, 1) - 1, 0.0)
-    return Stream(graph, stripes, used, axes, share, whole_bytes, executables)
+    sources = {
+        striped.input_name(v, axis): Given(f"constant {v.name!r}", striped.graph.constants[v], v.spec, axis)
+        for v, axis in read
+    }
+    return Stream(graph, stripes, used, axes, share, whole_bytes, executables, sources)

@@ -9,10 +9,11 @@ from attrs import field, frozen
 from allocator.progress import each
 from engine.api import Executable
 from engine.execution_plan import ExecutionPlan
-from engine.executor.feeds import check_names, out_arrays, read_outs
+from engine.executor.feeds import check_names, check_unshared, out_arrays, read_feeds, read_outs
 from engine.graph.graph import Graph
 from engine.streams.feeds import RowSource, row_source
 from engine.text.units import counted, format_bytes
+from ops.common.tiling import cut
 from ops.tensor.spec import Array
 
 
@@ -20,12 +21,14 @@ from ops.tensor.spec import Array
 class StreamStripe:
     """Rows [first, last) of the outputs. `reads` has the rows that are read of inputs, by name.
 
-    `kind` is the position of the plan that computes them.
+    `constants` has the rows of constants that have other values for other rows, by the name of the plan's input that
+    takes them. `kind` is the position of the plan that computes the stripe.
     """
 
     first: int
     last: int
     reads: Mapping[str, tuple[int, int]]
+    constants: Mapping[str, tuple[int, int]]
     kind: int
 
 
@@ -45,6 +48,7 @@ class Stream:
     share: float
     whole_bytes: int
     _executables: Sequence[Executable] = field(repr=False)
+    _constants: Mapping[str, RowSource] = field(repr=False)
 
     @property
     def arena_bytes(self) -> int:
@@ -90,17 +94,21 @@ class Stream:
         inputs = self.graph.inputs
         check_names("input", feeds, inputs, complete=True)
         streamed = {n: row_source(n, feeds[n], inputs[n].spec, self.axes[n]) for n in self.stripes[0].reads}
-        whole = {name: feeds[name] for name in feeds if name not in streamed}
+        beside = {name: inputs[name].spec for name in inputs if name not in streamed}
+        whole = read_feeds({name: feeds[name] for name in beside}, beside)
         return self._each(streamed, whole, outs)
 
     def _each(
-        self, streamed: Mapping[str, RowSource], whole: Mapping[str, Any], outs: Mapping[str, Array]
+        self, streamed: Mapping[str, RowSource], whole: dict[str, Array], outs: Mapping[str, Array]
     ) -> Iterator[dict[str, Array]]:
+        sources = {**streamed, **self._constants}
         for stripe in each("stripe", self.stripes, lambda s: f"rows {s.first} to {s.last}"):
             executable = self._executables[stripe.kind]
-            fed = {name: streamed[name].take(*span) for name, span in stripe.reads.items()}
+            spans = {**stripe.reads, **stripe.constants}
+            fed = {name: sources[name].take(*span) for name, span in spans.items()}
             fed |= {name: whole[name] for name in executable.graph.inputs if name not in fed}
-            into = {n: array[_rows(self.axes[n], stripe.first, stripe.last)] for n, array in outs.items()}
+            check_unshared(whole | {name: source.memory for name, source in streamed.items()}, outs)
+            into = {n: array[cut(self.axes[n], stripe.first, stripe.last)] for n, array in outs.items()}
             yield executable.run(fed, out=into)
         for source in streamed.values():
             source.end()
@@ -117,7 +125,3 @@ class Stream:
             f"different, in an arena of {format_bytes(self.arena_bytes)} (whole images: "
             f"{format_bytes(self.whole_bytes)}); {self.share:.1%} more operations"
         )
-
-
-def _rows(axis: int, first: int, last: int) -> tuple[slice, ...]:
-    return (*(slice(None) for _ in range(axis)), slice(first, last))

@@ -6,6 +6,7 @@ says which axis of it has the rows.
 
 from collections.abc import Collection, Hashable, Mapping
 from functools import cached_property
+from itertools import count
 
 from attrs import frozen
 
@@ -55,33 +56,54 @@ class Output:
 class Rows:
     """Rows [first, last) of all outputs: what computes them, and `reads`, the rows that are read of inputs, by name.
 
-    `whole` has the inputs that are read whole.
+    `whole` has the inputs that are read whole, and `constants` the rows that are read of constants along an axis: other
+    stripes read others, so the plan of a stripe takes them as inputs.
     """
 
     first: int
     last: int
+    source: "StripedGraph"
     stripe: Stripe
     reads: Mapping[str, Span]
     whole: Collection[str]
+    constants: Mapping[tuple[Var, int], Span]
+
+    @cached_property
+    def _starts(self) -> Mapping[tuple[Var, int], int]:
+        """By tensor and axis, the first row that a stripe has; of other tensors it has all rows."""
+        needed, source = self.stripe.needed, self.source
+        starts = {(source.graph.inputs[name], source.axes[name]): span[0] for name, span in self.reads.items()}
+        starts |= {(v, ROWS): needed[v][0] for mover in source.movers for v in mover.outputs if v in needed}
+        starts |= {(v, ROWS): part.written[0] for part in self.stripe.parts for v in part.operator.outputs}
+        return starts | {read: span[0] for read, span in self.constants.items()}
+
+    def place(self, var: Var, span: Span, axis: int = ROWS) -> Span:
+        """Returns where rows of a tensor are among those that the stripe has of it."""
+        start = self._starts.get((var, axis), 0)
+        return span[0] - start, span[1] - start
 
     @cached_property
     def kind(self) -> Hashable:
-        """What is equal for stripes that one plan computes."""
-        needed = self.stripe.needed
-
-        def moved(var: Var, span: Span | None, axis: int) -> Span | None:
-            start = needed[var][0] if axis == ROWS and var in needed else 0
-            return span and (span[0] - start, span[1] - start)
-
-        parts = tuple(
+        """What is equal for stripes that one plan computes: all numbers that the graph of a stripe is written with."""
+        needed, source = self.stripe.needed, self.source
+        moved = ((mover.inputs[0], needed[v]) for mover in source.movers for v in mover.outputs if v in needed)
+        parts = (
             (
                 part.written[1] - part.written[0],
-                tuple(map(moved, part.operator.inputs, part.read, part.axes)),
+                tuple(
+                    span and self.place(v, span, axis)
+                    for v, span, axis in zip(part.operator.inputs, part.read, part.axes, strict=True)
+                ),
                 tuple(item for item in part.attrs.items() if part.operator.attrs.get(item[0]) != item[1]),
             )
             for part in self.stripe.parts
         )
-        return self.last - self.first, tuple(last - first for first, last in self.reads.values()), parts
+        return (
+            tuple(last - first for first, last in (*self.reads.values(), *self.constants.values())),
+            tuple(self.place(x, span, source.axes[x.name]) for x, span in moved),
+            tuple(parts),
+            tuple(self.place(output.image, (self.first, self.last)) for output in source.outputs),
+        )
 
 
 @frozen(eq=False)
@@ -129,7 +151,23 @@ class StripedGraph:
         whole = {names[moved.get(v, v)] for v in stripe.whole if moved.get(v, v) in names}
         if twice := sorted(whole & reads.keys()):
             raise GraphError(f"input {twice[0]!r} of {self.graph.name!r} is read whole, so it cannot be streamed")
-        return Rows(first, last, stripe, {name: reads[name] for name in sorted(reads)}, frozenset(whole))
+        read = {name: reads[name] for name in sorted(reads)}
+        return Rows(first, last, self, stripe, read, frozenset(whole), self._constants(stripe))
+
+    def _constants(self, stripe: Stripe) -> dict[tuple[Var, int], Span]:
+        """Returns the rows that a stripe reads of constants, by constant and axis."""
+        constants: dict[tuple[Var, int], Span] = {}
+        for part in reversed(stripe.parts):
+            for var, span, axis in zip(part.operator.inputs, part.read, part.axes, strict=True):
+                if span is not None and var in self.graph.constants:
+                    low, high = constants.get((var, axis), span)
+                    constants[var, axis] = min(low, span[0]), max(high, span[1])
+        return constants
+
+    def input_name(self, constant: Var, axis: int) -> str:
+        """Returns the name of the input that has the rows of a constant in the graphs of stripes."""
+        names = (f"{constant.name}/axis{axis}{'_' * i}" for i in count())
+        return next(name for name in names if name not in self.graph.vars)
 
 
 def striped_graph(graph: Graph) -> StripedGraph:

@@ -15,9 +15,12 @@ from ops.movement.slicing import SLICE
 from ops.schema.schema import Attrs
 
 
-def stripe_graph(striped: StripedGraph, rows: Rows) -> Graph:
-    """Returns the graph that computes some rows of the outputs, whose names and those of inputs are the same."""
-    writer = _Writer(striped, rows, Graph(striped.graph.name))
+def stripe_graph(rows: Rows) -> Graph:
+    """Returns the graph that computes some rows of the outputs, whose names and those of inputs are the same.
+
+    Rows of constants are inputs, too.
+    """
+    writer = _Writer(rows.source, rows, Graph(rows.source.graph.name))
     writer.write()
     return writer.graph
 
@@ -29,13 +32,14 @@ class _Writer:
     graph: Graph
     whole: dict[Var, Var] = field(factory=dict)
     """By var of the source that is read whole, the same here."""
-    held: dict[Var, tuple[Var, int]] = field(factory=dict)
-    """By var of the source, rows of it here, and which one the first of them is."""
+    held: dict[tuple[Var, int], Var] = field(factory=dict)
+    """By var of the source and axis, some rows of it here; `Rows.place` says which."""
 
     def write(self) -> None:
         source, stripe = self.striped.graph, self.rows.stripe
         self._inputs()
-        read = {v for part in stripe.parts for v in part.operator.inputs}
+        pairs = (pair for part in stripe.parts for pair in zip(part.operator.inputs, part.read, strict=True))
+        read = {v for v, span in pairs if span is None}
         for var in source.constants:
             if var in read:
                 entry = source.constants.entries[var]
@@ -46,7 +50,7 @@ class _Writer:
         for part in reversed(stripe.parts):
             (output,) = part.operator.outputs
             inputs = list(map(self._read, part.operator.inputs, part.read, part.axes))
-            self.held[output] = self._add(part.operator, inputs, part.attrs), part.written[0]
+            self.held[output, ROWS] = self._add(part.operator, inputs, part.attrs)
         self._outputs()
 
     def _inputs(self) -> None:
@@ -54,39 +58,43 @@ class _Writer:
             if name in self.rows.whole:
                 self.whole[var] = self.graph.input(name, var.shape, var.dtype)
             elif name in self.rows.reads:
-                axis, (first, last) = self.striped.axes[name], self.rows.reads[name]
-                shape = (*var.shape[:axis], last - first, *var.shape[axis + 1 :])
-                self.held[var] = self.graph.input(name, shape, var.dtype), first
+                self._input(name, var, self.striped.axes[name], self.rows.reads[name])
+        for (var, axis), span in self.rows.constants.items():
+            self._input(self.striped.input_name(var, axis), var, axis, span)
+
+    def _input(self, name: str, var: Var, axis: int, span: Span) -> None:
+        shape = (*var.shape[:axis], span[1] - span[0], *var.shape[axis + 1 :])
+        self.held[var, axis] = self.graph.input(name, shape, var.dtype)
 
     def _move_input(self, mover: Operator, span: Span) -> None:
         x, (output,) = mover.inputs[0], mover.outputs
-        rows = self._slice(*self.held[x], span, self.striped.axes[x.name])
-        self.held[output] = self._add(mover, [rows], _moving(mover, output, span)), span[0]
+        rows = self._read(x, span, self.striped.axes[x.name])
+        self.held[output, ROWS] = self._add(mover, [rows], _moving(mover, output, span))
 
     def _outputs(self) -> None:
         span = self.rows.first, self.rows.last
+        moved: dict[Var, Var] = {}  # a var may be several outputs
         for output in self.striped.outputs:
             rows = self._read(output.image, span)
             if output.mover is not None:
-                (moved,) = output.mover.outputs
-                rows = self._add(output.mover, [rows], _moving(output.mover, moved, span, output.axis))
+                (y,) = output.mover.outputs
+                if y not in moved:
+                    moved[y] = self._add(output.mover, [rows], _moving(output.mover, y, span, output.axis))
+                rows = moved[y]
             self.graph.output(rows, output.name)
 
     def _read(self, var: Var, span: Span | None, axis: int = ROWS) -> Var:
+        """Returns rows of a var of the source; what is here of it where these are all."""
         if span is None:
             return self.whole[var]
-        held, start = self.held[var] if var in self.held else (self.whole[var], 0)
-        return self._slice(held, start, span, axis)
-
-    def _slice(self, var: Var, start: int, span: Span, axis: int) -> Var:
-        """Returns rows of a var that has the rows from `start` on; itself where these are all."""
-        first, last = span[0] - start, span[1] - start
-        if (first, last) == (0, var.shape[axis]):
-            return var
+        rows = self.held[var, axis] if (var, axis) in self.held else self.whole[var]
+        first, last = self.rows.place(var, span, axis)
+        if (first, last) == (0, rows.shape[axis]):
+            return rows
         attrs = {"starts": (first,), "ends": (last,), "axes": (axis,)}
         taken = self.striped.graph.vars.keys() | self.graph.vars.keys()
-        name = next(n for n in (f"{var.name}/rows{i}" for i in count()) if n not in taken)
-        return self.graph.add(SLICE, [var], attrs, name=name)[0]
+        name = next(n for n in (f"{rows.name}/rows{i}" for i in count()) if n not in taken)
+        return self.graph.add(SLICE, [rows], attrs, name=name)[0]
 
     def _add(self, operator: Operator, inputs: Sequence[Var], attrs: Attrs) -> Var:
         names = [v.name for v in operator.outputs]

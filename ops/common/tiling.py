@@ -161,11 +161,9 @@ def image_stripes(signature: Signature, most: int) -> Stripes:
 def elementwise_rows(signature: Signature, first: int, last: int) -> Stripe | None:
     """Returns the call of some rows of an operator whose inputs are broadcast to the output.
 
-    None where the rows of an input are another axis of it, as it has fewer dimensions.
+    The rows of an input with fewer dimensions are another axis of it.
     """
     reads = tuple(_cut_like(signature.y, s, ROWS, first, last) for s in signature.inputs)
-    if any(index and len(index) <= ROWS for index in reads):
-        return None
     return Stripe(reads, cut(ROWS, first, last), signature.attrs)
 
 

@@ -1,11 +1,12 @@
 """Streams compute what whole images do, to the bit, from arrays and from stripes of any heights."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from attrs import frozen
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -73,9 +74,17 @@ def test_stripes_are_those_of_the_whole_outputs(rows: int) -> None:
 
 @pytest.mark.slow
 @settings(max_examples=8)
-@given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(1, 9), st.sampled_from([{}, {"cascade": 25}]))
-def test_every_bit_is_that_of_the_whole_image(seed: int, rows: int, pieces: int, options: dict[str, Any]) -> None:
-    graph = random_chain(seed)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.booleans(),
+    st.integers(1, 9),
+    st.integers(1, 9),
+    st.sampled_from([{}, {"cascade": 25}]),
+)
+def test_every_bit_is_that_of_the_whole_image(
+    seed: int, upsampled: bool, rows: int, pieces: int, options: dict[str, Any]
+) -> None:
+    graph = random_chain(seed, upsampled=upsampled)
     image = _image(graph)
     try:
         stream = engine.stream(graph, rows=rows, nodes=FEW_STEPS, **options)
@@ -84,6 +93,46 @@ def test_every_bit_is_that_of_the_whole_image(seed: int, rows: int, pieces: int,
     wanted = engine.compile(graph, nodes=FEW_STEPS).run({"x": image})["y"]
     np.testing.assert_array_equal(stream.run({"x": image})["y"], wanted)
     np.testing.assert_array_equal(_joined(stream, "y", {"x": _pieces(image, stream.axes["x"], pieces)}), wanted)
+
+
+def _assert_bits_are_those_of_the_whole_image(graph: Graph, rows: int) -> Stream:
+    rng = np.random.default_rng(2)
+    feeds = {name: rng.standard_normal(var.shape, np.float32) for name, var in graph.inputs.items()}
+    stream = engine.stream(graph, rows=rows, nodes=FEW_STEPS)
+    outputs = stream.run(feeds)
+    for name, wanted in engine.compile(graph, nodes=FEW_STEPS).run(feeds).items():
+        np.testing.assert_array_equal(outputs[name], wanted)
+    return stream
+
+
+def test_stripes_that_read_other_rows_of_constants_have_one_plan() -> None:
+    graph, rows = Graph("positions"), np.arange(24, dtype=np.float32)
+    graph.output(ops.relu(graph.input("x", (1, 24, 5, 8))) * rows.reshape(1, 24, 1, 1), "y")
+    assert len(_assert_bits_are_those_of_the_whole_image(graph, rows=4).plans) == 1
+
+
+@pytest.mark.parametrize("shape", [(24, 1), (24, 5), (8, 24, 1), (1, 8, 24, 5)])
+def test_a_constant_between_convolutions_may_have_other_values_in_other_rows(shape: tuple[int, ...]) -> None:
+    graph = Graph("positions")
+    x = _conv(graph.input("x", (1, 8, 24, 5)), 8) + np.random.default_rng(1).standard_normal(shape, np.float32)
+    graph.output(_conv(ops.relu(_conv(x, 8)), 8), "y")
+    assert len(_assert_bits_are_those_of_the_whole_image(graph, rows=4).plans) <= 5
+
+
+@pytest.mark.parametrize("rows", [1, 5])
+def test_stripes_that_begin_inside_what_an_operator_writes_have_plans_of_their_own(rows: int) -> None:
+    graph = Graph("upsampled")
+    x = ops.relu(_conv(ops.relu(_conv(graph.input("x", (1, 4, 12, 5)), 8)), 8))
+    graph.output(ops.depth_to_space(x, 2), "y")
+    _assert_bits_are_those_of_the_whole_image(graph, rows)
+
+
+def test_readers_of_an_input_that_begin_at_other_rows_have_plans_of_their_own() -> None:
+    graph = Graph("readers")
+    x = graph.input("x", (1, 8, 12, 5))
+    y = ops.relu(_conv(ops.relu(_conv(x, 8, size=5)), 8)) + ops.sigmoid(x)
+    graph.output(_conv(ops.relu(y), 8), "y")
+    _assert_bits_are_those_of_the_whole_image(graph, rows=3)
 
 
 def test_a_budget_takes_the_highest_stripes_whose_plans_keep_within_it() -> None:
@@ -152,6 +201,14 @@ def _two_heights() -> Graph:
     return graph
 
 
+def test_one_image_may_be_several_outputs() -> None:
+    graph = Graph("twice")
+    x = ops.relu(_conv(ops.relu(_conv(graph.input("x", (1, 3, 10, 5)), 8)), 8))
+    graph.output(x, "one")
+    graph.output(x, "other")
+    _assert_bits_are_those_of_the_whole_image(graph, rows=4)
+
+
 def _flat() -> Graph:
     graph = Graph("flat")
     graph.output(ops.relu(graph.input("x", (16,))), "y")
@@ -182,6 +239,8 @@ def _trained() -> Graph:
         (_network, {}, OptionError, "give either rows"),
         (_network, {"rows": 4, "budget": "1 MiB"}, OptionError, "give either rows"),
         (_network, {"height": 4}, OptionError, "arenaplan.stream has no option 'height'"),
+        (lambda: 3, {"rows": 4}, GraphError, "3 is no graph"),
+        (lambda: "zoo:squeezenet", {"rows": 4}, GraphError, "'zoo:squeezenet' is no graph"),
         (_network, {"rows": -1}, OptionError, "rows -1 is no height of stripes"),
         (_network, {"rows": 4, "caller_buffers": ("x",)}, OptionError, "caller_buffers is of no use to a stream"),
         (_network, {"budget": 1000}, BudgetError, r"even stripes of 1 row of 'network' need \d+ bytes"),
@@ -202,6 +261,18 @@ def _rows(*heights: int, columns: int = 20, dtype: str = "float32") -> list[Arra
     return [np.zeros((1, 3, height, columns), dtype) for height in heights]
 
 
+@frozen
+class _Sliced:
+    """What has a shape and gives something for slices, such as a file."""
+
+    shape: Any
+    change: Callable[[Array], Array]
+
+    def __getitem__(self, index: Any) -> Array:
+        """Returns rows."""
+        return self.change(_rows(37)[0][index])
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [
@@ -216,6 +287,13 @@ def _rows(*heights: int, columns: int = 20, dtype: str = "float32") -> list[Arra
         (_rows(36)[0], r"input 'x' has shape \(1, 3, 36, 20\), but \(1, 3, 37, 20\) is expected"),
         (_rows(37, dtype="int8")[0], "input 'x' has element type int8"),
         (7, "input 'x' is a int: give an array, or an iterable"),
+        (np.ma.array(_rows(37)[0], mask=True), "input 'x': a masked array, whose mask would be lost"),
+        ([np.ma.array(_rows(37)[0], mask=True)], "the stripe from row 0 on: a masked array, whose mask would be lost"),
+        (_Sliced((1, 3, 37, 20), np.ma.array), "rows 0 to 22: a masked array, whose mask"),
+        (_Sliced((1, 3, 37, 20), lambda rows: rows[..., 1:]), r"rows 0 to 22 has shape \(1, 3, 22, 19\)"),
+        (_Sliced(None, lambda rows: rows), r"input 'x' has shape None, but \(1, 3, 37, 20\) is expected"),
+        ([*_rows(9), None, *_rows(28)], "the stripe from row 9 on has type NoneType"),
+        (iter([*_rows(37), None]), "input 'x' has more than its 37 rows"),
     ],
 )
 def test_wrong_stripes_are_one_line(stream: Stream, value: Any, message: str) -> None:
@@ -230,3 +308,16 @@ def test_wrong_names_and_outputs_are_refused_before_anything_is_computed(stream:
     image, small = _rows(37)[0], np.zeros((1, 4, 18, 10), np.float32)
     with pytest.raises(FeedError, match="out='mask' has shape"):
         stream.run({"x": image}, out={"mask": small})
+
+
+def test_outputs_that_share_bytes_with_what_is_read_later_are_refused(stream: Stream) -> None:
+    memory = np.zeros(5000, np.float32)
+    image, mask = memory[: 37 * 60].reshape(1, 3, 37, 20), memory[2200 : 2200 + 4 * 190].reshape(1, 4, 19, 10)
+    features = memory[-16 * 190 :].reshape(1, 16, 19, 10)
+    for value in (image, iter([image]), np.from_dlpack(image)):
+        memory[:] = 1
+        with pytest.raises(FeedError, match="out='mask' shares bytes with 'x' of the same run") as refused:
+            stream.run({"x": value}, out={"mask": mask})
+        assert "\n" not in str(refused.value) and (memory == 1).all()
+    with pytest.raises(FeedError, match="out='features' shares bytes with 'mask'"):
+        stream.run({"x": _rows(37)[0]}, out={"mask": mask, "features": features})

@@ -15,8 +15,11 @@ from ops.spatial.resize_tables import COORDINATES
 _Rng = np.random.Generator
 
 
-def random_chain(seed: int, layers: int = 5) -> Graph:
-    """Returns a network of odd sizes, with random strides, pads, dilations and groups."""
+def random_chain(seed: int, layers: int = 5, *, upsampled: bool = False) -> Graph:
+    """Returns a network of odd sizes, with random strides, pads, dilations and groups.
+
+    Where it is `upsampled`, its last operators write rows in pairs.
+    """
     rng = np.random.default_rng(seed)
     graph = engine.Graph("chain")
     rows, columns = (int(n) for n in rng.integers(17, 40, 2))
@@ -25,10 +28,10 @@ def random_chain(seed: int, layers: int = 5) -> Graph:
         if min(x.shape[2:]) < 7:
             break
         smaller = [_conv, _conv, _depthwise, _pool, _transposed_conv, _pad, _shuffle, _normalise, _space_to_depth]
-        same = [_elementwise, _residual, _branches]
+        same = [_elementwise, _positions, _residual, _branches]
         larger = [_transposed_conv, _depth_to_space, _resize] if max(x.shape[2:]) < 50 else []
         x = rng.choice(np.array([*smaller, *same, *larger]))(rng, x)
-    graph.output(x, "y")
+    graph.output(ops.depth_to_space(_same(rng, x, 3), 2) if upsampled else x, "y")
     return graph
 
 
@@ -217,6 +220,13 @@ def _space_to_depth(_: _Rng, x: Var) -> Var:
 def _elementwise(rng: _Rng, x: Var) -> Var:
     scale, shift = (_weights(rng, x, x.shape[1], 1, 1) for _ in range(2))
     return ops.sigmoid(x * scale + shift)
+
+
+def _positions(rng: _Rng, x: Var) -> Var:
+    """Returns an image with what other rows have another value of."""
+    shape = [n if rng.integers(2) else 1 for n in x.shape[1:]]
+    shape[1] = x.shape[2]
+    return x + _weights(rng, x, 1, *shape)
 
 
 def _residual(rng: _Rng, x: Var) -> Var:
