@@ -69,3 +69,17 @@ class OutOfMemoryError(AllocatorError, MemoryError):
         self.reserved = reserved
         self.largest_free = largest_free
         self.capacity = capacity
+
+
+_MOST_SHOWN = 40
+
+
+def shown(value: object) -> str:
+    """Returns a value as a message has it, cut where it is long."""
+    if isinstance(value, str):
+        return repr(value if len(value) <= _MOST_SHOWN else f"{value[:_MOST_SHOWN]}...")
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no integers of thousands of digits
+        return "a number of thousands of digits"
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."

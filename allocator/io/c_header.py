@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from attrs import frozen
 
-from allocator.errors import FormatError
-from allocator.io.instance import Instance, check_holds, check_placed, shown
+from allocator.errors import FormatError, shown
+from allocator.io.instance import Instance, check_holds, check_placed
 
 PREFIX = "ARENA"
 """The first word of all names in a header, where no other is asked for."""

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from allocator.errors import AllocatorError, FormatError
+from allocator.errors import AllocatorError, FormatError, shown
 from allocator.io import (
     c_header,
     idealloc_csv,
@@ -21,7 +21,7 @@ from allocator.io import (
 )
 from allocator.io.files import is_special, write_whole
 from allocator.io.idealloc_csv import Kind
-from allocator.io.instance import Instance, decoded, shown
+from allocator.io.instance import Instance, decoded
 from allocator.problem import FREE, Column, column
 
 Reader = Callable[[bytes], Instance]

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from allocator.errors import UnsupportedProblemError
-from allocator.io.instance import LARGEST, Gaps, shown
+from allocator.errors import UnsupportedProblemError, shown
+from allocator.io.instance import LARGEST, Gaps
 from allocator.io.table import CsvTable
 from allocator.problem import Column, Conflicts, column, distinct
 

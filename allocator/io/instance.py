@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from attrs import Factory, evolve, field, frozen
 
-from allocator.errors import FormatError, ProblemError, UnsupportedProblemError
+from allocator.errors import FormatError, ProblemError, UnsupportedProblemError, shown
 from allocator.problem import FREE, Column, Problem, column
 
 LARGEST = 2**62
 """Every size, tick and offset in a file is below this."""
-_SHOWN = 40
 _CHUNK = re.compile(r"\bchunk (\d+)")
 
 
@@ -86,11 +85,6 @@ def pinned(instance: Instance) -> Problem:
 def in_names(message: str, ids: Sequence[str]) -> str:
     """Returns a message that speaks of buffers by their ids, where it spoke of chunks by number."""
     return _CHUNK.sub(lambda match: f"buffer {shown(ids[int(match[1])])}", message)
-
-
-def shown(text: str) -> str:
-    """Returns a text from a file as a message shows it: in quotes, and not longer than a line can bear."""
-    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
 
 
 def decoded(content: bytes) -> str:

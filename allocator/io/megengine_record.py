@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from allocator.errors import FormatError, UnsupportedProblemError
-from allocator.io.instance import LARGEST, Instance, check_holds, check_placed, decoded, named_problem, shown
+from allocator.errors import FormatError, UnsupportedProblemError, shown
+from allocator.io.instance import LARGEST, Instance, check_holds, check_placed, decoded, named_problem
 from allocator.problem import FREE
 
 MOST_TICKS = 10**6

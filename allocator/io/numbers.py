@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from allocator.errors import FormatError
-from allocator.io.instance import LARGEST, shown
+from allocator.errors import FormatError, shown
+from allocator.io.instance import LARGEST
 
 _DIGITS = re.compile(r"[0-9]{1,40}")
 

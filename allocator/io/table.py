@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from attrs import frozen
 
-from allocator.errors import FormatError
-from allocator.io.instance import LARGEST, shown
+from allocator.errors import FormatError, shown
+from allocator.io.instance import LARGEST
 from allocator.problem import Column, column
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")

@@ -6,8 +6,8 @@ each, in the order of the tensors. Buffers may overlap, so overwrites need no wo
 
 import numpy as np
 
-from allocator.errors import FormatError, UnsupportedProblemError
-from allocator.io.instance import Instance, check_holds, check_placed, shown
+from allocator.errors import FormatError, UnsupportedProblemError, shown
+from allocator.io.instance import Instance, check_holds, check_placed
 from allocator.problem import FREE, Column, column
 
 _TITLE = "TensorFlow Lite Micro's offline plan"

@@ -28,6 +28,7 @@ class MemoryFault(StrEnum):
     PEAK = "wrong peak"
     COST = "wrong cost"
     BOUND = "bound above the cost"
+    BASELINE = "simple way below the bound"
     STATUS = "wrong status"
     SHORTAGE = "a shortage that does not add up"
 
@@ -134,17 +135,22 @@ def _check_cost(problem: MemoryProblem, plan: MemoryPlan) -> Fault | None:
         total += seconds
     if not math.isclose(plan.cost, total, rel_tol=CLOSE):
         return Fault(MemoryFault.COST, (), f"the plan costs {plan.cost} s, and its transfers take {total}")
-    if plan.bound > total * (1 + CLOSE):
+    if not 0 <= plan.bound <= total * (1 + CLOSE):  # also where it is no number
         return Fault(MemoryFault.BOUND, (), f"no plan is to cost less than {plan.bound} s, but this one costs {total}")
     if plan.status is Status.OPTIMAL and plan.bound < total * (1 - CLOSE):
         return Fault(MemoryFault.STATUS, (), f"a plan of {total} s is optimal, and the bound {plan.bound} s")
+    for baseline in plan.baselines:
+        if not plan.bound <= baseline.cost * (1 + CLOSE):
+            claim = f"{baseline.name!r} costs {baseline.cost} s"
+            return Fault(MemoryFault.BASELINE, (), f"{claim}, and no plan less than {plan.bound}")
     return None
 
 
 def _check_no_plan(problem: MemoryProblem, plan: MemoryPlan) -> Fault | None:
-    if (plan.memory != NOWHERE).any() or (plan.offset != NOWHERE).any() or plan.uses or plan.cost < math.inf:
+    if (plan.memory != NOWHERE).any() or (plan.offset != NOWHERE).any() or plan.uses or plan.cost != math.inf:
         return Fault(MemoryFault.STATUS, (), f"places or a cost of a plan that is {plan.status}")
-    if (plan.status is Status.INFEASIBLE) != (plan.bound == math.inf) or (plan.shortages and plan.bound < math.inf):
+    is_proved = plan.bound == math.inf
+    if not plan.bound >= 0 or (plan.status is Status.INFEASIBLE) != is_proved or (plan.shortages and not is_proved):
         return Fault(MemoryFault.STATUS, (), f"a plan that is {plan.status}, with a bound of {plan.bound} s")
     faults = (_check_shortage(problem, shortage) for shortage in plan.shortages)
     return next((fault for fault in faults if fault is not None), None)

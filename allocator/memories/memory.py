@@ -1,47 +1,82 @@
 """A memory of the machine: how many bytes it has, and how long a transfer takes."""
 
-import math
+import re
 from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
 
-from attrs import frozen
+from attrs import field, frozen
 
-from allocator.errors import ProblemError
+from allocator.errors import ProblemError, shown
 from allocator.problem import DEFAULT_ALIGNMENT
 
 MOST_BYTES = 2**62
-"""The largest capacity: offsets are 64-bit numbers."""
+"""All capacities are below it: offsets are 64-bit numbers."""
+LEAST_BANDWIDTH, MOST_BANDWIDTH = 1e-3, 1e18
+MOST_LATENCY = 1e6
+"""Within these, the time of any transfers is a finite number of seconds, and not 0 where bytes are moved."""
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
+
+
+def _integer(value: Any) -> Any:
+    """Returns an integer of any kind as one of Python's; anything else as it is, for the checks to refuse."""
+    return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else value
+
+
+def _real(value: Any) -> Any:
+    """Returns a number as a float; one that is too large, and anything else, as it is."""
+    try:
+        return float(value) if isinstance(value, Real) and not isinstance(value, bool) else value
+    except OverflowError:
+        return value
 
 
 @frozen
 class Memory:
-    """One memory. Raises ProblemError for an empty name, or a number that is not finite or not above zero.
+    """One memory. Raises ProblemError for what is not as this says.
 
-    `capacity` in bytes; `read_bandwidth` and `write_bandwidth` in bytes per second; `latency` in seconds for each call
-    that touches a chunk in it, zero or more. Offsets are multiples of `alignment`, in bytes. One that is not
+    `name`: a letter, then letters, digits and _. `capacity` in bytes, from 1 to 2**62 - 1. `read_bandwidth` and
+    `write_bandwidth` in bytes per second, from 0.001 to 1e18; `latency` in seconds for each call that touches a chunk
+    in it, from 0 to 1e6. Offsets are multiples of `alignment`, in bytes, a power of two below 2**62. One that is not
     `writable`, such as flash, holds chunks that are never written.
     """
 
     name: str
-    capacity: int
-    read_bandwidth: float
-    write_bandwidth: float
-    latency: float = 0.0
-    alignment: int = DEFAULT_ALIGNMENT
+    capacity: int = field(converter=_integer)
+    read_bandwidth: float = field(converter=_real)
+    write_bandwidth: float = field(converter=_real)
+    latency: float = field(converter=_real, default=0.0)
+    alignment: int = field(converter=_integer, default=DEFAULT_ALIGNMENT)
     writable: bool = True
 
     def __attrs_post_init__(self) -> None:
-        if not self.name:
-            raise ProblemError("a memory has no name")
-        for what, nbytes in (("capacity", self.capacity), ("alignment", self.alignment)):
-            if not 0 < nbytes < MOST_BYTES or nbytes != int(nbytes):
-                raise ProblemError(
-                    f"memory {self.name!r}: its {what} is {nbytes}, and must be a number of bytes above 0"
-                )
-        for what, speed in (("read bandwidth", self.read_bandwidth), ("write bandwidth", self.write_bandwidth)):
-            if not 0 < speed < math.inf:
-                raise ProblemError(f"memory {self.name!r}: its {what} is {speed}, and must be bytes per second above 0")
-        if not 0 <= self.latency < math.inf:
-            raise ProblemError(f"memory {self.name!r}: its latency is {self.latency}, and must be seconds, 0 or more")
+        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
+            raise ProblemError(f"{shown(self.name)} is no name of a memory: a letter, then letters, digits and _")
+        is_power = _is_size(self.alignment) and not self.alignment & (self.alignment - 1)
+        speeds = f"bytes per second, from {LEAST_BANDWIDTH:g} to {MOST_BANDWIDTH:g}"
+        facts: tuple[tuple[str, object, bool, str], ...] = (
+            ("its capacity", self.capacity, _is_size(self.capacity), "a number of bytes from 1 to 2**62 - 1"),
+            ("its alignment", self.alignment, is_power, "a power of two below 2**62"),
+            ("its read bandwidth", self.read_bandwidth, _is_bandwidth(self.read_bandwidth), speeds),
+            ("its write bandwidth", self.write_bandwidth, _is_bandwidth(self.write_bandwidth), speeds),
+            ("its latency", self.latency, _is_latency(self.latency), f"seconds, from 0 to {MOST_LATENCY:g}"),
+            ("writable", self.writable, isinstance(self.writable, bool), "True or False"),
+        )
+        for what, value, is_right, right in facts:
+            if not is_right:
+                raise ProblemError(f"memory {shown(self.name)}: {what} is {shown(value)}, and must be {right}")
+
+
+def _is_size(value: object) -> bool:
+    return type(value) is int and 0 < value < MOST_BYTES
+
+
+def _is_bandwidth(value: object) -> bool:
+    return type(value) is float and LEAST_BANDWIDTH <= value <= MOST_BANDWIDTH
+
+
+def _is_latency(value: object) -> bool:
+    return type(value) is float and 0 <= value <= MOST_LATENCY
 
 
 def check_memories(memories: Sequence[Memory]) -> None:

@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from allocator.bounds import proved_bound
 from allocator.check.offsets import check
-from allocator.errors import FormatError
-from allocator.io.instance import Instance, in_names, shown
+from allocator.errors import FormatError, shown
+from allocator.io.instance import Instance, in_names
 from allocator.problem import FREE, NO_CAPACITY, Column, Plan, Problem
 from engine.text.errors import PlanRefusedError
 

@@ -118,10 +118,10 @@ class _Explaining:
 
     def _obstacle(self, m: int, chain: Column) -> str:
         problem, memory = self.placed.problem, self.placed.problem.memories[m]
+        if not memory.writable and chain[0] < self.placed.contents.chunks:
+            return "it is read-only"
         if not problem.allowed[chain, m].all():
             return "rules keep it out"
-        if not memory.writable and problem.written_bytes[chain].any():
-            return "it is read-only"
         return "" if possible(problem)[chain[0], m] else f"it has {format_bytes(memory.capacity)} in all"
 
     def _alive(self, m: int, begin: int, end: int) -> Column:

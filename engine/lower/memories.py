@@ -4,14 +4,13 @@ A rule names tensors, by a pattern of their names, of the names of the operators
 a memory: they lie there. With "!" before the memory they lie anywhere else.
 """
 
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from allocator.errors import AllocatorError
+from allocator.errors import ProblemError, shown
 from allocator.memories.memory import Memory
 from engine.text.errors import OptionError
-from engine.text.options import check_flag, close_to
+from engine.text.options import close_to
 from engine.text.units import parse_bytes, parse_rate, parse_seconds
 
 Rule = tuple[str, str]
@@ -19,23 +18,23 @@ Rule = tuple[str, str]
 NOT = "!"
 KINDS = ("inputs", "outputs", "parameters", "constants", "workspaces")
 """Patterns that name tensors by what they are for."""
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 _SHORT = {"write": "write_bandwidth", "latency": "latency", "alignment": "alignment"}
 """Keys of a text; any other fact stands in it by its place."""
 _READ_ONLY = "read-only"
-_DIGITS = 9
+_MOST_DIGITS = 19
+"""Of an alignment: those of 2**62."""
 _EXAMPLE = "sram=512KiB,4GB/s"
 
 
 def as_memories(value: object) -> tuple[Memory, ...]:
     """Returns memories from `Memory` objects and texts such as "sram=512KiB,4GB/s", in their order; from one, too.
 
-    Behind capacity and bandwidth a text may have `write=2GB/s`, `latency=80ns`, `alignment=32` and `read-only`. Raises
-    OptionError.
+    Behind capacity and bandwidth a text may have `write=2GB/s`, `latency=80ns`, `alignment=32` and `read-only`, each
+    once. Raises OptionError.
     """
-    rows = [value] if isinstance(value, (str, Memory)) else value
-    if not isinstance(rows, (list, tuple)):
-        raise OptionError(f"memories {value!r} is no list of memories, such as [{_EXAMPLE!r}]")
+    rows: object = [value] if isinstance(value, (str, Memory)) else value
+    if not isinstance(rows, Iterable) or isinstance(rows, (bytes, Mapping)):
+        raise OptionError(f"memories {shown(value)} is no list of memories, such as [{_EXAMPLE!r}]")
     memories = tuple(each if isinstance(each, Memory) else _from_text(each) for each in rows)
     names = [memory.name for memory in memories]
     for name in names:
@@ -48,18 +47,18 @@ def _from_text(text: object) -> Memory:
     name, equals, rest = text.partition("=") if isinstance(text, str) else ("", "", "")
     size, *parts = (part.strip() for part in rest.split(","))
     if not equals or not parts:
-        raise OptionError(
-            f"memory {str(text)[:60]!r} has no name, capacity and bandwidth; write for example {_EXAMPLE}"
-        )
+        raise OptionError(f"memory {shown(text)} has no name, capacity and bandwidth; write for example {_EXAMPLE}")
     values: dict[str, Any] = {"name": name.strip(), "capacity": size, "read_bandwidth": parts[0]}
     for part in parts[1:]:
         key, _, content = (word.strip() for word in part.partition("="))
-        if part == _READ_ONLY:
-            values["writable"] = False
-        elif key in _SHORT:
-            values[_SHORT[key]] = content
-        else:
-            raise OptionError(f"memory {name!r}: {part[:40]!r} is unknown; {close_to(key, (*_SHORT, _READ_ONLY))}")
+        field = "writable" if part == _READ_ONLY else _SHORT.get(key, "")
+        if not field:
+            raise OptionError(
+                f"memory {shown(values['name'])}: {shown(part)} is unknown; {close_to(key, (*_SHORT, _READ_ONLY))}"
+            )
+        if field in values:
+            raise OptionError(f"memory {shown(values['name'])}: {key!r} is given more than once")
+        values[field] = False if part == _READ_ONLY else content
     return memory_of(values)
 
 
@@ -68,36 +67,34 @@ def memory_of(values: Mapping[str, Any]) -> Memory:
 
     `write_bandwidth` is that of reading where it is left out. Raises OptionError, which names the memory.
     """
-    name = values["name"]
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise OptionError(f"{str(name)[:40]!r} is no name of a memory: a letter, then letters, digits and _")
+    read = {"write_bandwidth": values["read_bandwidth"]} | dict(values)
     try:
-        read = {"write_bandwidth": values["read_bandwidth"]} | dict(values)
-        return Memory(**{key: _READERS[key](value) for key, value in read.items()})
-    except (OptionError, AllocatorError) as error:
-        raise OptionError(f"memory {name!r}: {error}") from error
+        facts = {key: _READERS[key](value) for key, value in read.items()}
+    except OptionError as error:
+        raise OptionError(f"memory {shown(values['name'])}: {error}") from error
+    try:
+        return Memory(**facts)
+    except ProblemError as error:
+        raise OptionError(str(error)) from error
 
 
-def _alignment(value: object) -> int:
-    number = int(value) if isinstance(value, str) and value.isdecimal() and len(value) < _DIGITS else value
-    if isinstance(number, bool) or not isinstance(number, int):
-        raise OptionError(f"alignment {str(value)[:40]!r} is no power of two")
-    return number
+def _as_it_is(value: object) -> object:
+    return value
 
 
-def _writable(value: object) -> bool:
-    check_flag("writable", value)
-    return bool(value)
+def _alignment(value: object) -> object:
+    is_number = isinstance(value, str) and value.isdecimal() and len(value) <= _MOST_DIGITS
+    return int(str(value)) if is_number else value
 
 
 _READERS: Mapping[str, Callable[[Any], Any]] = {
-    "name": str,
+    "name": _as_it_is,
     "capacity": parse_bytes,
     "read_bandwidth": parse_rate,
     "write_bandwidth": parse_rate,
     "latency": parse_seconds,
     "alignment": _alignment,
-    "writable": _writable,
+    "writable": _as_it_is,
 }
 KEYS = tuple(_READERS)
 """The keys of a memory; those of a table in the file of a target are the same."""
@@ -122,7 +119,7 @@ def as_rules(value: object) -> tuple[Rule, ...]:
     """
     rules: object = value.items() if isinstance(value, Mapping) else [value] if isinstance(value, str) else value
     if not isinstance(rules, Iterable) or isinstance(rules, bytes):
-        raise OptionError(f"place {value!r} has no rules, such as {{'conv1*': 'sram'}}")
+        raise OptionError(f"place {shown(value)} has no rules, such as {{'conv1*': 'sram'}}")
     return tuple(map(_as_rule, rules))
 
 
@@ -130,7 +127,7 @@ def _as_rule(value: object) -> Rule:
     pair = [word.strip() for word in value.rsplit("=", 1)] if isinstance(value, str) else value
     if isinstance(pair, (tuple, list)) and len(pair) == 2 and all(isinstance(v, str) and v for v in pair):
         return pair[0], pair[1]
-    raise OptionError(f"place {str(value)[:60]!r} is no rule; write for example conv1*=sram, or conv1*=!sram")
+    raise OptionError(f"place {shown(value)} is no rule; write for example conv1*=sram, or conv1*=!sram")
 
 
 def check_rules(rules: Iterable[Rule], memories: Collection[Memory]) -> None:

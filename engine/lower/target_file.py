@@ -99,7 +99,7 @@ class _Reader:
             data: dict[str, Any] = toml.loads(content.decode())
         except UnicodeDecodeError as error:
             raise self.fault("is no UTF-8 text") from error
-        except (toml.TOMLDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:  # also a number of more digits than Python reads
             raise self.fault(f"is no TOML: {error}") from error
         return data
 

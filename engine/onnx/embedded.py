@@ -10,7 +10,7 @@ from typing import Any
 
 from attrs import asdict, frozen
 
-from allocator.io.instance import shown
+from allocator.errors import shown
 from allocator.problem import NO_TICK, Bound, Witness
 from allocator.solvers import STRATEGIES
 from engine.planning.options import DEFAULTS
@@ -49,7 +49,7 @@ def texts_of(plan: EmbeddedPlan) -> dict[str, str]:
     if plan.left_out:
         texts["left_out"] = _json(plan.left_out)
     if plan.memories:
-        texts["memories"] = _json(plan.memories)
+        texts |= {"memories": _json(plan.memories), "weights": _json(plan.weights)}
     return {PREFIX + key: text for key, text in texts.items()}
 
 
@@ -76,7 +76,8 @@ def plan_of(texts: Mapping[str, str], source: str, required: bool) -> EmbeddedPl
         again=again,
         offsets=read.pairs("offsets", read.json("offsets"), read.integer),
         left_out=read.left_out("left_out"),
-        memories=read.memories("memories"),
+        memories=read.of_memories("memories"),
+        weights=read.of_memories("weights"),
         source=source,
         required=required,
     )
@@ -136,8 +137,8 @@ class _Reader:
         """Returns the groups of passes that did not run; the text is only there where there are some."""
         return self.strings(key, self.json(key)) if PREFIX + key in self.texts else ()
 
-    def memories(self, key: str) -> tuple[int, ...]:
-        """Returns the memory of each chunk and constant; the text is only there where there are several."""
+    def of_memories(self, key: str) -> tuple[int, ...]:
+        """Returns the integers of a text that is only there where the plan has memories."""
         return self.integers(key) if PREFIX + key in self.texts else ()
 
     def bound(self, size_key: str, key: str) -> Bound:

@@ -227,7 +227,7 @@ def _check(placed: PlacedPlan, reserved: Reserved) -> None:
     with Activity("judging"):
         check_placement(placed, asked)
         for memories in placed.memories:
-            several.check_memories(placed, memories.rooms)
+            several.check_memories(placed, memories.rooms, placed.options.place)
         check_data_flow(placed)
         if placed.options.parallel:
             check_races(placed)

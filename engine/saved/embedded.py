@@ -22,6 +22,7 @@ class EmbeddedPlan:
     """A saved plan. `options` are those of `SHAPING`; `order` has the ticks of calls that are not in the given order.
 
     `memories` has the memory of each chunk, and of each constant behind them; empty where there is one arena.
+    `weights` has the first byte of each of these constants, counted from that of its memory.
     `left_out` has the groups of passes that did not run, of those that the option `optimise` asks for.
     Where operators run again, `again` has the names of all that runs, and the arena bytes without that (see
     `engine.planning.placed`). Row i of `offsets` has the name of the value of chunk i, and its first byte. `memory`
@@ -40,6 +41,7 @@ class EmbeddedPlan:
     offsets: tuple[tuple[str, int], ...]
     left_out: tuple[str, ...] = ()
     memories: tuple[int, ...] = ()
+    weights: tuple[int, ...] = ()
     source: str = "the plan"
     required: bool = False
 
@@ -58,6 +60,9 @@ def embedded_plan(plan: PlacedPlan, order: tuple[int, ...]) -> EmbeddedPlan:
         again=tuple((again.sequence, again.plain_bytes) for again in plan.recomputed),
         left_out=tuple(name for done in plan.optimisation for name in done.left_out),
         memories=tuple(m for placed in plan.memories for m in placed.assigned.memory.tolist()),
+        weights=tuple(
+            at for placed in plan.memories for at in placed.assigned.offset[placed.contents.chunks :].tolist()
+        ),
         offsets=tuple((owners[chunk].name, offset) for chunk, offset in enumerate(plan.plan.offset.tolist())),
     )
 

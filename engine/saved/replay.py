@@ -14,7 +14,7 @@ from attrs import evolve
 from allocator.bounds import proved_bound
 from allocator.check.bound import check_bound
 from allocator.check.offsets import check
-from allocator.io.instance import shown
+from allocator.errors import shown
 from allocator.memories.judge import check_plan
 from allocator.problem import NO_CAPACITY, Plan, Problem, column
 from allocator.solvers import BEST
@@ -187,11 +187,12 @@ def _in_memories(
 ) -> InMemories:
     """Returns chunks and constants in their memories. Raises OtherPlanError, PlanRefusedError."""
     arena, memory = _plan(problem, saved, NO_CAPACITY), column(saved.memories)
-    if len(memory) != contents.count or (memory >= len(options.board)).any():
+    counts = len(memory), len(saved.weights)
+    if counts != (contents.count, len(contents.constants)) or (memory >= len(options.board)).any():
         count = f"{contents.count} chunks and weights of {lowered.graph.name!r}"
-        raise PlanRefusedError(f"{saved.source} does not say for each of {count} in which memory it lies")
+        raise PlanRefusedError(f"{saved.source} does not say for each of {count} where it lies in which memory")
     whole = contents.problem(problem, options.board)
-    placed = placed_as(whole, memory, arena, contents)
+    placed = placed_as(whole, memory, arena, column(saved.weights), contents)
     fault = check_plan(whole, placed.assigned)
     if fault is not None:
         raise PlanRefusedError(f"{saved.source} is wrong ({fault.kind}): {fault.message}")

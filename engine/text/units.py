@@ -4,13 +4,16 @@ import math
 import re
 from numbers import Integral
 
+from allocator.errors import shown
 from engine.text.errors import OptionError
 
 _FACTORS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
-_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*")
-_RATE = re.compile(r"\s*(\d{1,18}(?:\.\d{1,9})?)\s*([a-zA-Z]*)\s*/\s*s\s*", re.ASCII)
+_SIZE = re.compile(r"\s*(\d{1,1000}(?:\.\d{1,1000})?)\s*([a-zA-Z]*)\s*")
+_NUMBER = r"(\d{1,18}(?:\.\d{1,18})?(?:[eE][+-]?\d{1,3})?)"
+"""A number as `repr` writes one, too: 8e-08."""
+_RATE = re.compile(rf"\s*{_NUMBER}\s*([a-zA-Z]*)\s*/\s*s\s*", re.ASCII)
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
-_DURATION = re.compile(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*(ns|us|ms|s|m|h|)\s*", re.ASCII)
+_DURATION = re.compile(rf"\s*{_NUMBER}\s*(ns|us|ms|s|m|h|)\s*", re.ASCII)
 
 
 def parse_bytes(text: int | str) -> int:
@@ -19,12 +22,12 @@ def parse_bytes(text: int | str) -> int:
         return _positive(int(text), text)
     match = _SIZE.fullmatch(text) if isinstance(text, str) else None
     if match is None or match[2].lower() not in _FACTORS:
-        raise OptionError(f"{text!r} is no size in bytes; write for example 8388608, 8MiB or 8 MB")
+        raise OptionError(f"{shown(text)} is no size in bytes; write for example 8388608, 8MiB or 8 MB")
     return _positive(_whole(match[1], _FACTORS[match[2].lower()]), text)
 
 
 _ENDLESS = 1e18
-"""Seconds beyond which a duration counts as no limit."""
+"""Seconds beyond which a duration counts as no limit, and bytes a second beyond which nothing is a bandwidth."""
 
 
 def parse_seconds(duration: float | str) -> float:
@@ -34,25 +37,26 @@ def parse_seconds(duration: float | str) -> float:
     """
     if isinstance(duration, (int, float)) and not isinstance(duration, bool):
         if not duration >= 0:
-            raise OptionError(f"{duration!r} is no number of seconds from 0 on")
+            raise OptionError(f"{shown(duration)} is no number of seconds from 0 on")
         return math.inf if duration > _ENDLESS else float(duration)
     match = _DURATION.fullmatch(duration) if isinstance(duration, str) else None
     if match is None:
-        raise OptionError(f"{str(duration)[:40]!r} is no duration; write for example 10s, 500ms or 2m")
-    return float(match[1]) * _SECONDS[match[2]]
+        raise OptionError(f"{shown(duration)} is no duration; write for example 10s, 500ms or 2m")
+    seconds = float(match[1]) * _SECONDS[match[2]]
+    return math.inf if seconds > _ENDLESS else seconds
 
 
 def parse_rate(rate: float | str) -> float:
     """Returns the bytes a second of a number or of a text such as "4GB/s", "0.8 GiB/s". Raises OptionError."""
     if isinstance(rate, (int, float)) and not isinstance(rate, bool):
-        value = float(rate)
+        value = float(rate) if rate <= _ENDLESS else math.inf
     else:
         match = _RATE.fullmatch(rate) if isinstance(rate, str) else None
         if match is None or match[2].lower() not in _FACTORS:
-            raise OptionError(f"{str(rate)[:40]!r} is no number of bytes a second; write for example 4GB/s or 800MB/s")
+            raise OptionError(f"{shown(rate)} is no number of bytes a second; write for example 4GB/s or 800MB/s")
         value = float(match[1]) * _FACTORS[match[2].lower()]
     if not 0 < value < math.inf:
-        raise OptionError(f"{str(rate)[:40]!r} is no number of bytes a second above 0")
+        raise OptionError(f"{shown(rate)} is no number of bytes a second above 0")
     return value
 
 
@@ -94,7 +98,7 @@ def _whole(number: str, factor: int) -> int:
 
 def _positive(size: int, text: object) -> int:
     if not 0 <= size < 2**63:
-        raise OptionError(f"{str(text)[:40]!r} is no size of 0 to 2**63 - 1 bytes")
+        raise OptionError(f"{shown(text)} is no size of 0 to 2**63 - 1 bytes")
     return size
 
 

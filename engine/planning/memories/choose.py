@@ -1,9 +1,9 @@
 """Plans in several memories: which memory holds each chunk and each constant, and the addresses there.
 
 The arena is one row of bytes, in which the part of one memory lies behind that of the other: whoever follows, checks,
-draws or runs a plan sees one arena. Constants are alive all the time. So they lie behind the chunks of their memory,
-in a block of their own, and outside of the arena, as in every plan: a run reads them, or what kernels packed of them,
-where the graph has them.
+draws or runs a plan sees one arena. Constants are alive all the time, and a run reads them, or what kernels packed of
+them, where the graph has them. So they lie behind the chunks of their memory, outside of the arena, as in every plan.
+Only where a memory has no room for that do they lie between its chunks, where the arena leaves their bytes unused.
 """
 
 import math
@@ -57,6 +57,7 @@ def contents_of(lowered: Lowered, ids: Mapping[int, int], chunks: Chunks, option
             row_of[value.id] = rows[key]
     count = len(chunks) + len(rows)
     allowed = _allowed(lowered, row_of, count, options)
+    allowed[: len(chunks), [not memory.writable for memory in options.board]] = False
     return Contents(row_of, len(chunks), tuple(constants), sizes, traffic_of(lowered, row_of, count), allowed)
 
 
@@ -113,35 +114,59 @@ def assign_memories(contents: Contents, problem: Problem, lowered: Lowered, opti
     assigned = assign(whole, options.strategy, options.seed, seconds=options.timeout, nodes=options.nodes)
     if not assigned.has_plan:
         raise _no_fit(whole, assigned, contents, lowered)
-    parts = [_part(whole, assigned, contents, options, m) for m in range(len(options.board))]
-    placed = laid_out(whole, assigned, contents, parts)
+    offset, parts = np.zeros(len(whole), np.int64), list[Plan]()
+    for m in range(len(options.board)):
+        part, offset[assigned.memory == m] = _placed(whole, assigned, contents, options, m)
+        parts.append(part)
+    placed = _in_memories(whole, evolve(assigned, offset=offset), contents, parts)
     fault = check_plan(whole, placed.assigned)
     if fault is not None:
         raise PlanError(f"{assigned.strategy} made a wrong plan of memories ({fault.kind}): {fault.message}")
     return placed
 
 
-def _part(whole: MemoryProblem, assigned: MemoryPlan, contents: Contents, options: Options, m: int) -> Plan:
-    """Returns the plan of the chunks in a memory, below the room that its constants leave."""
-    is_in, memory, use = assigned.memory == m, whole.memories[m], assigned.uses[m]
-    is_constant = np.arange(len(whole)) >= contents.chunks
-    if not (is_in & is_constant).any():
-        return evolve(use.plan, capacity=NO_CAPACITY)
-    taken = sum(align_up(size, memory.alignment) for size in whole.chunks.size[is_in & is_constant].tolist())
-    part = problem_in(whole, m, is_in & ~is_constant)
-    plan = solve_problem(part, options, (memory.capacity - taken) // memory.alignment * memory.alignment)
-    if plan.arena_bytes > plan.capacity:
-        offset = _without_constants(whole, assigned, contents, m)
-        plan = evolve(plan, offset=offset, arena_bytes=arena_bytes(part, offset))
-    return evolve(plan, capacity=NO_CAPACITY)
+def _placed(
+    whole: MemoryProblem, assigned: MemoryPlan, contents: Contents, options: Options, m: int
+) -> tuple[Plan, Column]:
+    """Returns the plan of the chunks in a memory, and the offsets of all rows in it: chunks, then constants.
+
+    Constants lie behind the chunks if there is room; else all lie where they were assigned.
+    """
+    rows, memory, use = np.flatnonzero(assigned.memory == m), whole.memories[m], assigned.uses[m]
+    is_chunk = rows < contents.chunks
+    if is_chunk.all():
+        return evolve(use.plan, capacity=NO_CAPACITY), use.plan.offset
+    part = problem_in(whole, m, (assigned.memory == m) & (np.arange(len(whole)) < contents.chunks))
+    behind, taken = _one_behind_the_other(whole.chunks.size[rows[~is_chunk]], memory.alignment)
+    room = (memory.capacity - taken) // memory.alignment * memory.alignment
+    plan = solve_problem(part, options, room)
+    if plan.arena_bytes <= room:
+        constants = align_up(plan.arena_bytes, memory.alignment) + behind
+        return evolve(plan, capacity=NO_CAPACITY), column(np.concatenate((plan.offset, constants)))
+    offset, chunks = assigned.offset[rows], assigned.offset[rows[is_chunk]]
+    return Plan(chunks, arena_bytes(part, chunks), plan.bound, use.plan.strategy), column(offset)
 
 
-def placed_as(whole: MemoryProblem, memory: Column, arena: Plan, contents: Contents) -> InMemories:
+def _one_behind_the_other(size: Column, alignment: int) -> tuple[Column, int]:
+    """Returns offsets, from 0 on, of rows that lie one behind the other, and the end of the last one.
+
+    The one that leaves most of its last `alignment` bytes unused lies last: nothing follows, so they are not lost.
+    """
+    rounded = -(-size // alignment) * alignment
+    in_order = np.argsort(rounded - size, kind="stable")
+    offset = np.zeros(len(size), np.int64)
+    offset[in_order] = np.cumsum(rounded[in_order]) - rounded[in_order]
+    return column(offset), int((offset + size).max(initial=0))
+
+
+def placed_as(whole: MemoryProblem, memory: Column, arena: Plan, constants: Column, contents: Contents) -> InMemories:
     """Returns the memories whose chunks lie, each in its `memory`, as a plan of the whole arena says.
 
-    Nothing is searched for, and nothing is checked; the bound of the cost lets each row lie where it costs least.
+    `constants` has the offset of each constant in its memory. Nothing is searched for, and nothing is checked; the bound
+    of the cost lets each row lie where it costs least.
     """
     rows, seconds, offset = np.arange(len(whole)), whole.seconds, np.zeros(len(whole), np.int64)
+    offset[contents.chunks :] = constants
     parts, uses, start = list[Plan](), list[MemoryUse](), 0
     for m, where in enumerate(whole.memories):
         start, is_in = align_up(start, _edge(whole)), memory == m
@@ -156,47 +181,28 @@ def placed_as(whole: MemoryProblem, memory: Column, arena: Plan, contents: Conte
     cost, least = sum(use.cost for use in uses), float(np.where(possible(whole), seconds, np.inf).min(axis=1).sum())
     status = Status.OPTIMAL if cost <= least * (1 + CLOSE) else Status.FEASIBLE
     plan = MemoryPlan(memory, offset, tuple(uses), cost, min(least, cost), status, arena.strategy)
-    return laid_out(whole, plan, contents, parts)
+    return _in_memories(whole, plan, contents, parts)
 
 
 def _edge(whole: MemoryProblem) -> int:
-    """Returns the bytes of which the first byte of each part of the arena is a multiple."""
-    alignments = [*whole.chunks.alignment.tolist(), *(memory.alignment for memory in whole.memories)]
-    return math.lcm(CACHE_LINE, *alignments)
+    """Returns the bytes of which the first byte of each part of the arena is a multiple.
 
-
-def laid_out(whole: MemoryProblem, assigned: MemoryPlan, contents: Contents, parts: Sequence[Plan]) -> InMemories:
-    """Returns the memories with the chunks of each as its plan says, and with its constants behind them.
-
-    `assigned` says in which memory each row lies, and what that costs; its offsets are replaced.
+    Only chunks decide: the alignment of a memory counts from its own first byte.
     """
-    offset, starts, uses, size = np.zeros(len(whole), np.int64), list[int](), list[MemoryUse](), whole.chunks.size
-    start, edge = 0, _edge(whole)
+    return math.lcm(CACHE_LINE, *whole.chunks.alignment.tolist())
+
+
+def _in_memories(whole: MemoryProblem, assigned: MemoryPlan, contents: Contents, parts: Sequence[Plan]) -> InMemories:
+    """Returns the memories, whose parts of the arena lie one behind the other, with what lies in each as assigned."""
+    starts, uses, start, edge = list[int](), list[MemoryUse](), 0, _edge(whole)
+    end = np.where(whole.chunks.size > 0, assigned.offset + whole.chunks.size, 0)
     for m, (use, part) in enumerate(zip(assigned.uses, parts, strict=True)):
-        start = align_up(start, edge)
+        start, is_in = align_up(start, edge), assigned.memory == m
         starts.append(start)
-        start, end = start + part.arena_bytes, part.arena_bytes
-        rows = np.flatnonzero(assigned.memory == m)
-        offset[rows[rows < contents.chunks]] = part.offset
-        for row in rows[(rows >= contents.chunks) & (size[rows] > 0)].tolist():
-            offset[row] = align_up(end, use.memory.alignment)
-            end = int(offset[row] + size[row])
-        uses.append(evolve(use, plan=evolve(use.plan, offset=offset[rows], arena_bytes=end)))
-    placed = evolve(assigned, offset=offset, uses=tuple(uses))
-    return InMemories(whole, placed, contents, tuple(parts), tuple(starts))
-
-
-def _without_constants(whole: MemoryProblem, assigned: MemoryPlan, contents: Contents, m: int) -> Column:
-    """Returns the offsets of the chunks in a memory, moved down by the constants that lie below them.
-
-    Constants are alive all the time, so no chunk lies across one.
-    """
-    rows = np.flatnonzero(assigned.memory == m)
-    chunks, constants = rows[rows < contents.chunks], rows[rows >= contents.chunks]
-    edge = int(np.lcm.reduce(whole.chunks.alignment[chunks], initial=whole.memories[m].alignment))
-    taken = -(-whole.chunks.size[constants] // edge) * edge
-    below = assigned.offset[constants][None, :] < assigned.offset[chunks][:, None]
-    return column(assigned.offset[chunks] - (below * taken).sum(axis=1))
+        start += part.arena_bytes
+        held = evolve(use.plan, offset=assigned.offset[is_in], arena_bytes=int(end[is_in].max(initial=0)))
+        uses.append(evolve(use, plan=held))
+    return InMemories(whole, evolve(assigned, uses=tuple(uses)), contents, tuple(parts), tuple(starts))
 
 
 def _no_fit(
@@ -221,8 +227,14 @@ def _shortage_text(shortage: Shortage, whole: MemoryProblem, contents: Contents,
     what = ", ".join(f"{printable(names[row])} ({format_bytes(int(whole.chunks.size[row]))})" for row in largest[:3])
     more = f" and {len(largest) - 3} more" if len(largest) > 3 else ""
     if not shortage.memories:
-        allowed = zip(whole.memories, whole.allowed[largest[0]].tolist(), strict=True)
-        there = ", ".join(_room(memory, is_allowed) for memory, is_allowed in allowed)
+        allowed, is_chunk = (
+            zip(whole.memories, whole.allowed[largest[0]].tolist(), strict=True),
+            largest[0] < contents.chunks,
+        )
+        there = ", ".join(
+            _room(memory, is_ruled_out=not is_allowed and (memory.writable or not is_chunk))
+            for memory, is_allowed in allowed
+        )
         return f"no memory can hold {what}: {there}"
     tick, where = (
         printable(lowered.tick_name(shortage.tick)),
@@ -234,7 +246,7 @@ def _shortage_text(shortage: Shortage, whole: MemoryProblem, contents: Contents,
     )
 
 
-def _room(memory: Memory, is_allowed: bool) -> str:
-    if not is_allowed:
+def _room(memory: Memory, *, is_ruled_out: bool) -> str:
+    if is_ruled_out:
         return f"{memory.name} is ruled out"
     return f"{memory.name} has {format_bytes(memory.capacity)}{'' if memory.writable else ' and is read-only'}"

@@ -94,11 +94,10 @@ class InMemories:
     @property
     def rooms(self) -> tuple[Room, ...]:
         """Returns the memories as the judge of places wants to know them."""
-        offset, size = self.assigned.offset, self.problem.chunks.size
-        rooms = []
+        memory_of, offset, rooms = self.assigned.memory.tolist(), self.assigned.offset.tolist(), []
+        constants = [pair for pair in self.contents.row_of.items() if pair[1] >= self.contents.chunks]
         for m, (memory, (low, high)) in enumerate(zip(self.memories, self.ranges, strict=True)):
-            rows = self.rows_in(m, constants=True)
-            weights = tuple(zip(offset[rows].tolist(), size[rows].tolist(), strict=True))
+            weights = tuple((value, offset[row]) for value, row in constants if memory_of[row] == m)
             rooms.append(Room(memory.name, low, high, memory.capacity, memory.alignment, memory.writable, weights))
         return tuple(rooms)
 

@@ -1,5 +1,7 @@
 """The judge of plans for several memories accepts right plans, and names each fault that is planted."""
 
+import math
+
 import numpy as np
 import pytest
 from attrs import evolve
@@ -8,7 +10,7 @@ from allocator.check.offsets import FaultKind
 from allocator.memories.assign import assign
 from allocator.memories.judge import MemoryFault, check_plan
 from allocator.memories.memory import Memory
-from allocator.memories.plan import MemoryPlan
+from allocator.memories.plan import Baseline, BaselineName, MemoryPlan
 from allocator.memories.problem import MemoryProblem
 from allocator.problem import FREE, Problem, Status
 
@@ -99,6 +101,14 @@ def test_costs_bounds_and_statuses_that_are_not_true() -> None:
     assert _kind(evolve(PLAN, bound=PLAN.cost * 1.01)) is MemoryFault.BOUND
     assert _kind(evolve(PLAN, bound=PLAN.cost * 0.9, status=Status.OPTIMAL)) is MemoryFault.STATUS
     assert _kind(evolve(PLAN, status=Status.INFEASIBLE)) is MemoryFault.STATUS
+    for status in (Status.OPTIMAL, Status.FEASIBLE):
+        assert _kind(evolve(PLAN, bound=math.nan, status=status)) is MemoryFault.BOUND
+    assert _kind(evolve(PLAN, bound=-1.0, status=Status.FEASIBLE)) is MemoryFault.BOUND
+    assert _kind(evolve(PLAN, cost=math.nan)) is MemoryFault.COST
+    first, *others = PLAN.uses
+    assert _kind(evolve(PLAN, uses=(evolve(first, cost=math.nan), *others))) is MemoryFault.COST
+    for cost in (math.nan, PLAN.cost * 0.9):
+        assert _kind(evolve(PLAN, baselines=(Baseline(BaselineName.DENSITY, cost),))) is MemoryFault.BASELINE
 
 
 def test_proofs_that_do_not_add_up() -> None:
@@ -121,6 +131,10 @@ def test_proofs_that_do_not_add_up() -> None:
         assert _kind(evolve(plan, shortages=(one,)), tight) is MemoryFault.SHORTAGE
     assert _kind(evolve(plan, status=Status.UNKNOWN), tight) is MemoryFault.STATUS
     assert _kind(evolve(plan, bound=1.0), tight) is MemoryFault.STATUS
+    assert _kind(evolve(plan, cost=math.nan), tight) is MemoryFault.STATUS
+    unknown = evolve(plan, status=Status.UNKNOWN, shortages=())
+    assert _kind(evolve(unknown, bound=math.nan), tight) is MemoryFault.STATUS
+    assert check_plan(tight, evolve(unknown, bound=0.0)) is None
     assert _kind(evolve(plan, memory=[0] * 5), tight) is MemoryFault.STATUS
 
 

@@ -22,13 +22,29 @@ def chunks(count: int, pinned: int = FREE) -> Problem:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"name": ""}, "no name"),
+        ({"name": ""}, "'' is no name"),
+        ({"name": 3}, "3 is no name"),
+        ({"name": "a b;c"}, "'a b;c' is no name of a memory: a letter, then letters, digits and _"),
+        ({"name": "a" * 500 + " "}, r"'a{40}\.\.\.' is no name"),
         ({"capacity": 0}, "'m': its capacity is 0"),
         ({"capacity": -5}, "capacity is -5"),
         ({"capacity": math.inf}, "capacity is inf"),
         ({"capacity": math.nan}, "capacity is nan"),
         ({"capacity": 1.5}, "capacity is 1.5"),
+        ({"capacity": "512KiB"}, "capacity is '512KiB', and must be a number of bytes from 1 to"),
+        ({"capacity": True}, "capacity is True"),
+        ({"capacity": 2**62}, r"capacity is 4611686018427387904, and must be .* to 2\*\*62 - 1"),
         ({"alignment": 0}, "alignment is 0"),
+        ({"alignment": 48}, "alignment is 48, and must be a power of two"),
+        ({"alignment": 64.0}, "alignment is 64.0"),
+        ({"alignment": 10**400}, r"alignment is 10{39}\.\.\., and must"),
+        ({"alignment": 2**62}, "alignment is 4611686018427387904"),
+        ({"read_bandwidth": "1GB/s"}, "read bandwidth is '1GB/s'"),
+        ({"read_bandwidth": 5e-324}, "read bandwidth is 5e-324, and must be bytes per second, from 0.001"),
+        ({"write_bandwidth": 10**400}, "write bandwidth is 10"),
+        ({"write_bandwidth": True}, "write bandwidth is True"),
+        ({"latency": 1e308}, "latency is 1e[+]308"),
+        ({"writable": "no"}, "writable is 'no', and must be True or False"),
         ({"read_bandwidth": 0.0}, "read bandwidth is 0.0"),
         ({"read_bandwidth": math.inf}, "read bandwidth is inf"),
         ({"write_bandwidth": -1.0}, "write bandwidth is -1.0"),
@@ -42,6 +58,11 @@ def test_a_memory_that_makes_no_sense_is_refused(fields: dict[str, Any], message
     with pytest.raises(ProblemError, match=message) as error:
         Memory(**(good | fields))
     assert "\n" not in str(error.value)
+
+
+def test_numbers_of_any_kind_make_equal_memories() -> None:
+    memory = Memory("m", np.int64(64), 1, np.float32(2), 0, np.uint8(8))  # type: ignore[arg-type]
+    assert memory == Memory("m", 64, 1.0, 2.0, 0.0, 8) and repr(memory) == repr(Memory("m", 64, 1.0, 2.0, 0.0, 8))
 
 
 def test_two_memories_of_one_name_or_none_are_refused() -> None:

@@ -121,9 +121,31 @@ def test_a_mistake_is_one_line(flags: str, code: int, message: str, model: str, 
         (('name = "dram"', 'name = "sram"'), "memory 'sram' is given 2 times"),
         (('read_bandwidth = "4GB/s"', ""), "memory 1: 'read_bandwidth' is missing"),
         (('latency = "80ns"', 'latncy = "80ns"'), "memory 2: 'latncy' is unknown; did you mean 'latency'?"),
-        (("writable = false", 'writable = "no"'), "memory 3: memory 'flash': writable 'no' is neither True nor False"),
-        (("alignment = 16", "alignment = 1.5"), "memory 2: memory 'dram': alignment '1.5' is no power of two"),
-        (("read_bandwidth = 8e8", "read_bandwidth = 0"), "memory 2: memory 'dram': '0' is no number of bytes a second"),
+        (
+            ("writable = false", 'writable = "no"'),
+            "memory 3: memory 'flash': writable is 'no', and must be True or False",
+        ),
+        (
+            ("alignment = 16", "alignment = 1.5"),
+            "memory 2: memory 'dram': its alignment is 1.5, and must be a power of two",
+        ),
+        (("read_bandwidth = 8e8", "read_bandwidth = 0"), "memory 2: memory 'dram': 0 is no number of bytes a second"),
+        (("= 8e8", "= " + "9" * 400), f"memory 2: memory 'dram': {'9' * 40}... is no number of bytes a second"),
+        (("= 8e8", "= " + "9" * 5000), "is no TOML: Exceeds the limit"),
+        (
+            ("= 8e8", "= 0x" + "9" * 5000),
+            "memory 2: memory 'dram': a number of thousands of digits is no number of bytes",
+        ),
+        (("= 65536", "= 0x" + "9" * 5000), "memory 2: memory 'dram': a number of thousands of digits is no size"),
+        (
+            ("= 8e8", "= 5e-324"),
+            "memory 2: memory 'dram': its read bandwidth is 5e-324, and must be bytes per second, from",
+        ),
+        (('"80ns"', "1e308"), "memory 2: memory 'dram': its latency is inf, and must be seconds, from 0 to 1e+06"),
+        (
+            ("= 16", "= 4611686018427387904"),
+            "memory 2: memory 'dram': its alignment is 4611686018427387904, and must be a power of two below 2**62",
+        ),
     ],
 )
 def test_a_mistake_in_the_file_names_its_place(

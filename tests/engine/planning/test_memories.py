@@ -95,7 +95,7 @@ def test_a_step_of_training_keeps_its_parameters_in_their_memories() -> None:
 def boards(draw: st.DrawFn) -> list[Memory]:
     """Draws up to three memories that can be written, and perhaps one that cannot."""
     count = draw(st.integers(1, 3))
-    sizes = draw(st.lists(st.sampled_from([64, 192, 512, 1 << 12, 1 << 20]), min_size=count, max_size=count))
+    sizes = draw(st.lists(st.sampled_from([64, 212, 520, 1 << 12, 1 << 20]), min_size=count, max_size=count))
     edges = draw(st.lists(st.sampled_from([1, 16, 64, 256]), min_size=count, max_size=count))
     memories = [
         Memory(f"m{i}", size, 4e9 / 2**i, 1e9 / 3**i, 1e-8 * i, alignment=edge)
@@ -179,12 +179,16 @@ def test_weights_are_placed_by_rules_and_by_what_can_be_written() -> None:
     [
         ({"memories": BOARD, "budget": 4096}, r"budget= .* is that of one arena"),
         ({"memories": ["a=1MiB,1GB/s", "a=2MiB,1GB/s"]}, "memory 'a' is given 2 times"),
-        ({"memories": [Memory("a", 9, 1, 1), 3]}, "memory '3' has no name, capacity and bandwidth"),
+        ({"memories": [Memory("a", 9, 1, 1), 3]}, "memory 3 has no name, capacity and bandwidth"),
         ({"memories": 3}, "memories 3 is no list of memories"),
         ({"memories": ["a=1MiB,0GB/s"]}, "memory 'a': '0GB/s' is no number of bytes a second above 0"),
         ({"memories": ["a=1MiB,fast"]}, "memory 'a': 'fast' is no number of bytes a second; write"),
-        ({"memories": ["a=0,1GB/s"]}, "memory 'a': .*capacity is 0"),
-        ({"memories": ["a=1MiB,1GB/s,alignment=x"]}, "memory 'a': alignment 'x' is no power of two"),
+        ({"memories": ["a=0,1GB/s"]}, "^memory 'a': its capacity is 0, and must be"),
+        ({"memories": ["a=1MiB,1GB/s,alignment=x"]}, "memory 'a': its alignment is 'x', and must be a power of two"),
+        ({"memories": ["a=1MiB,1GB/s,alignment=48"]}, "memory 'a': its alignment is 48, and must be a power of two"),
+        ({"memories": ["a=1MiB,1GB/s,alignment=" + "9" * 400]}, r"its alignment is '9{40}\.\.\.', and must be"),
+        ({"memories": ["a=1MiB,1GB/s,write=1GB/s,write=2GB/s"]}, "memory 'a': 'write' is given more than once"),
+        ({"memories": ["a=1MiB,1GB/s,read-only,read-only"]}, "memory 'a': 'read-only' is given more than once"),
         ({"memories": ["a=1MiB,1GB/s,latncy=1ns"]}, r"'latncy=1ns' is unknown; did you mean 'latency'\?"),
         ({"memories": ["a b=1MiB,1GB/s"]}, "'a b' is no name of a memory"),
         ({"memories": BOARD, "place": {"x": "srma"}}, r"place 'x': memory 'srma' is unknown; did you mean 'sram'\?"),
@@ -219,6 +223,45 @@ def test_what_has_no_plan_or_one_arena_says_so() -> None:
         engine.partition(squeezenet(image=32), ["1MiB", "1MiB"], memories=BOARD)
 
 
+@pytest.mark.parametrize("capacity", [212, 240, 255, 256])
+def test_a_weight_lies_between_tensors_where_it_has_no_room_behind_them(capacity: int) -> None:
+    graph = Graph("gathers")
+    table = graph.constant(np.arange(32, dtype=np.float32).reshape(32, 1), "table")
+    graph.output(ops.gather(table, graph.input("rows", (5,), "int64"), axis=0), "y")
+    feeds, options = random_feeds(graph), {"memories": [f"m={capacity},1GB/s"]}
+    exe = engine.compile(graph, debug="poison", **options)  # type: ignore[arg-type]
+    assert_same(exe.run(feeds), engine.compile(graph).run(feeds))
+    (placed,) = exe.plan.memories
+    assert (int(placed.assigned.offset[-1]) < placed.parts[0].arena_bytes) == (capacity < 256)
+    followed: Executable = pickle.loads(pickle.dumps(engine.compile(graph, **options)))  # type: ignore[arg-type]
+    assert followed.plan.is_followed
+    assert followed.plan.memories[0].assigned.offset.tolist() == placed.assigned.offset.tolist()
+    with pytest.raises(BudgetError, match="which is proved"):
+        engine.compile(graph, memories=["m=211,1GB/s"])
+
+
+def test_state_that_no_call_writes_is_not_in_a_read_only_memory() -> None:
+    board = ["ram=64KiB,1GB/s", "rom=64KiB,5GB/s,read-only"]
+    graph = perceptron(1, 8, SGD(0.1))
+    exe = engine.compile(graph, memories=board)
+    assert {memory_of(exe.plan, name) for name in exe.parameters} == {"ram"}
+    feeds, plain = perceptron_feeds(8), engine.compile(graph)
+    for _ in range(2):
+        assert_same(exe.run(feeds), plain.run(feeds))
+    with pytest.raises(
+        BudgetError, match="no memory can hold .*: ram is ruled out, rom has 64.00 KiB and is read-only"
+    ):
+        engine.compile(graph, memories=board, place={"parameters": "rom"})
+
+
+def test_the_alignment_of_a_memory_does_not_move_the_other_ones() -> None:
+    boards = [[f"a=8KiB,1GB/s,alignment={edge}", "b=1MiB,0.5GB/s"] for edge in (64, 1 << 26)]
+    assert (
+        len({engine.make_plan(small(), memories=board, place={"x": "a"}).memories[0].starts for board in boards}) == 1
+    )
+    assert engine.make_plan(small(), memories=boards[1], place={"x": "a"}).arena_bytes < 1 << 16
+
+
 def test_memories_that_cannot_hold_a_tensor_or_a_moment_are_a_proof() -> None:
     with pytest.raises(BudgetError, match=r"no memory can hold wide \(256.00 KiB\): a has 64.00 KiB"):
         engine.make_plan(small(), memories=["a=64KiB,1GB/s"], optimise=0)
@@ -241,14 +284,28 @@ def test_the_judge_finds_values_between_memories_in_read_only_ones_and_weights_t
         "not those of one memory": evolve(used, high=used.high - 1),
         "which is read-only": evolve(used, is_writable=False),
         "and is taken up to byte": evolve(used, capacity=used.high - used.low - 1),
-        "has weights at byte": evolve(used, weights=((0, 64),)),
     }
     for message, room in faults.items():
         with pytest.raises(PlacementError, match=message):
             check_memories(plan, [room if r is used else r for r in rooms])
     whole = engine.make_plan(small(), memories=["a=8MiB,1GB/s"], overwrite=False, optimise=0)
+    (room,) = whole.memories[0].rooms
+    (value, first), *others = room.weights
+    apart = tuple((weight, (i + 1) << 20) for i, (weight, _) in enumerate(room.weights))
     with pytest.raises(PlacementError, match="the alignment of 'a' is 1048576"):
-        check_memories(whole, [evolve(whole.memories[0].rooms[0], alignment=1 << 20, weights=())])
+        check_memories(whole, [evolve(room, alignment=1 << 20, weights=apart)])
+    wrong = {
+        "lies in no memory": others,
+        "which is not its weight": ((whole.lowered.outputs["y"], 1 << 12), *room.weights),
+        "has two weights at byte": [(weight, first) for weight, _ in room.weights],
+        "on a weight in 'a'": [(value, 0), *others],
+        r"lies in bytes \[-64": ((value, -64), *others),
+        r"lies in bytes \[3": ((value, 3), *others),
+        r"lies in bytes \[8388608": ((value, 1 << 23), *others),
+    }
+    for message, weights in wrong.items():
+        with pytest.raises(PlacementError, match=message):
+            check_memories(whole, [evolve(room, weights=tuple(weights))])
     with pytest.raises(PlacementError, match="ends at byte"):
         check_memories(plan, [rooms[0], evolve(rooms[1], low=rooms[0].high - 1), *rooms[2:]])
     assert all(plan.places[v].storage is Storage.ARENA for v in plan.ids)
