@@ -162,8 +162,8 @@ def _one_behind_the_other(size: Column, alignment: int) -> tuple[Column, int]:
 def placed_as(whole: MemoryProblem, memory: Column, arena: Plan, constants: Column, contents: Contents) -> InMemories:
     """Returns the memories whose chunks lie, each in its `memory`, as a plan of the whole arena says.
 
-    `constants` has the offset of each constant in its memory. Nothing is searched for, and nothing is checked; the bound
-    of the cost lets each row lie where it costs least.
+    `constants` has the offset of each constant in its memory. Nothing is searched for, and nothing is checked; the
+    bound of the cost lets each row lie where it costs least.
     """
     rows, seconds, offset = np.arange(len(whole)), whole.seconds, np.zeros(len(whole), np.int64)
     offset[contents.chunks :] = constants

@@ -61,7 +61,7 @@ def test_a_memory_that_makes_no_sense_is_refused(fields: dict[str, Any], message
 
 
 def test_numbers_of_any_kind_make_equal_memories() -> None:
-    memory = Memory("m", np.int64(64), 1, np.float32(2), 0, np.uint8(8))  # type: ignore[arg-type]
+    memory = Memory("m", np.int64(64), 1, np.float32(2), 0, np.uint8(8))
     assert memory == Memory("m", 64, 1.0, 2.0, 0.0, 8) and repr(memory) == repr(Memory("m", 64, 1.0, 2.0, 0.0, 8))
 
 

@@ -249,7 +249,7 @@ def test_state_that_no_call_writes_is_not_in_a_read_only_memory() -> None:
     for _ in range(2):
         assert_same(exe.run(feeds), plain.run(feeds))
     with pytest.raises(
-        BudgetError, match="no memory can hold .*: ram is ruled out, rom has 64.00 KiB and is read-only"
+        BudgetError, match=r"no memory can hold .*: ram is ruled out, rom has 64.00 KiB and is read-only"
     ):
         engine.compile(graph, memories=board, place={"parameters": "rom"})
 
