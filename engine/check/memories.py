@@ -129,8 +129,8 @@ def _check_rule(lowered: Lowered, memory_of: Mapping[int, str], pattern: str, wh
     is_forbidden, memory = where.startswith("!"), where.removeprefix("!")
     names = {value: {lowered.values[value].name, lowered.values[value].source} for value in memory_of}
     for instruction in lowered.instructions:
-        made = instruction.outputs + (instruction.workspace if isinstance(instruction, Call) else ())
-        for value in names.keys() & set(made):
+        outputs = instruction.outputs + (instruction.workspace if isinstance(instruction, Call) else ())
+        for value in names.keys() & set(outputs):
             names[value].add(instruction.name)
     for value, name in memory_of.items():
         is_meant = pattern in _kinds(lowered, value) or any(fnmatchcase(n, pattern) for n in names[value])
