@@ -1,6 +1,6 @@
 """From a graph to a stream: which passes run, how high stripes are, and one plan for each kind of stripe."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Unpack
 
 import numpy as np
@@ -11,8 +11,8 @@ from engine.api import ALL_CPUS, make_plan
 from engine.execution_plan import ExecutionPlan
 from engine.executor.binding import packs_from, shared_pack_cache
 from engine.graph.graph import Graph
-from engine.lower.costs import graph_cost
 from engine.graph.var import Var
+from engine.lower.costs import graph_cost
 from engine.passes.automatic import passed
 from engine.passes.cascade.rows import spans
 from engine.planning.options import PlanOptions, parse_budget
@@ -33,15 +33,15 @@ def stream(
 ) -> Stream:
     """Makes a graph runnable stripe after stripe of rows: images may be larger than memory.
 
-    The outputs are images of as many rows; each stripe has `rows` of them, or as many as its arena can have within
-    `budget`, in bytes or as a text such as "32 MiB". All operators but those that move axes at inputs and outputs must
-    be such that cascades can cut: the graph is cut as one cascade (`engine.passes.cascade`), and rows that two stripes
-    need are read, and computed, for both. Stripes that differ in their pads or heights have plans of their own, all in
-    one arena. With compiled kernels, outputs are equal to those of whole images to the bit. `threads` and other options
-    are those of `arenaplan.compile`; `cascade` and `store` apply to each stripe.
+    The outputs are images of as many rows; each stripe has `rows` of them, or as many as are found by bisection so that
+    all arenas keep within `budget`, in bytes or as a text such as "32 MiB". All operators but those that move axes at
+    inputs and outputs must be such that cascades can cut: the graph is cut as one cascade (`engine.passes.cascade`),
+    and rows that two stripes need are read, and computed, for both. Stripes that differ in their pads or heights have
+    plans of their own, all in one arena. With compiled kernels, outputs are equal to those of whole images to the bit.
+    `threads` and other options are those of `arenaplan.compile`; `cascade` and `store` apply to each stripe.
 
     Raises GraphError for what is no graph, for an operator that needs whole images, and for lengths that are not known;
-    OptionError for outputs of different heights; BudgetError where not even the lowest stripes fit.
+    OptionError for outputs of different heights; BudgetError where not even stripes of one row fit.
     """
     if not isinstance(graph, Graph):
         raise GraphError(f"{graph!r} is no graph")
@@ -52,9 +52,9 @@ def stream(
     left_out = tuple(name for done in whole.optimisation for name in done.left_out)
     striped = striped_graph(passed(graph, whole.options.level, left_out).graph)
     plans = _Plans(striped, threads, within)
-    height = min(rows, striped.rows) if rows else plans.height_within(parse_budget(budget))
+    stripes = plans.of_height(min(rows, striped.rows)) if rows else plans.within(parse_budget(budget))
     with Activity("planning stripes", graph.name):
-        return _stream(graph, striped, plans, height, whole.arena_bytes)
+        return _stream(graph, plans, stripes, whole.arena_bytes)
 
 
 def _check(rows: object, budget: int | str, options: PlanOptions) -> None:
@@ -87,20 +87,34 @@ class _Plans:
             self.flops[rows.kind] = graph_cost(graph).flops
         return self.by_kind[rows.kind]
 
-    def height_within(self, budget: int) -> int:
-        """Returns the largest height of stripes whose plans keep within a budget, by bisection. Raises BudgetError."""
-        striped = self.striped
-        period, low = striped.period, 1
-        high = -(-striped.rows // period)
-        if self._bytes(period) > budget:
-            raise self._error(period, budget)
-        with Activity("looking for the height of stripes", striped.graph.name):
-            if self._bytes(high * period) <= budget:
-                return striped.rows
-            while high - low > 1:
-                middle = (low + high) // 2
-                low, high = (middle, high) if self._bytes(middle * period) <= budget else (low, middle)
-        return low * period
+    def of_height(self, height: int) -> list[Rows]:
+        """Returns all stripes of a height; the last one may be lower."""
+        return [self.striped.stripe(*span) for span in spans(self.striped.rows, height)]
+
+    def within(self, budget: int) -> list[Rows]:
+        """Returns stripes whose plans keep within a budget. Raises BudgetError.
+
+        Their height is found by bisection, which looks at a few stripes of each height: a multiple of the period, whose
+        stripes are alike, or less than a period where one is too high. Where another stripe has a larger arena, which
+        is known once all are planned, the next lower height is tried.
+        """
+        with Activity("looking for the height of stripes", self.striped.graph.name):
+            steps = [n for n in dict.fromkeys((self.striped.period, 1)) if self._bytes(n) <= budget]
+            for height in range(self._height(budget, steps[0]), 0, -steps[0]) if steps else ():
+                stripes = self.of_height(height)
+                if all(self.plan(rows).arena_bytes <= budget for rows in stripes):
+                    return stripes
+        raise self._error(1, budget)
+
+    def _height(self, budget: int, step: int) -> int:
+        """Returns the largest multiple of a step whose stripes seem to keep within a budget, as one step does."""
+        low, high = 1, -(-self.striped.rows // step)
+        if self._bytes(high * step) <= budget:
+            return self.striped.rows
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self._bytes(middle * step) <= budget else (low, middle)
+        return low * step
 
     def _bytes(self, height: int) -> int:
         """Returns the largest arena of the first stripes, one in the middle, and the last ones."""
@@ -119,18 +133,18 @@ class _Plans:
         )
 
 
-def _stream(graph: Graph, striped: StripedGraph, plans: _Plans, height: int, whole_bytes: int) -> Stream:
+def _stream(graph: Graph, plans: _Plans, every: Sequence[Rows], whole_bytes: int) -> Stream:
+    striped = plans.striped
     kinds: dict[Hashable, int] = {}
     read: set[tuple[Var, int]] = set()
     stripes, used, work = [], [], 0
-    for first, last in spans(striped.rows, height):
-        rows = striped.stripe(first, last)
+    for rows in every:
         if rows.kind not in kinds:
             kinds[rows.kind] = len(kinds)
             used.append(plans.plan(rows))
         constants = {striped.input_name(*piece): span for piece, span in rows.constants.items()}
         read |= rows.constants.keys()
-        stripes.append(StreamStripe(first, last, rows.reads, constants, kinds[rows.kind]))
+        stripes.append(StreamStripe(rows.first, rows.last, rows.reads, constants, kinds[rows.kind]))
         work += plans.flops[rows.kind]
     arena = np.empty(max(plan.arena_bytes for plan in used) + max(CACHE_LINE, *(p.alignment for p in used)), np.uint8)
     with packs_from(shared_pack_cache(striped.graph.constants.entries.values())):

@@ -108,8 +108,8 @@ class _Coming:
 
     @property
     def memory(self) -> Array:
-        """The rows that are kept."""
-        return self.held[0]
+        """The rows that are kept; an array without elements before any is read."""
+        return self.held[0] if self.held else np.empty(0)
 
     def end(self) -> None:
         """Takes what nobody needs, and checks that no row is missing or too many."""

@@ -34,7 +34,7 @@ class StreamStripe:
 
 @frozen(eq=False)
 class Stream:
-    """A network that computes images stripe after stripe; see `arenaplan.stream`. It runs once at a time.
+    """A network that computes images stripe after stripe; see `arenaplan.stream`. One stripe is computed at a time.
 
     `stripes` are in order, `plans` has one plan for each kind of stripe, and `axes` the axis of rows of each input and
     output that is streamed. All plans run in one arena, and share packed weights. `share` is the part of all operations
@@ -68,12 +68,21 @@ class Stream:
             for name in self.stripes[0].reads
         }
 
+    @property
+    def _whole(self) -> list[str]:
+        """The inputs that stripes read whole, and those that nothing reads and that have no rows."""
+        read = {name for executable in self._executables for name in executable.graph.inputs}
+        named = ((name, var) for name, var in self.graph.inputs.items() if name not in self.stripes[0].reads)
+        return [name for name, var in named if name in read or var.ndim <= self.axes[name]]
+
     def run(self, feeds: Mapping[str, Any], *, out: Mapping[str, Any] | None = None) -> dict[str, Array]:
         """Computes all stripes; returns the outputs by name.
 
         An input is an array, such as a numpy.memmap, something with a shape that gives arrays for slices, or an
         iterable of stripes in order, of any heights. `out` gives arrays that outputs are written to, such as
-        numpy.memmap; others are allocated. Raises FeedError, KernelError.
+        numpy.memmap; others are allocated. A run that fails has written the stripes in front of the one where it failed
+        into them. Raises FeedError for arrays that do not fit, and `out` that shares bytes with an input; KernelError;
+        ArenaInUseError where another thread computes a stripe.
         """
         arrays = out_arrays(out or {})
         specs = {name: var.spec for name, var in self.graph.outputs.items()}
@@ -86,16 +95,17 @@ class Stream:
     def stream(self, feeds: Mapping[str, Any]) -> Iterator[dict[str, Array]]:
         """Returns an iterator over the stripes of the outputs, by name, in order; inputs are those of `run`.
 
-        Raises FeedError, KernelError.
+        Stripes are new arrays. Raises FeedError, and the iterator the errors of `run`: what is wrong with a stripe of
+        an input shows when it is read, and rows that are missing or too many behind the last one, in the end.
         """
         return self._run(feeds, {})
 
     def _run(self, feeds: Mapping[str, Any], outs: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
         inputs = self.graph.inputs
         check_names("input", feeds, inputs, complete=True)
-        streamed = {n: row_source(n, feeds[n], inputs[n].spec, self.axes[n]) for n in self.stripes[0].reads}
-        beside = {name: inputs[name].spec for name in inputs if name not in streamed}
-        whole = read_feeds({name: feeds[name] for name in beside}, beside)
+        specs = {name: inputs[name].spec for name in self._whole}
+        whole = read_feeds({name: feeds[name] for name in specs}, specs)
+        streamed = {n: row_source(n, feeds[n], inputs[n].spec, self.axes[n]) for n in inputs if n not in whole}
         return self._each(streamed, whole, outs)
 
     def _each(

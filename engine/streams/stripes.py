@@ -131,15 +131,28 @@ class StripedGraph:
         lowest = min(v.shape[ROWS] for v in whole.stripe.needed)
         return max(round(self.rows / lowest), 1)
 
-    def stripe(self, first: int, last: int) -> Rows:
-        """Returns what some rows of the outputs need. Raises GraphError where an operator needs whole images."""
-        stripe = Stripe({output.image: (first, last) for output in self.outputs})
+    def cut(self, needed: Mapping[Var, Span]) -> Stripe:
+        """Returns what computes rows of tensors. Raises GraphError where an operator needs whole images."""
+        stripe = Stripe(dict(needed))
         for operator in reversed(self.inner):
-            if any(v in stripe.needed or v in stripe.whole for v in operator.outputs) and not stripe.take(operator):
+            if self._is_beside(operator, stripe):
+                stripe.whole.update(operator.inputs)
+            elif any(v in stripe.needed or v in stripe.whole for v in operator.outputs) and not stripe.take(operator):
                 raise GraphError(
                     f"operator {operator.name!r} ({operator.schema.name}) cannot be computed in stripes of rows, so "
                     f"{self.graph.name!r} cannot be streamed"
                 )
+        return stripe
+
+    def _is_beside(self, operator: Operator, stripe: Stripe) -> bool:
+        """Returns whether an operator computes what a stripe reads whole, from inputs and constants alone."""
+        sources = self.graph.constants.keys() | set(self.graph.inputs.values())
+        (output,) = operator.outputs if len(operator.outputs) == 1 else (None,)
+        return output in stripe.whole and output not in stripe.needed and sources.issuperset(operator.inputs)
+
+    def stripe(self, first: int, last: int) -> Rows:
+        """Returns what some rows of the outputs need. Raises GraphError where an operator needs whole images."""
+        stripe = self.cut({output.image: (first, last) for output in self.outputs})
         moved = {v: operator.inputs[0] for operator in self.movers for v in operator.outputs}
         names = {var: name for name, var in self.graph.inputs.items()}
         reads: dict[str, Span] = {}
@@ -187,13 +200,6 @@ def striped_graph(graph: Graph) -> StripedGraph:
     for output in outputs:
         if output.image.ndim <= ROWS or output.image in graph.constants:
             raise GraphError(f"output {output.name!r} of {graph.name!r} is no image, so it has no rows to stream")
-    heights = {output.image.shape[ROWS]: output.name for output in outputs}
-    if len(heights) > 1:
-        (high, one), (low, other) = sorted(heights.items())[-1], sorted(heights.items())[0]
-        raise OptionError(
-            f"outputs {one!r} and {other!r} of {graph.name!r} have {high} and {low} rows; a stream has stripes of one "
-            "height"
-        )
     at_outputs = {id(output.mover) for output in outputs if output.mover}
     inputs = set(graph.inputs.values())
     movers = tuple(
@@ -207,7 +213,23 @@ def striped_graph(graph: Graph) -> StripedGraph:
     )
     taken = at_outputs | {id(operator) for operator in movers}
     inner = tuple(operator for operator in graph.operators if id(operator) not in taken)
-    return StripedGraph(graph, outputs, movers, inner, _axes(graph, movers, readers))
+    striped = StripedGraph(graph, outputs, movers, inner, _axes(graph, movers, readers))
+    _check_heights(striped)
+    return striped
+
+
+def _check_heights(striped: StripedGraph) -> None:
+    """Raises OptionError for outputs of different heights; GraphError where some have no rows, as they stay as they
+    were, with channels in front.
+    """
+    heights = {output.image.shape[ROWS]: output for output in striped.outputs}
+    if len(heights) > 1:
+        striped.cut({output.image: (0, output.image.shape[ROWS]) for output in striped.outputs})
+        (high, one), (low, other) = sorted(heights.items())[-1], sorted(heights.items())[0]
+        raise OptionError(
+            f"outputs {one.name!r} and {other.name!r} of {striped.graph.name!r} have {high} and {low} rows, in axes "
+            f"{one.axis} and {other.axis}; a stream has stripes of one height"
+        )
 
 
 def _axes(graph: Graph, movers: Collection[Operator], readers: Mapping[Var, Collection[Operator]]) -> dict[str, int]:

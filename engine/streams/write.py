@@ -38,12 +38,15 @@ class _Writer:
     def write(self) -> None:
         source, stripe = self.striped.graph, self.rows.stripe
         self._inputs()
+        beside = [operator for operator in source.operators if stripe.whole.issuperset(operator.outputs)]
         pairs = (pair for part in stripe.parts for pair in zip(part.operator.inputs, part.read, strict=True))
-        read = {v for v, span in pairs if span is None}
+        read = {v for v, span in pairs if span is None} | {v for operator in beside for v in operator.inputs}
         for var in source.constants:
             if var in read:
-                entry = source.constants.entries[var]
-                self.whole[var] = self.graph.add_constant(var.name, var.spec, entry)
+                self.whole[var] = self.graph.add_constant(var.name, var.spec, source.constants.entries[var])
+        for operator in beside:
+            inputs = [self.whole[v] for v in operator.inputs]
+            self.whole[operator.outputs[0]] = self._add(operator, inputs, operator.attrs)
         for mover in self.striped.movers:
             if mover.outputs[0] in stripe.needed:
                 self._move_input(mover, stripe.needed[mover.outputs[0]])

@@ -52,7 +52,7 @@ def is_image(var: Var) -> bool:
 def part_of(operator: Operator, first: int, last: int) -> Part | None:
     """Returns the part of an operator that computes rows [first, last) of its output; None where it has none.
 
-    It may write some rows more.
+    It may write some rows more. Rows that read nothing but pads have none.
     """
     if len(operator.outputs) != 1 or not is_image(operator.outputs[0]):
         return None
@@ -66,6 +66,18 @@ def part_of(operator: Operator, first: int, last: int) -> Part | None:
         return None
     written = stripe.output[ROWS]
     return Part(operator, (written.start, written.stop), read, axes, stripe.attrs)
+
+
+def _wider_part(operator: Operator, first: int, last: int) -> Part | None:
+    """Returns the part of an operator that computes rows [first, last) of its output, and the nearest row that reads
+    more than pads, where they do not; None where it has none.
+    """
+    part = part_of(operator, first, last)
+    rows = operator.outputs[0].shape[ROWS] if is_image(operator.outputs[0]) else 0
+    if part is not None or part_of(operator, 0, rows) is None:
+        return part
+    wider = (*((first, end) for end in range(last + 1, rows + 1)), *((begin, last) for begin in reversed(range(first))))
+    return next(filter(None, (part_of(operator, *span) for span in wider)), None)
 
 
 @define(eq=False)
@@ -94,7 +106,8 @@ class Stripe:
         if output is None or output in self.whole or not (output in self.needed or output in self.read):
             return False
         first, last = self.new(output)
-        part = part_of(operator, *((first, last) if first < last else (0, output.shape[ROWS])))
+        find = part_of if output in self.done else _wider_part
+        part = find(operator, *((first, last) if first < last else (0, output.shape[ROWS])))
         if part is None:
             return False
         if first < last:

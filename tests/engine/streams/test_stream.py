@@ -127,6 +127,39 @@ def test_stripes_that_begin_inside_what_an_operator_writes_have_plans_of_their_o
     _assert_bits_are_those_of_the_whole_image(graph, rows)
 
 
+@pytest.mark.parametrize("shape", [(1, 8, 1, 1), (1, 8, 1, 5), (1, 8, 24, 5)])
+def test_inputs_may_be_moved_that_are_read_whole(shape: tuple[int, ...]) -> None:
+    graph = Graph("scaled")
+    x = _conv(graph.input("x", (1, 8, 24, 5)), 8) * graph.input("scale", shape)
+    graph.output(_conv(ops.relu(_conv(x, 8)), 8), "y")
+    stream = _assert_bits_are_those_of_the_whole_image(graph, rows=4)
+    assert set(stream.rows_read) == ({"x", "scale"} if shape[2] > 1 else {"x"})
+
+
+def test_a_budget_for_less_than_a_row_of_the_lowest_image_takes_lower_stripes() -> None:
+    graph = Graph("pyramid")
+    x = ops.relu(_conv(graph.input("x", (1, 4, 48, 6)), 8))
+    low = ops.resize(_conv(ops.max_pool(x, (6, 6), strides=(6, 6)), 8, size=1), (1, 8, 48, 6))
+    graph.output(_conv(ops.relu(_conv(_conv(x + low, 16), 16)), 4), "y")
+    budget = engine.stream(graph, rows=6, nodes=FEW_STEPS).arena_bytes - 1
+    stream = engine.stream(graph, budget=budget, nodes=FEW_STEPS)
+    assert stream.height < 6 and stream.arena_bytes <= budget
+
+
+def _padded(rows: int = 24) -> Graph:
+    """Returns a network whose first and last rows come from pads alone."""
+    graph = Graph("padded")
+    x = graph.input("x", (1, 4, rows, 5))
+    w = np.random.default_rng(1).standard_normal((8, 4, 3, 3), np.float32)
+    graph.output(_conv(ops.relu(ops.conv2d(x, graph.constant(w), pads=(6, 1, 5, 1))), 8), "y")
+    return graph
+
+
+def test_stripes_may_lie_in_pads() -> None:
+    _assert_bits_are_those_of_the_whole_image(_padded(), rows=2)
+    assert engine.stream(_padded(), budget="8 KiB", nodes=FEW_STEPS).height > 1
+
+
 def test_readers_of_an_input_that_begin_at_other_rows_have_plans_of_their_own() -> None:
     graph = Graph("readers")
     x = graph.input("x", (1, 8, 12, 5))
@@ -147,6 +180,7 @@ def test_a_budget_takes_the_highest_stripes_whose_plans_keep_within_it() -> None
     assert stream.share == pytest.approx(work / graph_cost(whole.graph).flops - 1)
     assert engine.stream(graph, rows=2 * stream.height, nodes=FEW_STEPS).arena_bytes > budget
     assert engine.stream(graph, budget=whole.arena_bytes, nodes=FEW_STEPS).height == 48
+    assert engine.stream(graph, budget=stream.arena_bytes - 1, nodes=FEW_STEPS).height == stream.height - 1
     assert f"{len(stream.stripes)} stripes of {stream.height} rows" in repr(stream)
 
 
@@ -201,6 +235,34 @@ def _two_heights() -> Graph:
     return graph
 
 
+def _channels_in_front() -> Graph:
+    graph = Graph("front")
+    x = ops.conv2d(graph.input("x", (1, 3, 16, 16)), graph.constant(np.ones((8, 3, 3, 3), np.float32)))
+    graph.output(ops.depth_to_space(x, 2), "low")
+    graph.output(x, "high")
+    return graph
+
+
+def test_rows_without_columns_are_streamed() -> None:
+    graph = Graph("empty")
+    graph.output(ops.relu(graph.input("x", (1, 8, 0, 3))), "y")
+    stream = engine.stream(graph, rows=3)
+    assert stream.run({"x": iter([np.zeros((1, 2, 0, 3), np.float32)] * 4)})["y"].shape == (1, 8, 0, 3)
+
+
+def test_inputs_that_nothing_reads_are_checked_as_well() -> None:
+    graph = Graph("unread")
+    graph.input("image", (1, 6, 2, 3))
+    graph.input("scales", (3,))
+    graph.output(ops.relu(graph.input("x", (1, 8, 4, 3))), "y")
+    stream = engine.stream(graph, rows=3)
+    feeds = {name: np.ones(var.shape, np.float32) for name, var in graph.inputs.items()}
+    assert (stream.run({**feeds, "image": iter([feeds["image"]])})["y"] == 1).all()
+    for name, value in {"image": iter([]), "scales": np.ones(4, np.float32)}.items():
+        with pytest.raises(FeedError, match=f"input '{name}'"):
+            stream.run({**feeds, name: value})
+
+
 def test_one_image_may_be_several_outputs() -> None:
     graph = Graph("twice")
     x = ops.relu(_conv(ops.relu(_conv(graph.input("x", (1, 3, 10, 5)), 8)), 8))
@@ -232,7 +294,13 @@ def _trained() -> Graph:
     ("graph", "options", "error", "message"),
     [
         (_pooled, {"rows": 4}, GraphError, r"operator 'reduce_mean_0' .* cannot be computed in stripes"),
-        (_two_heights, {"rows": 4}, OptionError, "outputs 'high' and 'low' of 'heights' have 16 and 8 rows"),
+        (
+            _two_heights,
+            {"rows": 4},
+            OptionError,
+            "outputs 'high' and 'low' of 'heights' have 16 and 8 rows, in axes 2 ",
+        ),
+        (_channels_in_front, {"rows": 4}, GraphError, r"operator '.*' \(.*\) cannot be computed in stripes of rows"),
         (_flat, {"rows": 4}, GraphError, "output 'y' of 'flat' is no image"),
         (_open, {"rows": 4}, GraphError, "lengths are given for: rows"),
         (_trained, {"rows": 4}, GraphError, "'trained' has parameters"),
