@@ -24,6 +24,24 @@ def random_chain(seed: int, layers: int = 5, *, upsampled: bool = False) -> Grap
     graph = engine.Graph("chain")
     rows, columns = (int(n) for n in rng.integers(17, 40, 2))
     x: Var = graph.input("x", (1, int(rng.choice([3, 8, 16])), rows, columns))
+    x = _random_layers(rng, x, layers)
+    graph.output(ops.depth_to_space(_same(rng, x, 3), 2) if upsampled else x, "y")
+    return graph
+
+
+def random_encoder(seed: int, layers: int = 3) -> Graph:
+    """Returns a network whose images inside are larger than its input and output, so that most have cascades."""
+    rng = np.random.default_rng(seed)
+    graph = engine.Graph("encoder")
+    x: Var = graph.input("x", (1, 2, *(int(n) for n in rng.integers(25, 40, 2))))
+    x = ops.relu(ops.conv2d(x, _weights(rng, x, 16, 2, 3, 3), pads=(1, 1, 1, 1)))
+    x = _random_layers(rng, x, layers)
+    pooled = ops.max_pool(x, tuple(min(n, 2) for n in x.shape[2:]), strides=(2, 2))
+    graph.output(ops.reduce_mean(pooled, axes=(2, 3)), "y")
+    return graph
+
+
+def _random_layers(rng: _Rng, x: Var, layers: int) -> Var:
     for _ in range(layers):
         if min(x.shape[2:]) < 7:
             break
@@ -31,8 +49,7 @@ def random_chain(seed: int, layers: int = 5, *, upsampled: bool = False) -> Grap
         same = [_elementwise, _positions, _residual, _branches]
         larger = [_transposed_conv, _depth_to_space, _resize] if max(x.shape[2:]) < 50 else []
         x = rng.choice(np.array([*smaller, *same, *larger]))(rng, x)
-    graph.output(ops.depth_to_space(_same(rng, x, 3), 2) if upsampled else x, "y")
-    return graph
+    return x
 
 
 def random_codes(seed: int, layers: int = 5) -> Graph:
@@ -77,9 +94,10 @@ def cascade_to(graph: Graph, end: int, most: int) -> tuple[int, int]:
 
 
 def longest_cascade(graph: Graph) -> tuple[int, int]:
-    """Returns the longest run of operators that can be cut into stripes."""
+    """Returns the longest run of operators that can be cut into stripes; an empty one where there is none."""
     count = len(graph.operators)
-    return max((cascade_to(graph, end, count) for end in range(1, count + 1)), key=lambda run: run[1] - run[0])
+    runs = (cascade_to(graph, end, count) for end in range(1, count + 1))
+    return max(runs, default=(0, 0), key=lambda run: run[1] - run[0])
 
 
 def _grid(rng: _Rng) -> tuple[np.float32, np.uint8]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import engine
@@ -22,7 +22,7 @@ from engine.passes.cascade.choices import Choice
 from engine.passes.cascade.search import cascade_bound, search_cascades
 from engine.planning.options import CASCADE_PERCENT, DEFAULTS, Options
 from engine.text.errors import GraphError
-from tests.engine.passes.cascade.random_chains import large_codes, large_decoder, large_images, random_chain
+from tests.engine.passes.cascade.random_chains import large_codes, large_decoder, large_images, random_encoder
 
 
 def _planned(**options: Any) -> ExecutionPlan:
@@ -154,11 +154,17 @@ def test_the_command_shows_cascades(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.slow
 @settings(max_examples=10)
 @given(st.integers(0, 2**32 - 1))
-def test_no_cascades_get_below_their_bound(seed: int) -> None:
-    graph = engine.optimise(random_chain(seed, layers=3))
-    for percent in (30, 300):
-        plan = engine.make_plan(graph, optimise=0, nodes=100, cascade=percent)
+def test_cascades_keep_within_their_bound_and_percentage(seed: int) -> None:
+    graph = engine.optimise(random_encoder(seed))
+    plans = {percent: engine.make_plan(graph, optimise=0, nodes=100, cascade=percent) for percent in (30, 300)}
+    assume(plans[300].optimisation)
+    for percent, plan in plans.items():
         assert cascade_bound(graph) <= plan.arena_bytes
+        for done in plan.optimisation:
+            (cut,) = done.cascades
+            added = graph_cost(plan.graph).flops / graph_cost(graph).flops - 1
+            assert cut.share == pytest.approx(max(added, 0.0))
+            assert cut.share <= cut.work <= percent / 100
 
 
 def test_the_search_for_addresses_ends_after_some_steps_where_neither_steps_nor_time_are_given() -> None:
