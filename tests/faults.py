@@ -5,6 +5,7 @@
 
 from tests.helpers.faults.base import Fault
 from tests.helpers.faults.bounds import IN_BOUNDS
+from tests.helpers.faults.memories import MEMORY_FAULTS
 from tests.helpers.faults.memory import MEMORY
 from tests.helpers.faults.order import ORDER
 from tests.helpers.faults.passes import PASSES
@@ -12,4 +13,4 @@ from tests.helpers.faults.places import PLACES
 from tests.helpers.faults.runs import RUNS
 from tests.helpers.faults.stages import STAGES
 
-FAULTS: tuple[Fault, ...] = (*MEMORY, *IN_BOUNDS, *PLACES, *ORDER, *STAGES, *PASSES, *RUNS)
+FAULTS: tuple[Fault, ...] = (*MEMORY, *IN_BOUNDS, *PLACES, *MEMORY_FAULTS, *ORDER, *STAGES, *PASSES, *RUNS)

@@ -18,7 +18,7 @@ from attrs import frozen
 
 from engine.check.plans import PlanLike
 from engine.graph.deferred import Deferred, Entry
-from engine.lower.calls import Call, Lowered, Role, Storage
+from engine.lower.calls import Lowered, Role, Storage
 from engine.text.errors import PlacementError
 from ops.tensor.layout import address_of
 
@@ -129,8 +129,7 @@ def _check_rule(lowered: Lowered, memory_of: Mapping[int, str], pattern: str, wh
     is_forbidden, memory = where.startswith("!"), where.removeprefix("!")
     names = {value: {lowered.values[value].name, lowered.values[value].source} for value in memory_of}
     for instruction in lowered.instructions:
-        outputs = instruction.outputs + (instruction.workspace if isinstance(instruction, Call) else ())
-        for value in names.keys() & set(outputs):
+        for value in names.keys() & set(instruction.outputs):
             names[value].add(instruction.name)
     for value, name in memory_of.items():
         is_meant = pattern in _kinds(lowered, value) or any(fnmatchcase(n, pattern) for n in names[value])

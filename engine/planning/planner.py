@@ -147,14 +147,15 @@ def _assigned(
     contents: "several.Contents", problem: Problem, concurrency: Concurrency, lowered: Lowered, options: Options
 ) -> "several.InMemories":
     """Returns memories and offsets that are safe for calls that run at the same time."""
-    solved = list["several.InMemories"]()
+    solved = list[tuple[Plan, "several.InMemories"]]()
 
     def solve(part: Problem) -> Plan:
-        solved.append(several.assign_memories(contents, part, lowered, options))
-        return solved[-1].arena
+        assigned = several.assign_memories(contents, part, lowered, options)
+        solved.append((assigned.arena, assigned))
+        return solved[-1][0]
 
-    concurrency.solve(problem, solve)
-    return solved[-1]
+    plan = concurrency.solve(problem, solve)
+    return next(assigned for arena, assigned in solved if arena is plan)
 
 
 def place_lowered(

@@ -5,10 +5,20 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
+from engine.planning.memories import InMemories
 from engine.planning.placed import PlacedPlan
 from engine.text.screen import UNBOUNDED
 from engine.text.tables import indented_table
 from engine.text.units import format_bytes, format_small_seconds
+
+
+@frozen
+class PlacedWeight:
+    """A weight in a memory: its first byte there, and its bytes. Weights with the same bytes count once."""
+
+    name: str
+    offset: int
+    bytes: int
 
 
 @frozen
@@ -17,8 +27,9 @@ class MemoryShare:
 
     `start`: its first byte in the arena of the plan, in which the memories lie behind each other.
     `arena_bytes`: the arena of its chunks, which no plan of these chunks makes smaller than `lower_bound`.
-    `weights_bytes`: constants that lie behind it; `used_bytes`: all of that, with what alignment costs. `peak_bytes`:
-    the most bytes of chunks and constants alive in one tick. `seconds`: the time of its transfers.
+    `weights_bytes`: constants that lie in it; `weights` has them in the order of addresses. `used_bytes`: arena and
+    weights, with what alignment costs. `peak_bytes`: the most bytes of chunks and constants alive in one tick.
+    `seconds`: the time of its transfers.
     """
 
     name: str
@@ -30,6 +41,7 @@ class MemoryShare:
     used_bytes: int
     peak_bytes: int
     seconds: float
+    weights: tuple[PlacedWeight, ...]
 
 
 @frozen
@@ -82,11 +94,22 @@ def transfers_of(plan: PlacedPlan) -> tuple[Transfers, ...]:
                     used_bytes=use.plan.arena_bytes,
                     peak_bytes=use.peak,
                     seconds=use.cost,
+                    weights=_weights(placed, m, plan),
                 )
                 for m, (use, part) in enumerate(zip(placed.assigned.uses, placed.parts, strict=True))
             ),
         )
         for placed in plan.memories
+    )
+
+
+def _weights(placed: InMemories, memory: int, plan: PlacedPlan) -> tuple[PlacedWeight, ...]:
+    values, chunks = plan.lowered.values, placed.contents.chunks
+    rows = sorted(placed.rows_in(memory, constants=True).tolist(), key=lambda row: int(placed.assigned.offset[row]))
+    owners = [values[placed.contents.constants[row - chunks]] for row in rows]
+    return tuple(
+        PlacedWeight(owner.source or owner.name, int(placed.assigned.offset[row]), int(placed.problem.chunks.size[row]))
+        for row, owner in zip(rows, owners, strict=True)
     )
 
 

@@ -48,6 +48,8 @@ class FeedError(EngineError, ValueError):
 class BudgetError(EngineError, MemoryError):
     """The plan needs more bytes than it may use. `required`, `available` and `excess` are bytes.
 
+    In several memories, `excess` is 0 or below where they have as many bytes together, but cannot hold these tensors.
+
     No plan of the calls as they are needs less than `lower_bound`. `least` is the smallest arena that was reached by
     computing values again, with that `share` of operations more than before: `required` and 0 where that was of no use.
     """

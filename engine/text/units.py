@@ -9,7 +9,7 @@ from engine.text.errors import OptionError
 
 _FACTORS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 _SIZE = re.compile(r"\s*(\d{1,1000}(?:\.\d{1,1000})?)\s*([a-zA-Z]*)\s*")
-_NUMBER = r"(\d{1,18}(?:\.\d{1,18})?(?:[eE][+-]?\d{1,3})?)"
+_NUMBER = r"(\d{1,18}(?:\.\d{1,24})?(?:[eE][+-]?\d{1,3})?)"
 """A number as `repr` writes one, too: 8e-08."""
 _RATE = re.compile(rf"\s*{_NUMBER}\s*([a-zA-Z]*)\s*/\s*s\s*", re.ASCII)
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}

@@ -68,7 +68,7 @@ def _allowed(lowered: Lowered, row_of: Mapping[int, int], count: int, options: O
     for pattern, where in options.place:
         rows = [row_of[value] for value in _named(lowered, pattern) if value in row_of]
         if not rows:
-            raise OptionError(f"place {pattern!r} fits nothing that lies in a memory; {_known(lowered, pattern)}")
+            raise OptionError(f"place {pattern!r} fits nothing that lies in a memory{_known(lowered, pattern)}")
         memory = np.array([name == where.removeprefix(NOT) for name in names])
         allowed[rows] &= ~memory if where.startswith(NOT) else memory
     for value, row in row_of.items():
@@ -93,15 +93,13 @@ def _named(lowered: Lowered, pattern: str) -> set[int]:
     for instruction in lowered.instructions:
         if fnmatchcase(instruction.name, pattern):
             fitting.update(instruction.outputs)
-    for call in lowered.calls:
-        if fnmatchcase(call.name, pattern):
-            fitting.update(call.workspace)
     return fitting
 
 
 def _known(lowered: Lowered, pattern: str) -> str:
+    """Returns the end of a message about a pattern that fits nothing: what was probably meant; "" for what is known."""
     names = (*(v.name for v in lowered.values), *(s.name for s in lowered.instructions), *KINDS)
-    return close_to(pattern, tuple(dict.fromkeys(names)), most=4)
+    return "" if pattern in names else f"; {close_to(pattern, tuple(dict.fromkeys(names)), most=4)}"
 
 
 def assign_memories(contents: Contents, problem: Problem, lowered: Lowered, options: Options) -> InMemories:
@@ -208,7 +206,11 @@ def _in_memories(whole: MemoryProblem, assigned: MemoryPlan, contents: Contents,
 def _no_fit(
     whole: MemoryProblem, assigned: MemoryPlan, contents: Contents, lowered: Lowered
 ) -> BudgetError | UndecidedError:
-    """Returns the error that says, in one line, why the memories hold no plan."""
+    """Returns the error that says, in one line, why the memories hold no plan.
+
+    Where no moment has more bytes than the memories have, what it calls required is the bound of one arena, which may
+    be less than is there: they hold as many bytes, but not these.
+    """
     head, capacity = f"the memories cannot hold {lowered.graph.name!r}", sum(m.capacity for m in whole.memories)
     if assigned.status is not Status.INFEASIBLE:
         return UndecidedError(
@@ -218,7 +220,8 @@ def _no_fit(
     for shortage in assigned.shortages:
         text = _shortage_text(shortage, whole, contents, lowered)
         return BudgetError(f"{head}, which is proved: {text}", shortage.nbytes, shortage.capacity, shortage.nbytes)
-    return BudgetError(f"{head}, which is proved: {assigned.reason}", capacity + 1, capacity, capacity + 1)
+    least = proved_bound(whole.chunks).nbytes
+    return BudgetError(f"{head}, which is proved: {assigned.reason}", least, capacity, least)
 
 
 def _shortage_text(shortage: Shortage, whole: MemoryProblem, contents: Contents, lowered: Lowered) -> str:

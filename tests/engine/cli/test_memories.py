@@ -42,6 +42,10 @@ def test_flags_and_the_file_of_a_target_say_the_same(model: str, tmp_path: Path,
     (transfers,) = here["transfers"]
     assert [share["name"] for share in transfers["memories"]] == ["sram", "dram", "flash"]
     assert sum(share["weights_bytes"] for share in transfers["memories"]) == here["weights_bytes"]
+    for share in transfers["memories"]:
+        assert sum(weight["bytes"] for weight in share["weights"]) == share["weights_bytes"]
+        ends = [weight["offset"] + weight["bytes"] for weight in share["weights"]]
+        assert max(ends, default=0) <= share["used_bytes"]
     assert transfers["lower_bound"] <= transfers["seconds"] == sum(s["seconds"] for s in transfers["memories"])
 
 

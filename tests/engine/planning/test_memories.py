@@ -16,6 +16,7 @@ from engine import SGD, Executable, ExecutionPlan, Graph
 from engine.check.memories import check_memories
 from engine.executor.parallel import ParallelExecutor
 from engine.lower.calls import Storage
+from engine.lower.memories import as_memories, memory_text
 from engine.text.errors import BudgetError, OptionError, PlacementError, UndecidedError
 from engine.zoo import squeezenet
 from tests.helpers.graphs.perceptrons import perceptron, perceptron_feeds
@@ -91,6 +92,24 @@ def test_a_step_of_training_keeps_its_parameters_in_their_memories() -> None:
     assert {memory_of(exe.plan, name) for name in exe.parameters} == {"dram"}
 
 
+MEMORIES = st.builds(
+    Memory,
+    name=st.just("m"),
+    capacity=st.integers(1, 2**62 - 1),
+    read_bandwidth=st.floats(1e-3, 1e18),
+    write_bandwidth=st.floats(1e-3, 1e18),
+    latency=st.floats(0, 1e6),
+    alignment=st.integers(0, 61).map(lambda bits: 1 << bits),
+    writable=st.booleans(),
+)
+
+
+@given(memory=MEMORIES)
+def test_the_text_of_a_memory_is_read_as_the_same_memory(memory: Memory) -> None:
+    assert as_memories(memory_text(memory)) == (memory,)
+    assert as_memories(each for each in [memory]) == (memory,)
+
+
 @st.composite
 def boards(draw: st.DrawFn) -> list[Memory]:
     """Draws up to three memories that can be written, and perhaps one that cannot."""
@@ -136,6 +155,9 @@ def test_calls_move_the_bytes_of_their_operands_and_the_caller_those_of_inputs_a
         for i, value in enumerate(memories.contents.constants)
     }
     assert moved(weights["wide"]) == (128 * 512 * 4, 0, 1)
+    placed = {weight.name: weight for share in plan.report().transfers[0].memories for weight in share.weights}
+    assert {name: weight.bytes for name, weight in placed.items()} == {"wide": 128 * 512 * 4, "narrow": 512 * 8 * 4}
+    assert {w.offset for w in placed.values()} == {int(memories.assigned.offset[row]) for row in weights.values()}
     assert moved(weights["narrow"]) == (512 * 8 * 4, 0, 1)
     assert memories.assigned.cost == pytest.approx(sum(share.seconds for share in plan.report().transfers[0].memories))
 
@@ -166,6 +188,12 @@ def test_a_rule_puts_tensors_into_a_memory_or_keeps_them_out(pattern: str) -> No
     assert memory_of(plain, name) == "sram" and memory_of(plan, name) == "dram"
 
 
+def test_a_tensor_and_the_workspace_of_its_operator_lie_where_their_own_rules_say() -> None:
+    options: dict[str, Any] = {"memories": ["sram=1MiB,4GB/s", "dram=1MiB,1GB/s"], "optimise": 0, "backend": "numpy"}
+    plan = engine.make_plan(small(), place={"softmax_0": "dram", "softmax_0/workspace": "sram"}, **options)
+    assert memory_of(plan, "softmax_0") == "dram" and memory_of(plan, "softmax_0/workspace") == "sram"
+
+
 def test_weights_are_placed_by_rules_and_by_what_can_be_written() -> None:
     board = [*BOARD, FLASH]
     (transfers,) = engine.make_plan(small(), memories=board, place={"constants": "flash"}).report().transfers
@@ -193,6 +221,10 @@ def test_weights_are_placed_by_rules_and_by_what_can_be_written() -> None:
         ({"memories": ["a b=1MiB,1GB/s"]}, "'a b' is no name of a memory"),
         ({"memories": BOARD, "place": {"x": "srma"}}, r"place 'x': memory 'srma' is unknown; did you mean 'sram'\?"),
         ({"memories": BOARD, "place": {"z*": "sram"}}, r"place 'z\*' fits nothing that lies in a memory; there are x"),
+        (
+            {"memories": BOARD, "place": {"parameters": "sram"}},
+            "'parameters' fits nothing that lies in a memory$",
+        ),
         ({"memories": BOARD, "place": "x"}, "place 'x' is no rule; write for example"),
         ({"memories": BOARD, "place": 3}, "place 3 has no rules"),
         ({"memories": BOARD, "place": [("x", "sram"), ("inputs", "dram")]}, "leaves no memory for 'x'"),
@@ -306,6 +338,10 @@ def test_the_judge_finds_values_between_memories_in_read_only_ones_and_weights_t
     for message, weights in wrong.items():
         with pytest.raises(PlacementError, match=message):
             check_memories(whole, [evolve(room, weights=tuple(weights))])
+    for rule in (("x", "!a"), ("inputs", "b"), ("wide", "b"), ("softmax*", "!a"), ("constants", "!a")):
+        with pytest.raises(PlacementError, match="against the rule"):
+            check_memories(whole, [room], [rule])
+    check_memories(whole, [room], [("x", "a"), ("outputs", "!b")])
     with pytest.raises(PlacementError, match="ends at byte"):
         check_memories(plan, [rooms[0], evolve(rooms[1], low=rooms[0].high - 1), *rooms[2:]])
     assert all(plan.places[v].storage is Storage.ARENA for v in plan.ids)

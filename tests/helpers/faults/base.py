@@ -67,6 +67,7 @@ PROBLEM = Judge("the constructor of problems", (ProblemError,), ("allocator/prob
 OFFSETS = Judge("the judge of offsets", (PlanError,), ("allocator/solvers/__init__.py",))
 BOUNDS = Judge("the judge of bounds", (BoundError,), ("allocator/solvers/__init__.py",))
 PLACEMENT = Judge("the judge of places", (PlacementError,), ("engine/check/placement.py",))
+MEMORIES = Judge("the judge of memories", (PlacementError,), ("engine/check/memories.py",))
 DATA_FLOW = Judge("the judge of data flow", (DataFlowError,), ("engine/check/data_flow.py",))
 RACES = Judge("the judge of races", (RaceError, ScheduleError), ("engine/check/races.py",))
 HANDOVER = Judge("the judge between two stages", (HandoverError,), ("engine/check/handover.py",))
@@ -79,7 +80,22 @@ POISON = Judge("the watched run", (PoisonError,), ("engine/executor/poison.py", 
 MODES = Judge("the comparison of all ways to run", (AssertionError,), ("tests/helpers/graphs/unplanned_run.py",))
 KERNELS = Judge("the comparison of kernels with numpy's", (AssertionError,), ("tests/helpers/ops/kernel_checks.py",))
 JUDGES = (
-    *(PROBLEM, OFFSETS, BOUNDS, PLACEMENT, DATA_FLOW, RACES, HANDOVER, OVERLAPS, SAVED, AGAIN, FORM, VALUES, POISON),
+    *(
+        PROBLEM,
+        OFFSETS,
+        BOUNDS,
+        PLACEMENT,
+        MEMORIES,
+        DATA_FLOW,
+        RACES,
+        HANDOVER,
+        OVERLAPS,
+        SAVED,
+        AGAIN,
+        FORM,
+        VALUES,
+        POISON,
+    ),
     *(MODES, KERNELS),
 )
 REFUSALS = (JudgeError, PlanError, ProblemError, PlanRefusedError, AssertionError)
