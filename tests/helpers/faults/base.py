@@ -80,23 +80,8 @@ POISON = Judge("the watched run", (PoisonError,), ("engine/executor/poison.py", 
 MODES = Judge("the comparison of all ways to run", (AssertionError,), ("tests/helpers/graphs/unplanned_run.py",))
 KERNELS = Judge("the comparison of kernels with numpy's", (AssertionError,), ("tests/helpers/ops/kernel_checks.py",))
 JUDGES = (
-    *(
-        PROBLEM,
-        OFFSETS,
-        BOUNDS,
-        PLACEMENT,
-        MEMORIES,
-        DATA_FLOW,
-        RACES,
-        HANDOVER,
-        OVERLAPS,
-        SAVED,
-        AGAIN,
-        FORM,
-        VALUES,
-        POISON,
-    ),
-    *(MODES, KERNELS),
+    *(PROBLEM, OFFSETS, BOUNDS, PLACEMENT, MEMORIES, DATA_FLOW, RACES, HANDOVER, OVERLAPS, SAVED, AGAIN, FORM, VALUES),
+    *(POISON, MODES, KERNELS),
 )
 REFUSALS = (JudgeError, PlanError, ProblemError, PlanRefusedError, AssertionError)
 
