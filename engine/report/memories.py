@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
-from engine.planning.memories import InMemories
+from engine.planning import memories as in_memories
 from engine.planning.placed import PlacedPlan
 from engine.text.screen import UNBOUNDED
 from engine.text.tables import indented_table
@@ -103,7 +103,7 @@ def transfers_of(plan: PlacedPlan) -> tuple[Transfers, ...]:
     )
 
 
-def _weights(placed: InMemories, memory: int, plan: PlacedPlan) -> tuple[PlacedWeight, ...]:
+def _weights(placed: "in_memories.InMemories", memory: int, plan: PlacedPlan) -> tuple[PlacedWeight, ...]:
     values, chunks = plan.lowered.values, placed.contents.chunks
     rows = sorted(placed.rows_in(memory, constants=True).tolist(), key=lambda row: int(placed.assigned.offset[row]))
     owners = [values[placed.contents.constants[row - chunks]] for row in rows]
