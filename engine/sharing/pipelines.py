@@ -114,9 +114,7 @@ def _check_link(parts: Sequence[SplitPlan], link: Link) -> None:
         if plan.schedule.policy:
             raise OptionError(f"pipeline: {of} is of a network whose operators run at once; leave out parallel")
         if place.storage is not Storage.ARENA or plan.state_chunks[plan.chunk_of(value)]:
-            raise OptionError(
-                f"pipeline: {of} lies outside of the scratch: it is a constant, a parameter or an array of yours"
-            )
+            raise OptionError(f"pipeline: {of} is no scratch, but a constant, a parameter or an array of yours")
         if not plan.lowered.values[value].spec.nbytes:
             raise OptionError(f"pipeline: {of} has no bytes")
         if not place.layout.is_dense:
