@@ -60,7 +60,7 @@ def _shared(arguments: Namespace) -> SharedPlan:
 def _plan(arguments: Namespace) -> ExecutionPlan:
     graph = load_graph(arguments)
     if graph.is_symbolic:
-        raise OptionError(f"--share takes plans of choices sizes; data decide some of {arguments.file} while it runs")
+        raise OptionError(f"--share takes plans of known sizes; data decide some of {arguments.file} while it runs")
     embedded, recompute = plan_in_file(arguments, graph), not arguments.no_recompute
     options = plan_options(arguments)
     try:

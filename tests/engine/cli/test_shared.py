@@ -14,6 +14,7 @@ from engine.cli.main import main
 from tests.helpers.cli.cli_checks import Capture, data, error
 from tests.helpers.graphs.branching import branching_graph
 from tests.helpers.onnx.onnx_writer import to_onnx
+from tests.helpers.onnx.saved_models import save_positive
 
 
 @pytest.fixture
@@ -110,3 +111,9 @@ def test_a_budget_is_that_of_the_shared_arena(models: list[str], capsys: Capture
     assert "give each its own budget" in error([*ask, str(arena - 1)], 3, capsys)
     assert main(["plan", *models, "--share", "--budget", "64"]) == 3
     assert "a.onnx: " in capsys.readouterr().err
+
+
+def test_a_model_whose_sizes_data_decide_is_told_in_one_line(tmp_path: Path, capsys: Capture) -> None:
+    staged, other = (str(save_positive(tmp_path / f"{name}.onnx")) for name in ("staged", "other"))
+    said = error(["plan", staged, other, "--dim", "n=4", "--share"], 2, capsys)
+    assert f"--share takes plans of known sizes; data decide some of {staged} while it runs" in said
