@@ -139,22 +139,18 @@ def _add_sharing(parser: ArgumentParser) -> None:
         action="store_true",
         help="plan one arena for all models, of which only one runs at a time; other options hold for each model",
     )
-    parser.add_argument(
-        "--concurrent",
-        metavar="NAME,NAME,...",
-        type=_names,
-        action="append",
-        default=[],
-        help="with --share: models that may run at the same time, by file name or without its suffix; repeatable",
-    )
-    parser.add_argument(
-        "--same-state",
-        metavar="NAME,NAME,...",
-        type=_names,
-        action="append",
-        default=[],
-        help="with --share: models with the same parameters, which lie at the same bytes; repeatable",
-    )
+    for flag, which in (
+        ("--concurrent", "models that may run at the same time, by file name or without its suffix"),
+        ("--same-state", "models with the same parameters, which lie at the same bytes"),
+    ):
+        parser.add_argument(
+            flag,
+            metavar="NAME,NAME,...",
+            type=_names,
+            action="append",
+            default=[],
+            help=f"with --share: {which}; repeatable",
+        )
     parser.add_argument(
         "--pipeline",
         metavar="MODEL:OUTPUT=MODEL:INPUT",

@@ -22,7 +22,7 @@ class SplitPlan:
     """A plan whose state and scratch may lie anywhere, each a range of bytes without the other's between them.
 
     Chunk i begins `offset[i]` bytes behind the first byte of its part. Both parts must begin at a multiple of
-    `alignment`. `is_moved` says whether chunks of the scratch lie elsewhere than in the plan.
+    `alignment`.
     """
 
     plan: ExecutionPlan
@@ -30,7 +30,6 @@ class SplitPlan:
     state_bytes: int
     scratch_bytes: int
     alignment: int
-    is_moved: bool = False
 
     @property
     def tail(self) -> int:
@@ -39,7 +38,7 @@ class SplitPlan:
 
     def at(self, state: int, scratch: int) -> tuple[int, ExecutionPlan]:
         """Returns the first byte of a plan whose parts have these offsets, and the plan with offsets from there on."""
-        if not self.state_bytes and not self.is_moved:
+        if not self.state_bytes and np.array_equal(self.offset, self.plan.plan.offset):
             return scratch, self.plan
         parts = (state, self.state_bytes), (scratch, self.scratch_bytes)
         first = min((offset for offset, size in parts if size), default=scratch)
@@ -81,7 +80,7 @@ def with_state_of(part: SplitPlan, leader: SplitPlan) -> SplitPlan:
     for name, value in mine.items():
         at[part.plan.chunk_of(value)] = leader.offset[leader.plan.chunk_of(theirs[name])]
     offset = np.where(part.plan.state_chunks, part.plan.problem.chains.offsets(at), part.offset)
-    return evolve(part, offset=offset, state_bytes=leader.state_bytes, is_moved=True)
+    return evolve(part, offset=offset, state_bytes=leader.state_bytes)
 
 
 def _parameters(part: SplitPlan) -> dict[str, int]:

@@ -3,7 +3,8 @@
 The fourth case of the unified static memory planner of TVM (apache/tvm-rfcs, RFC 0009: "pipelined" models).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import permutations
 
 import numpy as np
 from attrs import evolve, frozen
@@ -19,10 +20,15 @@ from engine.text.errors import OptionError
 
 @frozen
 class _End:
-    """One end of a link: chunk `root` of a network, which fixes the address of the value `behind` bytes into it."""
+    """One end of a link: in a network, the value that lies `behind` bytes into chunk `root`."""
 
+    network: int
     root: int
     behind: int
+
+
+Joint = tuple[_End, _End]
+"""Two ends that must have the same address."""
 
 
 def joined_parts(parts: Sequence[SplitPlan], links: Sequence[Link], groups: Groups) -> list[SplitPlan]:
@@ -34,11 +40,11 @@ def joined_parts(parts: Sequence[SplitPlan], links: Sequence[Link], groups: Grou
     """
     for link in links:
         _check_link(parts, link)
-    ends = {(link, i): _end(parts[n], _values(parts, link)[i]) for link in links for i, n in enumerate(_pair(link))}
+    joints = [joint for link in links for joint in permutations(_ends(parts, link), 2)]
     result = list(parts)
     for group in groups:
         if len(group) > 1:
-            candidates = [placed for first in group if (placed := _from(first, group, parts, links, ends))]
+            candidates = [placed for first in group if (placed := _from(first, group, parts, joints))]
             if not candidates:
                 names = ", ".join(repr(parts[i].plan.lowered.graph.name) for i in group)
                 raise OptionError(f"pipeline: {names} have no addresses at which all linked tensors meet")
@@ -49,25 +55,18 @@ def joined_parts(parts: Sequence[SplitPlan], links: Sequence[Link], groups: Grou
 
 
 def _from(
-    first: int,
-    group: Sequence[int],
-    parts: Sequence[SplitPlan],
-    links: Sequence[Link],
-    ends: dict[tuple[Link, int], _End],
+    first: int, group: Sequence[int], parts: Sequence[SplitPlan], joints: Sequence[Joint]
 ) -> dict[int, SplitPlan] | None:
     """Returns the parts of a group whose network `first` keeps its addresses; None where one cannot be placed."""
     placed = {first: parts[first]}
     while len(placed) < len(group):
-        number = next(i for link in links for i in _pair(link) if i not in placed and placed.keys() & {*_pair(link)})
+        ready = [(end, other) for end, other in joints if end.network not in placed and other.network in placed]
+        number = ready[0][0].network
         pins = dict[int, int]()
-        for link in links:
-            for near, far in ((0, 1), (1, 0)):
-                other = _pair(link)[far]
-                if _pair(link)[near] == number and other in placed:
-                    mine, theirs = ends[link, near], ends[link, far]
-                    at = int(placed[other].offset[theirs.root]) + theirs.behind - mine.behind
-                    if pins.setdefault(mine.root, at) != at:
-                        return None
+        for end, other in ready:
+            at = int(placed[other.network].offset[other.root]) + other.behind - end.behind
+            if end.network == number and pins.setdefault(end.root, at) != at:
+                return None
         part = _pinned(parts[number], pins)
         if part is None:
             return None
@@ -91,7 +90,7 @@ def _pinned(part: SplitPlan, pins: dict[int, int]) -> SplitPlan | None:
         return None
     offset = part.offset.copy()
     offset[rows] = plan.offset
-    return evolve(part, offset=offset, scratch_bytes=plan.arena_bytes, is_moved=True)
+    return evolve(part, offset=offset, scratch_bytes=plan.arena_bytes)
 
 
 def _pair(link: Link) -> tuple[int, int]:
@@ -125,7 +124,10 @@ def _check_link(parts: Sequence[SplitPlan], link: Link) -> None:
         raise OptionError(f"pipeline: {one} is {written}, and {other} is {read}")
 
 
-def _end(part: SplitPlan, value: int) -> _End:
-    problem, chunk = part.plan.problem, part.plan.chunk_of(value)
-    inside = part.plan.places[value].layout.extent[0] - int(part.plan.plan.offset[chunk])
-    return _End(int(problem.chains.root[chunk]), int(problem.chains.offset[chunk]) + inside)
+def _ends(parts: Sequence[SplitPlan], link: Link) -> Iterator[_End]:
+    """Yields the end at the output and that at the input."""
+    for number, value in zip(_pair(link), _values(parts, link), strict=True):
+        plan = parts[number].plan
+        chunk, chains = plan.chunk_of(value), plan.problem.chains
+        inside = plan.places[value].layout.extent[0] - int(plan.plan.offset[chunk])
+        yield _End(number, int(chains.root[chunk]), int(chains.offset[chunk]) + inside)
