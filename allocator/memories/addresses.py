@@ -114,7 +114,7 @@ class Addresses:
         outside = self._sticking_out(m, is_in)
         for unit in outside[np.argsort(-(self.units.end - self.units.begin)[outside], kind="stable")].tolist():
             was_in[unit, m] = True
-            seconds = np.where(self.units.can[unit] & ~was_in[unit], self.units.seconds[unit], np.inf)
+            seconds = np.where(was_in[unit], np.inf, self.units.seconds[unit])
             for other in np.argsort(seconds, kind="stable").tolist():
                 if seconds[other] < np.inf and self._has_room(memory, unit, other):
                     memory[unit] = other
@@ -141,11 +141,9 @@ class Addresses:
     def lifted(self, placement: Placement) -> Placement:
         """Returns the placement after units have moved to where they cost less, if they find addresses there."""
         units, failures = self.units, 0
-        gain = units.seconds[np.arange(len(units)), placement.memory] - np.where(units.can, units.seconds, np.inf).min(
-            axis=1
-        )
+        gain = units.seconds[np.arange(len(units)), placement.memory] - units.seconds.min(axis=1)
         for unit in np.argsort(-gain, kind="stable")[: np.count_nonzero(gain > 0)].tolist():
-            seconds = np.where(units.can[unit], units.seconds[unit], np.inf)
+            seconds = units.seconds[unit]
             here = int(placement.memory[unit])
             for m in np.argsort(seconds, kind="stable").tolist():
                 if failures == _MOST_FAILURES or self.limits.seconds == 0:

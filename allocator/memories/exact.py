@@ -83,11 +83,8 @@ class Exact:
         """
         units = self.addresses.units
         prices = np.floor(self.relaxation.prices * self.costs.scale).astype(np.int64)
-        total = np.zeros((len(prices), len(units.ticks) + 1), np.int64)
-        np.cumsum(prices, axis=1, out=total[:, 1:])
-        parts = units.size * (total[:, units.last] - total[:, units.first])
         priced = self.costs.regret.astype(np.int64)
-        for m, row in enumerate(parts):
+        for m, row in enumerate(units.over_lives(prices)):
             np.add.at(priced[:, m], units.part_unit, row)
         least = np.where(units.can, priced, np.iinfo(np.int64).max).min(axis=1)
         rank = ranks(units.can, priced.astype(float))

@@ -83,13 +83,12 @@ def by_contention(units: Units) -> Column:
     That is where not all have room that would cost least in one memory. A byte counts there as many times as the room
     is exceeded, and nothing elsewhere: a knapsack at the peaks.
     """
-    wanted = np.where(units.can, units.seconds, np.inf).argmin(axis=1)
+    wanted = units.seconds.argmin(axis=1)
     pressure = np.zeros(len(units))
     for m, capacity in enumerate(units.capacities.tolist()):
         is_in = wanted == m
-        excess = np.append(0.0, np.cumsum(np.maximum(0.0, units.load(is_in) / capacity - 1)))
-        here = units.of_units(units.size * (excess[units.last] - excess[units.first]))
-        pressure[is_in] = here[is_in]
+        excess = np.maximum(0.0, units.load(is_in) / capacity - 1)
+        pressure[is_in] = units.of_units(units.over_lives(excess))[is_in]
     return _by_worth(units, pressure)
 
 
@@ -106,7 +105,7 @@ def _most_bytes(units: Units) -> Column:
 
 def _by_worth(units: Units, weight: Seconds) -> Column:
     """Returns the units by seconds saved over weight, the most first; what weighs nothing comes before all."""
-    least = np.where(units.can, units.seconds, np.inf).min(axis=1)
+    least = units.seconds.min(axis=1)
     most = np.where(units.can, units.seconds, -np.inf).max(axis=1)
     saved = np.where(units.can.any(axis=1), most - least, 0.0)
     worth = np.full(len(units), np.inf)

@@ -43,20 +43,16 @@ class Relaxation:
     bound: float = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        seconds = np.where(self.units.can, self.units.seconds, np.inf)
-        fastest = seconds.min(axis=1, keepdims=True)
-        self.regret, self.least = seconds - fastest, float(fastest.sum())
+        fastest = self.units.seconds.min(axis=1, keepdims=True)
+        self.regret, self.least = self.units.seconds - fastest, float(fastest.sum())
         self.capacities = fillable(self.units)
         self.prices = np.zeros(self.capacities.shape)
         self.bound = self.least
 
     def priced(self, prices: Seconds) -> Seconds:
         """Returns the regret of each unit in each memory, with the price of its bytes."""
-        units = self.units
-        total = np.zeros((len(prices), len(units.ticks) + 1))
-        np.cumsum(prices, axis=1, out=total[:, 1:])
-        parts = units.size * (total[:, units.last] - total[:, units.first])
-        return self.regret + np.stack([units.of_units(row) for row in parts], axis=1)
+        parts = self.units.over_lives(prices)
+        return self.regret + np.stack([self.units.of_units(row) for row in parts], axis=1)
 
     def steps(self, cost: float) -> Iterator[None]:
         """Raises the bound, step after step, at most to the cost of a plan. Ends where steps become too short."""

@@ -7,7 +7,7 @@ import numpy as np
 from allocator.breadths import first_tick
 from allocator.memories.memory import Memory
 from allocator.memories.plan import Shortage
-from allocator.memories.problem import Mask, MemoryProblem, possible
+from allocator.memories.problem import Mask, MemoryProblem
 from allocator.memories.units import Units
 from allocator.problem import Plan
 
@@ -22,7 +22,7 @@ def find_shortage(units: Units) -> tuple[Shortage, ...]:
     The sets are unions of those in which some chunk can lie, the smallest first.
     """
     problem = units.problem
-    can = possible(problem)
+    can = units.can[units.unit_of]
     if not can.any(axis=1).all():
         chunk = int(np.argmin(can.any(axis=1)))
         return (Shortage(int(problem.chunks.begin[chunk]), (), (chunk,), int(problem.chunks.size[chunk]), 0),)

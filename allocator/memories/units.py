@@ -1,6 +1,9 @@
 """Chains of overwrites as what is assigned: their bytes in each tick that matters, and their seconds in each memory."""
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 from attrs import frozen
 
 from allocator.breadths import first_tick
@@ -16,7 +19,7 @@ class Units:
     `ticks`: those in which most chunks are alive, that is, each other tick has no chunk alive that one of them lacks.
     So what fits in them fits in all. A chunk with bytes of its own is a part: `size` bytes in ticks[first:last]; those
     of unit k are parts start[k] to start[k + 1]. `seconds` and `can`, by unit and memory: the time of all transfers,
-    and whether the unit may lie there. `begin` and `end`: the lifetime in ticks of the problem.
+    infinity where the unit may not lie, and whether it may. `begin` and `end`: the lifetime in ticks of the problem.
     """
 
     problem: MemoryProblem
@@ -46,7 +49,7 @@ class Units:
         np.maximum.at(last_end, unit_of, end)
         rows = np.flatnonzero((chunks.size > 0) & (enter < end))
         rows = rows[np.argsort(unit_of[rows], kind="stable")]
-        ticks = _fullest_ticks(enter[rows], end[rows])
+        ticks, can = _fullest_ticks(enter[rows], end[rows]), possible(problem)[ids]
         return cls(
             problem=problem,
             ids=ids,
@@ -56,8 +59,8 @@ class Units:
             first=np.searchsorted(ticks, enter[rows]),
             last=np.searchsorted(ticks, end[rows]),
             size=chunks.size[rows],
-            seconds=seconds,
-            can=possible(problem)[ids],
+            seconds=np.where(can, seconds, np.inf),
+            can=can,
             begin=chunks.begin[ids],
             end=last_end,
         )
@@ -86,6 +89,16 @@ class Units:
         np.add.at(change, self.first, weight)
         np.subtract.at(change, self.last, weight)
         return column(np.cumsum(change)[:-1])
+
+    def over_lives(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Returns, for each part, its bytes times the sum of a number of each tick over its life.
+
+        Rows of numbers, such as one for each memory, give as many rows.
+        """
+        total = np.zeros((*values.shape[:-1], len(self.ticks) + 1), values.dtype)
+        np.cumsum(values, axis=-1, out=total[..., 1:])
+        parts: npt.NDArray[Any] = self.size * (total[..., self.last] - total[..., self.first])
+        return parts
 
     def of_units(self, weight: Seconds) -> Seconds:
         """Returns the sum of weights (one for each part) of each unit."""

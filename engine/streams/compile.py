@@ -23,7 +23,7 @@ from engine.streams.write import stripe_graph
 from engine.text.errors import BudgetError, GraphError, OptionError
 from engine.text.faults import behind_door
 from engine.text.options import check_option_names
-from engine.text.units import counted, format_bytes
+from engine.text.units import format_bytes
 from ops.tensor.layout import CACHE_LINE
 
 
@@ -104,7 +104,7 @@ class _Plans:
                 stripes = self.of_height(height)
                 if all(self.plan(rows).arena_bytes <= budget for rows in stripes):
                     return stripes
-        raise self._error(1, budget)
+        raise self._error(budget)
 
     def _height(self, budget: int, step: int) -> int:
         """Returns the largest multiple of a step whose stripes seem to keep within a budget, as one step does."""
@@ -122,10 +122,10 @@ class _Plans:
         chosen = {0, 1, len(every) // 2, len(every) - 2, len(every) - 1} & set(range(len(every)))
         return max(self.plan(self.striped.stripe(*every[number])).arena_bytes for number in chosen)
 
-    def _error(self, height: int, budget: int) -> BudgetError:
-        needed, name = self._bytes(height), self.striped.graph.name
+    def _error(self, budget: int) -> BudgetError:
+        needed, name = self._bytes(1), self.striped.graph.name
         return BudgetError(
-            f"even stripes of {counted(height, 'row')} of {name!r} need {needed} bytes ({format_bytes(needed)}), "
+            f"even stripes of 1 row of {name!r} need {needed} bytes ({format_bytes(needed)}), "
             f"{budget} bytes ({format_bytes(budget)}) are available: {needed - budget} bytes too much",
             needed,
             budget,

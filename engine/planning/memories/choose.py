@@ -230,19 +230,14 @@ def _shortage_text(shortage: Shortage, whole: MemoryProblem, contents: Contents,
     what = ", ".join(f"{printable(names[row])} ({format_bytes(int(whole.chunks.size[row]))})" for row in largest[:3])
     more = f" and {len(largest) - 3} more" if len(largest) > 3 else ""
     if not shortage.memories:
-        allowed, is_chunk = (
-            zip(whole.memories, whole.allowed[largest[0]].tolist(), strict=True),
-            largest[0] < contents.chunks,
-        )
+        is_chunk, allowed = largest[0] < contents.chunks, whole.allowed[largest[0]].tolist()
         there = ", ".join(
             _room(memory, is_ruled_out=not is_allowed and (memory.writable or not is_chunk))
-            for memory, is_allowed in allowed
+            for memory, is_allowed in zip(whole.memories, allowed, strict=True)
         )
         return f"no memory can hold {what}: {there}"
-    tick, where = (
-        printable(lowered.tick_name(shortage.tick)),
-        " and ".join(whole.memories[m].name for m in shortage.memories),
-    )
+    tick = printable(lowered.tick_name(shortage.tick))
+    where = " and ".join(whole.memories[m].name for m in shortage.memories)
     return (
         f"{what}{more}, alive in tick {shortage.tick} ({tick}), need {shortage.nbytes} bytes and can lie in {where} "
         f"alone, with {shortage.capacity} bytes"
