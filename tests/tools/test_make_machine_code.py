@@ -38,9 +38,9 @@ def test_functions_are_written_and_what_cannot_be_made_is_named(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "name"), [("x86_64", "avx2"), ("aarch64", "portable")])
-def test_all_functions_of_a_set_can_be_made(kind: str, name: str, tmp_path: Path) -> None:
-    more = ["--instructions", name, "--processor", kind]
+def test_all_functions_of_a_set_can_be_made(tmp_path: Path) -> None:
+    """Of another processor: those of this one are made where other tests call them."""
+    more = ["--instructions", "portable", "--processor", "aarch64"]
     command = [sys.executable, "-m", "tools.make_machine_code", str(tmp_path), *more]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

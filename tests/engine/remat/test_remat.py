@@ -63,7 +63,7 @@ def test_recomputed_values_have_the_same_bits_in_every_mode(graph: Graph, percen
 
 
 @pytest.mark.slow
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(trained(most=30), st.integers(10, 99))
 def test_recomputed_values_have_the_same_bits_in_large_networks(graph: Graph, percent: int) -> None:
     _check_modes(graph, percent)
