@@ -15,7 +15,7 @@ from ops.tensor.spec import Array
 from tests.helpers.browser.browser_session import Session, session
 from tests.helpers.skips import skipped
 
-settings.register_profile("arenaplan", deadline=None, derandomize=True)
+settings.register_profile("arenaplan", deadline=None, derandomize=True, max_examples=50)
 settings.register_profile("fresh", deadline=None, derandomize=False, print_blob=True)
 settings.load_profile("arenaplan")
 

@@ -89,6 +89,7 @@ def test_steps_that_work_against_each_other_need_more_together(tmp_path: Path) -
         assert f"{better.how} alone: " in str(ladder)
 
 
+@pytest.mark.slow
 def test_a_plan_for_another_processor_is_estimated_and_not_run(tmp_path: Path) -> None:
     graph = ap.load_onnx(convolutions(tmp_path), shapes={"x": (1, 8, 48, 48)})
     asked = ap.make_plan(graph, target="none").arena_bytes
