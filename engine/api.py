@@ -18,13 +18,14 @@ from engine import saved as saving
 from engine import stages as staging
 from engine import trace as tracing
 from engine.execution_plan import ExecutionPlan, execution_plan
-from engine.executor.arenas import OWN_ARENA, GivenArena, arena_in
-from engine.executor.binding import PackCache, packs_from, shared_pack_cache
+from engine.executor.arenas import OWN_ARENA, Arena, GivenArena, arena_in, has_files, new_arena
+from engine.executor.binding import PackCache, packs_from
 from engine.executor.dynamic import DynamicExecutor
 from engine.executor.feeds import as_arrays, check_array, check_names, kept, out_arrays
+from engine.executor.file_packs import packs_of
 from engine.executor.parallel import ParallelExecutor
 from engine.executor.poison import GUARD, PoisonExecutor
-from engine.executor.static import StaticExecutor, new_arena
+from engine.executor.static import StaticExecutor
 from engine.executor.team import team
 from engine.graph.deferred import sources
 from engine.graph.graph import Graph
@@ -337,7 +338,8 @@ def compile_graph(
     if evict:
         runner = team(threads or cpus())
         return Executable(graph, executors.EvictingExecutor(plan, parse_budget(budget), evict, runner), asked)
-    return _runnable(graph, asked, plan)
+    with packs_from(packs_of(plan)):
+        return _runnable(graph, asked, plan)
 
 
 def _check_memories(options: Options, mode: str) -> None:
@@ -441,9 +443,8 @@ def _planned(
             else saving.followed_or(graph, passes, embedded, options, most, make=make, recompute=recompute)
         )
     again = partial(_planned, graph, options, budget, asked, recompute=recompute)
-    packs = shared_pack_cache(plan.lowered.constants.entries.values())
     return execution_plan(
-        plan, partial(_alternatives, graph, options), again, partial(_executable, graph, asked, packs)
+        plan, partial(_alternatives, graph, options), again, partial(_executable, graph, asked, packs_of(plan))
     )
 
 
@@ -517,11 +518,15 @@ def _executor(plan: ExecutionPlan, mode: str, debug: str, threads: int, lent: Gi
     try:
         if mode == "dynamic":
             return DynamicExecutor(plan, runner=team(threads or cpus()))
+        if debug and not lent and not has_files(plan):
+            return PoisonExecutor(plan, threads or cpus())
+        arena: Arena | GivenArena = lent or new_arena(plan)
         if debug:
-            return PoisonExecutor(plan, threads or cpus(), lent)
-        arena = lent or new_arena(plan)
+            return PoisonExecutor(plan, threads or cpus(), arena)
         if plan.schedule.policy:
             return ParallelExecutor(plan, arena, threads or cpus())
         return StaticExecutor(plan, arena, threads or cpus(), threads)
+    except NoMemoryError:
+        raise
     except MemoryError as error:
         raise NoMemoryError(f"an arena of {plan.arena_bytes} bytes cannot be allocated on this machine") from error

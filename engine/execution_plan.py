@@ -65,11 +65,12 @@ class ExecutionPlan(PlacedPlan):
 
         `arena` is a buffer of at least `arena_bytes` bytes that can be written: one row of unsigned bytes, as a numpy
         array, a tensor with DLPack, or anything with the buffer protocol. Its first bytes that are aligned as the plan
-        asks are the arena. Several executables may have the same buffer, one running at a time: a second one raises
-        ArenaInUseError. They are compared by address, within this process: where memory is mapped twice, or by several
-        processes, the caller takes care. Without a buffer the executable has an arena of its own. `mode` and `debug`
-        are those of `arenaplan.compile`. Raises OptionError for a buffer that cannot be the arena, or that has
-        parameters of another executable.
+        asks are the arena. A plan in several memories may have a buffer for each: `arena` then maps their names to
+        buffers, and a memory that is not named gets bytes of its own. Several executables may have the same buffer, one
+        running at a time: a second one raises ArenaInUseError. They are compared by address, within this process: where
+        memory is mapped twice, or by several processes, the caller takes care. Without a buffer the executable has an
+        arena of its own. `mode` and `debug` are those of `arenaplan.compile`. Raises OptionError for a buffer that
+        cannot be the arena, or that has parameters of another executable.
         """
         return self.make_executable(self, arena=arena, mode=mode, debug=debug)
 

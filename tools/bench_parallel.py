@@ -23,8 +23,9 @@ from engine.api import Executable, compile_graph, make_plan
 from engine.cli.comparison import equal_outputs, interleaved
 from engine.cli.options.models import light_model, random_feeds, seeded_subject
 from engine.cli.progress import add_quiet, progress_shown, say
+from engine.executor.arenas import new_arena
 from engine.executor.parallel import ParallelExecutor
-from engine.executor.static import StaticExecutor, new_arena
+from engine.executor.static import StaticExecutor
 from engine.graph.graph import Graph
 from engine.graph.var import Var
 from engine.onnx.load import load_onnx

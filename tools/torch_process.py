@@ -23,7 +23,8 @@ except ImportError:
 
 import engine
 from engine.api import Executable
-from engine.executor.static import StaticExecutor, new_arena
+from engine.executor.arenas import new_arena
+from engine.executor.static import StaticExecutor
 from engine.system import process_memory
 from engine.system.threads import limit_threads
 from tools.networks.torch_modules import MODULES

@@ -1,5 +1,6 @@
 """A memory of the machine: how many bytes it has, and how long a transfer takes."""
 
+import os
 import re
 from collections.abc import Sequence
 from numbers import Integral, Real
@@ -31,6 +32,11 @@ def _real(value: Any) -> Any:
         return value
 
 
+def _text(value: Any) -> Any:
+    """Returns a path as a text; anything else as it is."""
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
 @frozen
 class Memory:
     """One memory. Raises ProblemError for what is not as this says.
@@ -38,7 +44,8 @@ class Memory:
     `name`: a letter, then letters, digits and _. `capacity` in bytes, from 1 to 2**62 - 1. `read_bandwidth` and
     `write_bandwidth` in bytes per second, from 0.001 to 1e18; `latency` in seconds for each call that touches a chunk
     in it, from 0 to 1e6. Offsets are multiples of `alignment`, in bytes, a power of two below 2**62. One that is not
-    `writable`, such as flash, holds chunks that are never written.
+    `writable`, such as flash, holds chunks that are never written. Where a plan runs on this machine, the bytes of a
+    memory with a `folder` lie in files there, which are mapped; it decides nothing about the plan.
     """
 
     name: str
@@ -48,6 +55,7 @@ class Memory:
     latency: float = field(converter=_real, default=0.0)
     alignment: int = field(converter=_integer, default=DEFAULT_ALIGNMENT)
     writable: bool = True
+    folder: str = field(converter=_text, default="")
 
     def __attrs_post_init__(self) -> None:
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
@@ -60,11 +68,16 @@ class Memory:
             ("its read bandwidth", self.read_bandwidth, _is_bandwidth(self.read_bandwidth), speeds),
             ("its write bandwidth", self.write_bandwidth, _is_bandwidth(self.write_bandwidth), speeds),
             ("its latency", self.latency, _is_latency(self.latency), f"seconds, from 0 to {MOST_LATENCY:g}"),
+            ("its folder", self.folder, _is_path(self.folder), "the name of a folder"),
             ("writable", self.writable, isinstance(self.writable, bool), "True or False"),
         )
         for what, value, is_right, right in facts:
             if not is_right:
                 raise ProblemError(f"memory {shown(self.name)}: {what} is {shown(value)}, and must be {right}")
+
+
+def _is_path(value: object) -> bool:
+    return isinstance(value, str) and "\0" not in value
 
 
 def _is_size(value: object) -> bool:

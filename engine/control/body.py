@@ -5,6 +5,7 @@ from functools import cached_property, partial
 
 from attrs import Factory, field, frozen
 
+from engine.executor.arenas import Arena
 from engine.executor.binding import (
     PackCache,
     Packed,
@@ -148,9 +149,10 @@ class PlannedBody(Parametric):
         lowered = self.plan.lowered
         callers = dict(zip(lowered.inputs.values(), inputs, strict=True))
         callers |= dict(zip(lowered.outputs.values(), outputs, strict=True))
+        arena = Arena((workspace,))
 
         def array(value: int) -> Array:
-            return place_array(self.plan, value, workspace, callers)
+            return place_array(self.plan, value, arena, callers)
 
         thunks = [bind_call(call, self.packed, array) for call in lowered.calls]
         return partial(run_inside, *join_calls(lowered.calls, thunks, ALONE))

@@ -1,18 +1,27 @@
-"""Arenas that a caller gives: the bytes of a plan in them, and who else has bytes there."""
+"""Arenas: the bytes of a plan in one row or in several memories, those that a caller gives, and who has bytes there."""
 
 import gc
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import combinations
+from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
 import numpy as np
 from attrs import define, frozen
 
+from allocator.errors import shown
 from allocator.machine_code.mutex import Mutex
+from allocator.memories.memory import Memory
+from allocator.problem import Column
 from engine.check.pieces import Runs, meet, merged
 from engine.planning.placed import PlacedPlan
+from engine.system.arrays import aligned_empty
+from engine.system.file_bytes import bytes_in_file
 from engine.text.errors import ArenaInUseError, OptionError
+from engine.text.options import close_to
 from ops.tensor.layout import CACHE_LINE, address_of
 from ops.tensor.spec import Array, is_masked
 
@@ -29,13 +38,50 @@ OWN_ARENA = _OwnArena()
 
 
 @frozen(eq=False)
+class Arena:
+    """The bytes of a plan: one row of them, or a row for each of its memories, anywhere.
+
+    Row i has the bytes of the plan from starts[i] on.
+    """
+
+    rows: tuple[Array, ...]
+    starts: tuple[int, ...] = (0,)
+
+    def row_with(self, byte: int) -> tuple[Array, int]:
+        """Returns the row that has a byte of the plan, and the byte of the plan that the row begins with."""
+        number = bisect_right(self.starts, byte) - 1
+        return self.rows[number], self.starts[number]
+
+    def cut(self, low: int, high: int) -> Array:
+        """Returns the bytes [low, high) of the plan, which lie in one row."""
+        row, start = self.row_with(low)
+        return row[low - start : high - start]
+
+    def fill(self, byte: int) -> None:
+        """Sets each byte."""
+        for row in self.rows:
+            row[:] = byte
+
+    def has(self, array: Array) -> bool:
+        """Returns whether an array may have bytes of it."""
+        return any(np.may_share_memory(array, row) for row in self.rows)
+
+    def addresses(self, offset: Column) -> Column:
+        """Returns the addresses of bytes of the plan."""
+        number = np.searchsorted(self.starts, offset, side="right") - 1
+        first = [address_of(row) - start for row, start in zip(self.rows, self.starts, strict=True)]
+        addresses: Column = offset + np.array(first, np.int64)[number]
+        return addresses
+
+
+@frozen(eq=False)
 class GivenArena:
     """The bytes of a plan in an arena that others may have bytes of, too.
 
     Executors whose `state` is one and the same object, and not None, have the same parameters at the same addresses.
     """
 
-    content: Array
+    content: Arena
     state: object = None
 
 
@@ -44,22 +90,71 @@ def alignment_of(plan: PlacedPlan) -> int:
     return max(plan.alignment, CACHE_LINE) if plan.lowered.target.is_host else plan.alignment
 
 
-def arena_in(plan: PlacedPlan, buffer: Any) -> GivenArena:
-    """Returns the bytes of a plan's arena in a caller's buffer; see `arena_at`. Raises OptionError."""
-    if isinstance(buffer, GivenArena):
-        return buffer
+def new_arena(plan: PlacedPlan) -> Arena:
+    """Allocates the bytes for a plan, aligned as it asks.
+
+    Those of a memory with a folder lie in a file there. Raises OptionError, NoMemoryError, MemoryError.
+    """
+    if has_files(plan):
+        return _arena_of(plan, {})
+    return Arena((aligned_empty(plan.arena_bytes, alignment_of(plan)),))
+
+
+def has_files(plan: PlacedPlan) -> bool:
+    """Returns whether bytes of the plan lie in files when it runs here."""
+    return any(memory.folder for memory, _, _ in _parts(plan))
+
+
+def arena_in(plan: PlacedPlan, buffers: Any) -> GivenArena:
+    """Returns the bytes of a plan's arena in a caller's buffer, or in one for each of its memories, by name.
+
+    A memory without a buffer gets bytes of its own. See `arena_at`. Raises OptionError.
+    """
+    if isinstance(buffers, GivenArena):
+        return buffers
     owner = f"the plan of {plan.lowered.graph.name!r}"
-    return GivenArena(arena_at(buffer, plan.arena_bytes, alignment_of(plan), owner))
+    if not isinstance(buffers, Mapping):
+        return GivenArena(Arena((arena_at(buffers, plan.arena_bytes, alignment_of(plan), owner),)))
+    names = [memory.name for memory, _, _ in _parts(plan)]
+    if not names:
+        raise OptionError(f"arena has a buffer for each memory, and {owner} has one arena: give one buffer")
+    for name in buffers:
+        if name not in names:
+            raise OptionError(f"arena: memory {shown(name)} is unknown; {close_to(str(name), names)}")
+    arena = _arena_of(plan, buffers)
+    for (one, row), (other, second) in combinations(zip(names, arena.rows, strict=True), 2):
+        if np.may_share_memory(row, second):
+            raise OptionError(f"arena: the buffers of memories {one!r} and {other!r} have bytes in common")
+    return GivenArena(arena)
 
 
-def arena_at(buffer: Any, size: int, alignment: int, owner: str) -> Array:
+def _arena_of(plan: PlacedPlan, buffers: Mapping[str, Any]) -> Arena:
+    """Returns an arena with a row for each memory: in the buffer that is given by name, in a file, or a new one."""
+    rows, alignment = list[Array](), alignment_of(plan)
+    for memory, low, high in _parts(plan):
+        if memory.name in buffers:
+            owner = f"memory {memory.name!r} of the plan of {plan.lowered.graph.name!r}"
+            rows.append(arena_at(buffers[memory.name], high - low, alignment, owner, f"arena[{memory.name!r}]"))
+        elif memory.folder:
+            rows.append(bytes_in_file(Path(memory.folder), high - low, alignment))
+        else:
+            rows.append(aligned_empty(high - low, alignment))
+    return Arena(tuple(rows), tuple(low for _, low, _ in _parts(plan)))
+
+
+def _parts(plan: PlacedPlan) -> Sequence[tuple[Memory, int, int]]:
+    """Returns each memory of a plan with the bytes [low, high) of the arena that lie in it."""
+    return [(memory, *part) for each in plan.memories for memory, part in zip(each.memories, each.ranges, strict=True)]
+
+
+def arena_at(buffer: Any, size: int, alignment: int, owner: str, what: str = "arena") -> Array:
     """Returns `size` bytes of a caller's buffer: the first ones whose address is a multiple of `alignment`.
 
     The buffer is a numpy array, a tensor with DLPack, or anything with the buffer protocol, such as a bytearray, an
-    mmap or a memoryview: one row of unsigned bytes that can be written. `owner` is what needs them, for the message.
-    Raises OptionError.
+    mmap or a memoryview: one row of unsigned bytes that can be written. `owner` is what needs them, and `what` how the
+    caller gave them, for the message. Raises OptionError.
     """
-    array = _bytes_of(buffer)
+    array = _bytes_of(buffer, what)
     skipped = -address_of(array) % alignment if size else 0
     if array.nbytes < size + skipped:
         left = max(array.nbytes - skipped, 0)
@@ -71,11 +166,11 @@ def arena_at(buffer: Any, size: int, alignment: int, owner: str) -> Array:
     return array[skipped : skipped + size]
 
 
-def _bytes_of(buffer: Any) -> Array:
+def _bytes_of(buffer: Any, what: str) -> Array:
     """Returns the bytes of a buffer as a row. Raises OptionError for a buffer that cannot be an arena."""
     kind = type(buffer).__name__
     if is_masked(buffer):
-        raise OptionError("arena is a masked array, whose mask would stay as it is: give its `data`")
+        raise OptionError(f"{what} is a masked array, whose mask would stay as it is: give its `data`")
     try:
         if isinstance(buffer, np.ndarray):
             array = np.asarray(buffer)
@@ -85,14 +180,16 @@ def _bytes_of(buffer: Any) -> Array:
             array = np.asarray(memoryview(buffer))
     except Exception as error:  # these methods are the caller's, and may raise anything
         reason = str(error) or type(error).__name__
-        raise OptionError(f"arena is a {kind}, which gives no bytes in the memory of this process: {reason}") from error
+        raise OptionError(
+            f"{what} is a {kind}, which gives no bytes in the memory of this process: {reason}"
+        ) from error
     if array.dtype != np.uint8 or array.ndim != 1:
         shape = "x".join(map(str, array.shape)) or "one"
-        raise OptionError(f"arena has {shape} elements of {array.dtype}; give one row of unsigned bytes (uint8)")
+        raise OptionError(f"{what} has {shape} elements of {array.dtype}; give one row of unsigned bytes (uint8)")
     if not array.flags.writeable:
-        raise OptionError(f"arena is a {kind} that is read-only; give a buffer that can be written")
+        raise OptionError(f"{what} is a {kind} that is read-only; give a buffer that can be written")
     if not array.flags.c_contiguous:
-        raise OptionError("arena has gaps between its bytes; give bytes that follow each other")
+        raise OptionError(f"{what} has gaps between its bytes; give bytes that follow each other")
     return array
 
 
@@ -139,7 +236,7 @@ def arena_use(plan: PlacedPlan, lent: GivenArena, mutex: Mutex) -> ArenaUse:
 
     Raises OptionError where bytes that must survive from run to run are those of two executors.
     """
-    state, low = plan.state_chunks, address_of(lent.content) + plan.plan.offset
+    state, low = plan.state_chunks, lent.content.addresses(plan.plan.offset)
     high = low + plan.problem.size  # with padding, which debug="poison" writes
     name = plan.lowered.graph.name
     use = ArenaUse(name, lent.state, merged(low[state], high[state]), merged(low, high), mutex)

@@ -10,6 +10,7 @@ from itertools import chain
 import numpy as np
 from attrs import define, field, frozen
 
+from engine.executor.arenas import Arena
 from engine.graph.deferred import Deferred, Entry, array_of
 from engine.graph.mapped import release, release_files
 from engine.lower.calls import Call, Lowered, Storage, pack_key, unread_inputs
@@ -22,6 +23,7 @@ from ops.schema.body import Body, bodies
 from ops.schema.schema import Binding, Thunk
 from ops.schema.workspace import carve
 from ops.tensor.errors import SchemaError
+from ops.tensor.layout import Layout
 from ops.tensor.spec import BFLOAT16, FLOATS, Array, TensorSpec, spec_of
 
 
@@ -88,11 +90,15 @@ class PackCache:
         """Returns the packed constants of a call."""
         ids = tuple((i, id(a)) for i, a in constants.items())
         if any(a not in self.shared for _, a in ids):
-            return pack_call(call, constants)
+            return self.make(call, constants)
         key = (pack_key(call), ids)
         if key not in self.arrays:
-            self.arrays[key] = pack_call(call, constants)
+            self.arrays[key] = self.make(call, constants)
         return self.arrays[key]
+
+    def make(self, call: Call, constants: Mapping[int, Entry]) -> tuple[Array, ...]:
+        """Packs the constants of a call."""
+        return pack_call(call, constants)
 
     def hold(self, value: int, entry: Deferred) -> Array:  # noqa: ARG002 (caches in files name it by its value)
         """Returns the array of a deferred constant that kernels read as it is."""
@@ -162,14 +168,17 @@ def pack_call(call: Call, entries: Mapping[int, Entry]) -> tuple[Array, ...]:
     return packed
 
 
-def place_array(plan: PlacedPlan, value: int, arena: Array, callers: Mapping[int, Array]) -> Array:
+def place_array(plan: PlacedPlan, value: int, arena: Arena, callers: Mapping[int, Array]) -> Array:
     """Returns the array of a value: a view of the arena, a constant, or one of the callers' arrays, by value."""
     place, lowered = plan.places[value], plan.lowered
+    layout = place.layout
     if place.storage is Storage.ARENA:
-        buffer = arena
+        buffer, start = arena.row_with(layout.offset)
+        if start:
+            layout = Layout(layout.offset - start, layout.shape, layout.strides, layout.itemsize)
     else:
         buffer = (lowered.constants if place.storage is Storage.CONSTANT else callers)[place.owner]
-    return view_array(buffer, place.layout, lowered.values[value].spec.dtype)
+    return view_array(buffer, layout, lowered.values[value].spec.dtype)
 
 
 def bind_call(call: Call, packed: Packed, array: Callable[[int], Array]) -> Thunk:

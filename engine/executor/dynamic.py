@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from attrs import define, field
 
-from engine.executor.binding import NO_BYTES, PackCache, Packed, bind_call, kernel_state, pack_constants, run_call
+from engine.executor.binding import PackCache, Packed, bind_call, kernel_state, pack_constants, run_call
 from engine.executor.feeds import check_apart, deliver, initial_values, load_parameters, read_feeds, read_outs
 from engine.executor.programs import as_program
 from engine.executor.team import ALONE, Runner
@@ -70,7 +70,7 @@ class DynamicExecutor:
         lowered = self.plan.lowered
         arrays = read_feeds(feeds, {n: v.spec for n, v in lowered.graph.inputs.items()})
         outs = read_outs(out, {n: v.spec for n, v in lowered.graph.outputs.items()})
-        check_apart({}, {}, outs, NO_BYTES)
+        check_apart({}, {}, outs, ())
         heap = _Heap(self.plan, self._packed, _count_readers(self.plan), self._runner, around)
         with kernel_state():
             self._execute(heap, arrays)

@@ -17,7 +17,7 @@ from allocator.eviction.smallest import smallest_budget
 from allocator.heaps.growing import BEST_FIT
 from allocator.recompute.sequence import least_bytes
 from allocator.recompute.work import RecomputeProblem
-from engine.executor.binding import NO_BYTES, bind_call, kernel_state, run_call
+from engine.executor.binding import bind_call, kernel_state, run_call
 from engine.executor.dynamic import DynamicExecutor
 from engine.executor.feeds import check_apart, deliver, read_feeds, read_outs
 from engine.executor.programs import as_program
@@ -68,7 +68,7 @@ class EvictingExecutor(DynamicExecutor):
         lowered = self._lowered
         arrays = read_feeds(feeds, {n: v.spec for n, v in lowered.graph.inputs.items()})
         outs = read_outs(out, {n: v.spec for n, v in lowered.graph.outputs.items()})
-        check_apart({}, {}, outs, NO_BYTES)
+        check_apart({}, {}, outs, ())
         block = _Block(lowered, self._new_block(), self._lent())
         with kernel_state():
             for act, one, address in self.eviction.acts:

@@ -1,6 +1,6 @@
 """Arrays of callers: inputs of many kinds become arrays, and outputs are delivered, with clear errors."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -165,19 +165,19 @@ def check_donated(donated: Collection[str], read: Mapping[str, Array]) -> None:
 
 
 def check_apart(
-    written: Mapping[str, Array], read: Mapping[str, Array], outs: Mapping[str, Array], arena: Array
+    written: Mapping[str, Array], read: Mapping[str, Array], outs: Mapping[str, Array], arena: Sequence[Array]
 ) -> None:
     """Raises FeedError where arrays of one run share bytes that they must not share.
 
     `written` and `read` are bound outputs and inputs, by name: kernels access them while the network runs. `outs` are
-    all output arrays of the caller; those that are not bound are written in the end.
+    all output arrays of the caller; those that are not bound are written in the end. `arena` has its rows of bytes.
     """
     for name, array in read.items():
-        if np.may_share_memory(array, arena):
+        if any(np.may_share_memory(array, row) for row in arena):
             raise FeedError(f"input {name!r} is bound and lies in the arena of this executable; give a copy of it")
     arrays = dict(outs) | dict(written)
     for name, array in arrays.items():
-        if np.may_share_memory(array, arena):
+        if any(np.may_share_memory(array, row) for row in arena):
             raise FeedError(f"out={name!r} lies in the arena of this executable; give another array")
     check_unshared(read, arrays)
 

@@ -3,7 +3,7 @@
 from typing import NoReturn
 
 from engine.executor.agenda import make_agenda
-from engine.executor.arenas import GivenArena
+from engine.executor.arenas import Arena, GivenArena
 from engine.executor.binding import kernel_error, run_in_turn
 from engine.executor.dispatch import Dispatch
 from engine.executor.helpers import Helpers
@@ -15,7 +15,6 @@ from engine.system.threads import BlasLimit, check_threads, cpus
 from engine.text.errors import JudgeError
 from ops.common.thunks import nothing
 from ops.schema.schema import Thunk
-from ops.tensor.spec import Array
 
 _NO_CALL = -1
 
@@ -31,7 +30,7 @@ class ParallelExecutor(StaticExecutor):
     Raises OptionError, EngineError where threadpoolctl is needed and missing.
     """
 
-    def __init__(self, plan: PlacedPlan, arena: Array | GivenArena, threads: int) -> None:
+    def __init__(self, plan: PlacedPlan, arena: Arena | GivenArena, threads: int) -> None:
         check_threads(threads, 1)
         super().__init__(plan, arena)
         self.threads = threads

@@ -9,13 +9,13 @@ bytes are poisoned. Each call runs a second time in memory of its own (apart.py)
 purpose.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from engine.check.pieces import NO_RUNS, Runs, meet, merged, runs_of
 from engine.executor.apart import bind_apart
-from engine.executor.arenas import GivenArena
+from engine.executor.arenas import Arena, GivenArena
 from engine.executor.binding import kernel_state, run_call
 from engine.executor.programs import as_program
 from engine.executor.static import StaticExecutor
@@ -35,15 +35,21 @@ _NAN, _POISON = 0xFF, 0xA5
 class PoisonExecutor(StaticExecutor):
     """Runs a plan and checks every byte. Raises PoisonError naming the operator that wrote where it must not.
 
-    In an arena that the caller gives, it checks and poisons the bytes of this plan alone, and there are no guards.
+    It makes an arena of its own with guards, unless it gets one. In an arena that the caller gives, it checks and
+    poisons the bytes of this plan alone.
     """
 
-    def __init__(self, plan: PlacedPlan, threads: int = 1, lent: GivenArena | None = None) -> None:
-        guard = 0 if lent else max(plan.alignment, GUARD)
-        self._bytes = lent.content if lent else _guarded(plan.arena_bytes, guard)
-        self._guard = guard
-        self._foreign = _foreign(plan) if lent else np.zeros(plan.arena_bytes, bool)
-        super().__init__(plan, lent or self._bytes[guard : guard + plan.arena_bytes], threads)
+    def __init__(self, plan: PlacedPlan, threads: int = 1, arena: Arena | GivenArena | None = None) -> None:
+        is_given = isinstance(arena, GivenArena)
+        self._foreign = _foreign(plan) if is_given else np.zeros(plan.arena_bytes, bool)
+        self._guard = 0 if arena else max(plan.alignment, GUARD)
+        if arena is None:
+            guarded = _guarded(plan.arena_bytes, self._guard)
+            self._rows: tuple[Array, ...] = (guarded,)
+            arena = Arena((guarded[self._guard : self._guard + plan.arena_bytes],))
+        else:
+            self._rows = arena.content.rows if isinstance(arena, GivenArena) else arena.rows
+        super().__init__(plan, arena, threads)
 
     def execute(self) -> None:
         """Calls the kernels one by one, each between a fill and an inspection."""
@@ -61,7 +67,7 @@ class PoisonExecutor(StaticExecutor):
         overwritten = {v for v in call.inputs if any(self._meet(o, v) for o in call.outputs)}
         apart = bind_apart(self.plan, call, self._packed, self.array, overwritten)
         self._fill(call)
-        before, outside = self._bytes.copy(), self._outside(call)
+        before, outside = [row.copy() for row in self._rows], self._outside(call)
         run_call(call, thunk)
         self._inspect(call, before)
         self._inspect_outside(call, outside)
@@ -97,13 +103,13 @@ class PoisonExecutor(StaticExecutor):
         for value in call.outputs + call.workspace:
             if not any(self._meet(value, read) for read in call.inputs):
                 for low, high in runs_of(self.plan.places[value].layout).T.tolist():
-                    self._buffer(value)[low:high] = self._pattern(value)
+                    self._cut(value, low, high)[:] = self._pattern(value)
 
-    def _buffer(self, value: int) -> Array:
-        """Returns the bytes from which the layout of a value counts."""
+    def _cut(self, value: int, low: int, high: int) -> Array:
+        """Returns bytes of a value, counted as in its layout."""
         if value in self.plan.ids:
-            return self.arena
-        return self._caller[self.plan.places[value].owner].reshape(-1).view(np.uint8)
+            return self.arena.cut(low, high)
+        return self._caller[self.plan.places[value].owner].reshape(-1).view(np.uint8)[low:high]
 
     def _meet(self, one: int, other: int) -> bool:
         """Returns whether two values have bytes in common, in the arena or in one array of the caller."""
@@ -119,9 +125,11 @@ class PoisonExecutor(StaticExecutor):
         record = self.plan.lowered.values[value]
         return _NAN if record.spec.dtype in FLOATS or not record.source else _POISON
 
-    def _inspect(self, call: Call, before: Array) -> None:
-        changed = self._bytes != before
-        changed[self._guard : self._guard + len(self.arena)] &= ~self._foreign
+    def _inspect(self, call: Call, before: Sequence[Array]) -> None:
+        changed = np.zeros(self.plan.arena_bytes + 2 * self._guard, bool)
+        for start, row, old in zip(self.arena.starts, self._rows, before, strict=True):
+            changed[start : start + len(row)] = row != old
+        changed[self._guard : self._guard + self.plan.arena_bytes] &= ~self._foreign
         for value in call.outputs + call.workspace:
             for low, high in self._runs(value).T.tolist():
                 changed[self._guard + low : self._guard + high] = False
@@ -147,7 +155,8 @@ class PoisonExecutor(StaticExecutor):
         started = problem.begin < max(tick, 1)
         for chunk in np.flatnonzero(started & (problem.end > tick)):
             alive[offset[chunk] : offset[chunk] + problem.size[chunk]] = True
-        self.arena[~alive] = _POISON
+        for start, row in zip(self.arena.starts, self.arena.rows, strict=True):
+            row[~alive[start : start + len(row)]] = _POISON
 
     def _runs(self, value: int) -> Runs:
         """Returns the ranges of bytes of the arena that a value has; none where it lies elsewhere."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from allocator.machine_code.mutex import Mutex
-from engine.executor.arenas import GivenArena, alignment_of, arena_use
+from engine.executor.arenas import Arena, GivenArena, arena_use
 from engine.executor.binding import bind_call, pack_constants, place_array, run_in_turn
 from engine.executor.feeds import (
     check_apart,
@@ -24,7 +24,6 @@ from engine.executor.programs import as_program, join_calls
 from engine.executor.team import team
 from engine.lower.calls import Call, Storage
 from engine.planning.placed import PlacedPlan
-from engine.system.arrays import aligned_empty
 from engine.system.threads import AS_THEY_ARE, NoLimit, limit_for
 from engine.system.timing import Stopwatch
 from ops.schema.backends import NUMPY
@@ -35,11 +34,6 @@ from ops.tensor.spec import Array
 Outputs = dict[str, Array]
 
 
-def new_arena(plan: PlacedPlan) -> Array:
-    """Allocates the bytes for a plan, aligned as it asks."""
-    return aligned_empty(plan.arena_bytes, alignment_of(plan))
-
-
 class StaticExecutor:
     """Runs a plan in one arena. `run` copies inputs in and outputs out, except those bound to the caller's arrays.
 
@@ -47,7 +41,7 @@ class StaticExecutor:
     first. Others may have bytes of a GivenArena, too: a run while one of them runs raises ArenaInUseError.
     """
 
-    def __init__(self, plan: PlacedPlan, arena: Array | GivenArena, threads: int = 1, blas: int = AS_THEY_ARE) -> None:
+    def __init__(self, plan: PlacedPlan, arena: Arena | GivenArena, threads: int = 1, blas: int = AS_THEY_ARE) -> None:
         self.plan = plan
         self._team = team(threads)
         by_numpy = any(call.kernel.backend == NUMPY for call in plan.lowered.calls)
@@ -101,7 +95,7 @@ class StaticExecutor:
         outs = read_outs(out, {n: v.spec for n, v in lowered.graph.outputs.items()})
         with self._mutex.lock, self._running():
             read, bound = self._bind_inputs(arrays), self._bind_outputs(outs)
-            check_apart(bound, read, outs, self.arena)
+            check_apart(bound, read, outs, self.arena.rows)
             check_donated(self.plan.options.donated, read)
             self._feed(self._out_of_the_arena(arrays))
             execute()
@@ -155,10 +149,7 @@ class StaticExecutor:
 
         A feed that lies where its input lies, such as the output of another network in a shared arena, stays there.
         """
-        return {
-            n: a.copy() if np.may_share_memory(a, self.arena) and not self._is_in_place(n, a) else a
-            for n, a in arrays.items()
-        }
+        return {n: a.copy() if self.arena.has(a) and not self._is_in_place(n, a) else a for n, a in arrays.items()}
 
     def _is_in_place(self, name: str, array: Array) -> bool:
         """Returns whether a feed, of the input's shape and type, is the bytes of the input itself."""

@@ -18,7 +18,7 @@ Rule = tuple[str, str]
 NOT = "!"
 KINDS = ("inputs", "outputs", "parameters", "constants", "workspaces")
 """Patterns that name tensors by what they are for."""
-_SHORT = {"write": "write_bandwidth", "latency": "latency", "alignment": "alignment"}
+_SHORT = {"write": "write_bandwidth", "latency": "latency", "alignment": "alignment", "folder": "folder"}
 """Keys of a text; any other fact stands in it by its place."""
 _READ_ONLY = "read-only"
 _MOST_DIGITS = 19
@@ -29,8 +29,8 @@ _EXAMPLE = "sram=512KiB,4GB/s"
 def as_memories(value: object) -> tuple[Memory, ...]:
     """Returns memories from `Memory` objects and texts such as "sram=512KiB,4GB/s", in their order; from one, too.
 
-    Behind capacity and bandwidth a text may have `write=2GB/s`, `latency=80ns`, `alignment=32` and `read-only`, each
-    once. Raises OptionError.
+    Behind capacity and bandwidth a text may have `write=2GB/s`, `latency=80ns`, `alignment=32`, `folder=/tmp` and
+    `read-only`, each once. Raises OptionError.
     """
     rows: object = [value] if isinstance(value, (str, Memory)) else value
     if not isinstance(rows, Iterable) or isinstance(rows, (bytes, Mapping)):
@@ -87,6 +87,12 @@ def _alignment(value: object) -> object:
     return int(str(value)) if is_number else value
 
 
+def _folder(value: object) -> object:
+    if value == "":
+        raise OptionError("folder is empty; give the name of one, such as folder=/var/tmp")
+    return value
+
+
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     "name": _as_it_is,
     "capacity": parse_bytes,
@@ -95,13 +101,17 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "latency": parse_seconds,
     "alignment": _alignment,
     "writable": _as_it_is,
+    "folder": _folder,
 }
-KEYS = tuple(_READERS)
-"""The keys of a memory; those of a table in the file of a target are the same."""
+KEYS = tuple(key for key in _READERS if key != "folder")
+"""The keys of a table in the file of a target: all but the folder, as a plan for a target runs elsewhere."""
 
 
 def memory_text(memory: Memory) -> str:
-    """Returns a memory as a text that `as_memories` reads; equal memories have equal texts."""
+    """Returns a memory as a text that `as_memories` reads; equal memories have equal texts.
+
+    It has no folder: that is one of this machine, and decides nothing about a plan.
+    """
     parts = [
         f"{memory.name}={memory.capacity}",
         f"{memory.read_bandwidth!r}/s",

@@ -8,7 +8,7 @@ from allocator.problem import Bound, Status
 from engine.api import Executable
 from engine.check.shared import Link
 from engine.execution_plan import ExecutionPlan
-from engine.executor.arenas import OWN_ARENA, GivenArena, alignment_of, arena_at
+from engine.executor.arenas import OWN_ARENA, Arena, GivenArena, alignment_of, arena_at
 from engine.system.arrays import aligned_empty
 from engine.text.errors import NoMemoryError
 from engine.text.tables import indented_table, joined
@@ -87,7 +87,7 @@ class SharedPlan:
             block = arena_at(arena, self.arena_bytes, self.alignment, "the shared plan")
         state = {number: owner for group in self.same_state for owner in [object()] for number in group}
         parts = ((m.plan, block[m.first : m.first + m.plan.arena_bytes]) for m in self.models)
-        lent = ((plan, GivenArena(part, state.get(number))) for number, (plan, part) in enumerate(parts))
+        lent = ((plan, GivenArena(Arena((part,)), state.get(number))) for number, (plan, part) in enumerate(parts))
         return tuple(plan.executable(arena=arena, debug=debug) for plan, arena in lent)
 
     def to_json(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 from attrs import define
 
 from allocator.machine_code.mutex import Mutex
-from engine.executor.binding import NO_BYTES, shared_pack_cache
+from engine.executor.binding import shared_pack_cache
 from engine.executor.dynamic import DynamicExecutor
 from engine.executor.feeds import as_arrays, check_apart, check_names, deliver, read_outs
 from engine.executor.poison import PoisonExecutor
@@ -185,7 +185,7 @@ class StagedExecutor:
         if not stage.is_last:
             return
         read_outs(out, stage.outputs)
-        check_apart({}, {}, out, NO_BYTES)
+        check_apart({}, {}, out, ())
         lies_in = next((n for n, a in out.items() if self.memory.contains(a)), "")
         if lies_in:
             raise FeedError(f"out={lies_in!r} lies in the arena of this executable; give another array")

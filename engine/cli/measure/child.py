@@ -17,8 +17,9 @@ from engine.cli.measure.processes import BYTES, PROCESS, SECONDS, MeasureTask, r
 from engine.cli.measure.readings import Run, digest, noise_bytes, time_runs, trace_arrays, watch
 from engine.cli.options.common import plan_options
 from engine.cli.options.models import Subject, load_subject
+from engine.executor.arenas import new_arena
 from engine.executor.dynamic import DynamicExecutor
-from engine.executor.static import StaticExecutor, new_arena
+from engine.executor.static import StaticExecutor
 from engine.models.own_operators import run_operator_files
 from engine.report.resident import resident_set
 from engine.system import process_memory

@@ -10,7 +10,8 @@ from allocator import solvers
 from allocator.derive import chunks as memory
 from engine import ExecutionPlan, Graph
 from engine.check import check_data_flow
-from engine.executor.static import StaticExecutor, new_arena
+from engine.executor.arenas import new_arena
+from engine.executor.static import StaticExecutor
 from engine.lower.calls import arena_ids
 from engine.lower.lowering import lower
 from engine.lower.schedule import in_sequence

@@ -15,7 +15,8 @@ import ops
 from engine import ExecutionPlan, Graph, Var
 from engine.check import check_races
 from engine.check.happens_before import pasts
-from engine.executor.static import StaticExecutor, new_arena
+from engine.executor.arenas import new_arena
+from engine.executor.static import StaticExecutor
 from engine.lower.schedule import BARRIER, Schedule, by_data, in_sequence
 from engine.text.errors import RaceError, ScheduleError
 from tests.helpers.graphs.race_oracle import Oracle, one_afloat, random_schedule, reach, scrambled

@@ -1,5 +1,8 @@
 """`--memory`, `--place` and memories in the file of a target, through the real command."""
 
+import os
+import resource
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -164,3 +167,53 @@ def test_memories_of_a_target_and_of_flags_exclude_each_other(model: str, tmp_pa
     board = tmp_path / "board.toml"
     board.write_text(BOARD)
     assert "has memories, too" in error(["plan", model, "--target", str(board), *FLAGS], 2, capsys)
+
+
+def test_a_run_in_a_folder_gives_the_same_bits_and_leaves_nothing_there(
+    model: str, tmp_path: Path, capsys: Capture
+) -> None:
+    folder, outputs, others = tmp_path / "tier", tmp_path / "y.npz", tmp_path / "z.npz"
+    folder.mkdir()
+    flags = ["--memory", "ram=1KiB,4GB/s", "--memory", f"disk=1MiB,1GB/s,folder={folder}"]
+    planned = tmp_path / "planned.onnx"
+    assert main(["plan", model, *flags[:2], "--memory", "disk=1MiB,1GB/s", "-o", str(planned)]) == 0
+    assert main(["run", str(planned), *flags, "--plan-from-file", "required", "-o", str(outputs)]) == 0
+    assert main(["run", model, "-o", str(others)]) == 0
+    with np.load(outputs) as ours, np.load(others) as theirs:
+        assert all(ours[name].tobytes() == theirs[name].tobytes() for name in theirs)
+    assert not list(folder.iterdir())
+    capsys.readouterr()
+
+
+def test_a_folder_that_holds_no_file_is_one_line(model: str, tmp_path: Path, capsys: Capture) -> None:
+    ram, plain = ["--memory", "ram=64,4GB/s"], tmp_path / "plain"
+    plain.write_text("no folder")
+    mistakes = {
+        f"1MiB,1GB/s,folder={tmp_path / 'none'}": (2, "no file can be made there: No such file or directory"),
+        f"1MiB,1GB/s,folder={plain}": (2, "no file can be made there: Not a directory"),
+        "1MiB,1GB/s,folder=": (2, "memory 'disk': folder is empty"),
+        f"0,1GB/s,folder={tmp_path}": (2, "memory 'disk': its capacity is 0"),
+    }
+    for text, (code, message) in mistakes.items():
+        assert message in error(["run", model, *ram, "--memory", f"disk={text}"], code, capsys)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="every folder can be written by root")
+def test_a_folder_that_cannot_be_written_is_one_line(model: str, tmp_path: Path, capsys: Capture) -> None:
+    tmp_path.chmod(0o500)
+    flags = ["--memory", "ram=64,4GB/s", "--memory", f"disk=1MiB,1GB/s,folder={tmp_path}"]
+    assert "no file can be made there: Permission denied" in error(["run", model, *flags], 2, capsys)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is one of Linux")
+def test_a_disk_that_is_full_is_one_line_with_nothing_left(model: str, tmp_path: Path, capsys: Capture) -> None:
+    flags = ["--memory", "ram=64,4GB/s", "--memory", f"disk=1MiB,1GB/s,folder={tmp_path}"]
+    now = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64, now[1]))
+    try:
+        assert main(["run", model, *flags]) == 1
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, now)
+    shown = capsys.readouterr().err.splitlines()
+    assert len(shown) == 1 and f"folder {str(tmp_path)!r} has no room for " in shown[0], shown
+    assert not list(tmp_path.iterdir())

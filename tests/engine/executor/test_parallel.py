@@ -19,8 +19,8 @@ import engine
 import ops
 from engine import Graph
 from engine.execution_plan import ExecutionPlan
+from engine.executor.arenas import new_arena
 from engine.executor.parallel import ParallelExecutor
-from engine.executor.static import new_arena
 from engine.lower.schedule import BARRIER, Schedule, by_data
 from engine.system.timing import Stopwatch, Timing
 from engine.text.errors import JudgeError, KernelError, OptionError
@@ -84,7 +84,7 @@ def test_outputs_have_the_bits_of_an_unplanned_run_and_calls_keep_the_schedule(
     wanted = run_unplanned(graph, feeds)
     delay(executor, rng)
     for _ in range(3):
-        executor.arena[:] = 0xA5
+        executor.arena.fill(0xA5)
         watch = Stopwatch()
         assert_same(executor.run_timed(feeds, {}, True, watch), wanted)
         _check_order(plan, watch.timings())
@@ -287,5 +287,5 @@ def test_parallel_executor_gives_the_same_bits_with_delayed_kernels(threads: int
         for _ in range(200):
             executor.thunks = list(plain)
             delay(executor, rng)
-            executor.arena[:] = 0xA5
+            executor.arena.fill(0xA5)
             assert_same(executor.run(feeds, {}, True), wanted)

@@ -11,8 +11,9 @@ import engine
 import ops
 from allocator.problem import DEFAULT_ALIGNMENT
 from engine import Graph, Var
+from engine.executor.arenas import new_arena
 from engine.executor.poison import GUARD, PoisonExecutor
-from engine.executor.static import StaticExecutor, new_arena
+from engine.executor.static import StaticExecutor
 from engine.lower.calls import Join, NestRefusal
 from engine.lower.lowering import lower
 from engine.nesting.choose import measure

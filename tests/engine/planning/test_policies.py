@@ -60,7 +60,7 @@ def test_concurrent_runs_have_the_bits_of_a_run_in_sequence(
     wanted = engine.compile(graph, caller_buffers=bound, optimise=0, **options).run(feeds)
     assert_same(wanted, run_unplanned(graph, feeds))
     delay(exe.executor, random.Random(seed))
-    exe.executor.arena[:] = 0xA5
+    exe.executor.arena.fill(0xA5)
     assert_same(exe.run(feeds), wanted)
     assert_same(
         engine.compile(graph, parallel=policy, caller_buffers=bound, debug="poison", optimise=0, **options).run(feeds),

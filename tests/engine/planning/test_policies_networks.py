@@ -6,8 +6,8 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 import engine
+from engine.executor.arenas import new_arena
 from engine.executor.parallel import ParallelExecutor
-from engine.executor.static import new_arena
 from engine.report.parallelism import parallelism
 from ops.convolution.packed import has_avx512
 from tests.engine.planning.test_policies import at_once, is_refused
@@ -57,5 +57,5 @@ def test_a_network_keeps_its_bits_however_late_kernels_are(name: str, policy: st
             for run in range(RUNS):
                 executor.thunks[:] = plain
                 delay(executor, rng)
-                executor.arena[:] = 0xA5
+                executor.arena.fill(0xA5)
                 assert_same(executor.run(feeds[run % 2], {}, copy=True), wanted[run % 2])

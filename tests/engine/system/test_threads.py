@@ -9,8 +9,8 @@ from threadpoolctl import ThreadpoolController
 
 import engine
 from engine import Graph
+from engine.executor.arenas import new_arena
 from engine.executor.parallel import ParallelExecutor
-from engine.executor.static import new_arena
 from engine.system.threads import BlasLimit, cpus, limit_threads
 from engine.text.errors import EngineError
 

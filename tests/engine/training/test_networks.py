@@ -38,11 +38,11 @@ def test_gradients_of_a_network_agree_with_central_differences(name: str) -> Non
 def test_a_small_network_learns_digits_out_of_one_arena() -> None:
     learned, tested = digits()
     exe = engine.compile(trainer(64), optimise=0)
-    address = exe.executor.arena.ctypes.data  # type: ignore[union-attr]
+    address = exe.executor.arena.rows[0].ctypes.data  # type: ignore[union-attr]
     losses = [train(exe, learned, 64, epoch) for epoch in range(12)]
     assert losses[-1] < 0.1 * losses[0]
     assert accuracy(exe, tested) > 0.97
-    assert exe.executor.arena.ctypes.data == address  # type: ignore[union-attr]
+    assert exe.executor.arena.rows[0].ctypes.data == address  # type: ignore[union-attr]
 
 
 @pytest.mark.slow

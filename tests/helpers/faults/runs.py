@@ -12,6 +12,7 @@ import engine
 import ops
 from engine import Graph
 from engine.executor import binding, static
+from engine.executor.arenas import Arena
 from engine.executor.static import StaticExecutor
 from engine.planning.placed import PlacedPlan
 from ops.common import blocks
@@ -161,7 +162,7 @@ def smooth() -> Work:
 
 
 def _views_late(right: Any) -> Callable[..., Array]:
-    def place_array(plan: PlacedPlan, value: int, arena: Array, callers: Any) -> Array:
+    def place_array(plan: PlacedPlan, value: int, arena: Arena, callers: Any) -> Array:
         record, place = plan.lowered.values[value], plan.places[value]
         step = place.layout.itemsize
         if record.is_view and place.layout.extent[1] + step <= plan.arena_bytes:
