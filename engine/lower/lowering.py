@@ -236,10 +236,9 @@ class _Lowering:
         return copy
 
     def _copy_call(self, value: Value, copy: int) -> None:
-        signature = COPY.sign((value.spec,), {})
-        kernel = COPY.kernel(signature, self.backends)
         name = self.values[copy].name
-        workspace = self._workspace(name, self.target.workspace_bytes("", signature, kernel))
+        signature, kernel, nbytes = copying(value.spec, self.backends, self.target)
+        workspace = self._workspace(name, nbytes)
         self.instructions.append(Call(self._tick(), name, (), kernel, signature, (value.id,), (copy,), workspace, ()))
 
     def _fetched(self, name: str, var: Var) -> int:
@@ -291,6 +290,13 @@ def named_kernels(
     """Yields the kernels of these names and back-ends that take a signature."""
     candidates = (k for k in schema.kernels if k.name in names and k.backend in backends)
     return (k for k in candidates if k.supports(signature))
+
+
+def copying(spec: TensorSpec, backends: Sequence[str], target: Target) -> tuple[Signature, Kernel, int]:
+    """Returns what makes a dense copy of a tensor: signature, kernel, and the bytes of its workspace."""
+    signature = COPY.sign((spec,), {})
+    kernel = COPY.kernel(signature, backends)
+    return signature, kernel, target.workspace_bytes("", signature, kernel)
 
 
 def workspace_spec(nbytes: int) -> TensorSpec:

@@ -6,7 +6,7 @@ reads no more of any than that. The feed writes the inputs and the fetch reads t
 no memory of the plan.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -26,28 +26,40 @@ class Traffic:
     calls: Column = field(converter=column)
 
 
+@frozen
+class Access:
+    """What one tick reads and writes: pairs of a value and its bytes. A value may be both read and written."""
+
+    tick: int
+    read: tuple[tuple[int, int], ...]
+    written: tuple[tuple[int, int], ...]
+
+
+def accesses(lowered: Lowered) -> Iterator[Access]:
+    """Yields what the feed, each call and the fetch read and write, in the order of ticks."""
+
+    def whole(values: Iterable[int]) -> tuple[tuple[int, int], ...]:
+        return tuple((v, lowered.values[v].spec.nbytes) for v in dict.fromkeys(values))
+
+    yield Access(0, (), whole(lowered.inputs.values()))
+    for call in lowered.calls:
+        most = _most_read(call)
+        read = tuple((v, min(nbytes, most)) for v, nbytes in whole(call.inputs))
+        yield Access(call.tick, read + whole(call.workspace), whole(call.outputs + call.workspace))
+    yield Access(len(lowered.instructions) + 1, whole(lowered.outputs.values()), ())
+
+
 def traffic_of(lowered: Lowered, row_of: Mapping[int, int], count: int) -> Traffic:
     """Returns the traffic of `count` rows; `row_of` has the row of each value that lies in some memory."""
     moved: Any = np.zeros((3, count), np.int64)
-
-    def move(read: Iterable[tuple[int, int]], written: Iterable[tuple[int, int]]) -> None:
+    for access in accesses(lowered):
         touched = set[int]()
-        for kind, pairs in enumerate((read, written)):
+        for kind, pairs in enumerate((access.read, access.written)):
             for value, nbytes in pairs:
                 if value in row_of:
                     moved[kind, row_of[value]] += nbytes
                     touched.add(row_of[value])
         moved[2, list(touched)] += 1
-
-    def whole(values: Iterable[int]) -> list[tuple[int, int]]:
-        return [(v, lowered.values[v].spec.nbytes) for v in dict.fromkeys(values)]
-
-    move((), whole(lowered.inputs.values()))
-    for call in lowered.calls:
-        most = _most_read(call)
-        read = [(v, min(nbytes, most)) for v, nbytes in whole(call.inputs)]
-        move([*read, *whole(call.workspace)], whole(call.outputs + call.workspace))
-    move(whole(lowered.outputs.values()), ())
     return Traffic(*moved)
 
 

@@ -50,6 +50,8 @@ def texts_of(plan: EmbeddedPlan) -> dict[str, str]:
         texts["left_out"] = _json(plan.left_out)
     if plan.memories:
         texts |= {"memories": _json(plan.memories), "weights": _json(plan.weights)}
+    if plan.moves:
+        texts["moves"] = _json({"copies": plan.moves, "plain_seconds": plan.unmoved_seconds})
     return {PREFIX + key: text for key, text in texts.items()}
 
 
@@ -64,6 +66,7 @@ def plan_of(texts: Mapping[str, str], source: str, required: bool) -> EmbeddedPl
         raise read.fault("digest", "is not that of the calls and of their order")
     sums = {name: read.string("calls", name, calls[name]) for name in _DIGESTS}
     memory = sums.pop("memory")
+    moves, unmoved_seconds = read.moves("moves")
     feeds, fetches = (read.pairs("calls", calls[name], read.string) for name in ("inputs", "outputs"))
     return EmbeddedPlan(
         identity=Identity(feeds, fetches, **sums),
@@ -78,6 +81,8 @@ def plan_of(texts: Mapping[str, str], source: str, required: bool) -> EmbeddedPl
         left_out=read.left_out("left_out"),
         memories=read.of_memories("memories"),
         weights=read.of_memories("weights"),
+        moves=moves,
+        unmoved_seconds=unmoved_seconds,
         source=source,
         required=required,
     )
@@ -140,6 +145,16 @@ class _Reader:
     def of_memories(self, key: str) -> tuple[int, ...]:
         """Returns the integers of a text that is only there where the plan has memories."""
         return self.integers(key) if PREFIX + key in self.texts else ()
+
+    def moves(self, key: str) -> tuple[tuple[tuple[str, int], ...], float]:
+        """Returns the copies between memories, and the seconds without; the text is only there where there are some."""
+        if PREFIX + key not in self.texts:
+            return (), 0.0
+        stored = self.object(key, self.json(key), ("copies", "plain_seconds"))
+        seconds = stored["plain_seconds"]
+        if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 <= seconds < LARGEST:
+            raise self.fault(key, f"plain_seconds: {str(seconds)[:40]!r} is no number in [0, {LARGEST})")
+        return self.pairs(key, stored["copies"], self.integer), float(seconds)
 
     def bound(self, size_key: str, key: str) -> Bound:
         """Returns the lower bound; its witness is only there where something adds up to it."""

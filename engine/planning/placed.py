@@ -174,7 +174,8 @@ class PlacedPlan:
 
     `ids` maps each arena value to its number in the allocator; its chunk is `chunks.chunk_of[ids[value]]`, and row
     `chunk` of `problem` and `plan` describes that chunk. `program` has the steps that chunks were derived from.
-    `memories` says where it lies in several memories; empty where there is one arena in one memory.
+    `memories` says where it lies in several memories; empty where there is one arena in one memory. `moved` says which
+    tensors change their memory; empty where none does.
     `orderings` says what the order costs; empty where the given order was kept without a search. `recomputed` says what
     runs again to meet a budget; empty where every operator runs once. `options` are those of the planner. `origin` says
     where the plan comes from; "" where no saved plan was offered. `optimisation` says what passes did to the graph
@@ -192,6 +193,7 @@ class PlacedPlan:
     schedule: Schedule
     options: Options = DEFAULTS
     memories: "tuple[in_memories.InMemories, ...]" = ()
+    moved: "tuple[in_memories.Moved, ...]" = ()
     orderings: tuple[Ordering, ...] = ()
     recomputed: tuple[Recomputed, ...] = ()
     origin: str = ""

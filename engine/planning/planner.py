@@ -55,7 +55,8 @@ def plan_graph(graph: Graph, options: Options, budget: int = NO_CAPACITY) -> Pla
     The arena may be larger than the budget in bytes; `plan.plan.status` says whether a smaller one is possible.
     """
     lowered = lower_graph(graph, options)
-    return plan_in_order(lowered, options, lambda calls: _plan_nested(calls, options, budget))
+    plan = plan_in_order(lowered, options, lambda calls: _plan_nested(calls, options, budget))
+    return several.with_moves(plan, options, plan_lowered) if options.board else plan
 
 
 def lower_graph(graph: Graph, options: Options) -> Lowered:

@@ -9,7 +9,7 @@ from engine.planning import memories as in_memories
 from engine.planning.placed import PlacedPlan
 from engine.text.screen import UNBOUNDED
 from engine.text.tables import indented_table
-from engine.text.units import format_bytes, format_small_seconds
+from engine.text.units import counted, format_bytes, format_small_seconds
 
 
 @frozen
@@ -45,6 +45,17 @@ class MemoryShare:
 
 
 @frozen
+class TensorMove:
+    """A copy of a tensor from one memory into another: its bytes, and the tick of the call that makes it."""
+
+    tensor: str
+    leaves: str
+    enters: str
+    bytes: int
+    tick: int
+
+
+@frozen
 class SimpleWay:
     """What the transfers of a simple way to choose memories take; where it finds no place for all, it does not fit."""
 
@@ -59,6 +70,9 @@ class Transfers:
 
     No choice of memories takes less than `lower_bound`. `gap` is the part of `seconds` that may be too much. `status`
     is "optimal" where that is nothing. `strategy` chose the memories; `baselines` are what simple ways take.
+
+    `moves` are the copies between memories, in the order of ticks, with `moved_bytes` in all. They are calls like all
+    others, for which the bound and what simple ways take are, too. `unmoved_seconds`: what transfers take without them.
     """
 
     seconds: float
@@ -68,10 +82,14 @@ class Transfers:
     strategy: str
     baselines: tuple[SimpleWay, ...]
     memories: tuple[MemoryShare, ...]
+    moves: tuple[TensorMove, ...]
+    moved_bytes: int
+    unmoved_seconds: float
 
 
 def transfers_of(plan: PlacedPlan) -> tuple[Transfers, ...]:
     """Returns what the memories of a plan cost; nothing where there is one arena."""
+    moves = _moves(plan)
     return tuple(
         Transfers(
             seconds=placed.assigned.cost,
@@ -98,9 +116,27 @@ def transfers_of(plan: PlacedPlan) -> tuple[Transfers, ...]:
                 )
                 for m, (use, part) in enumerate(zip(placed.assigned.uses, placed.parts, strict=True))
             ),
+            moves=moves,
+            moved_bytes=sum(move.bytes for move in moves),
+            unmoved_seconds=next((moved.plain_seconds for moved in plan.moved), placed.assigned.cost),
         )
         for placed in plan.memories
     )
+
+
+def _moves(plan: PlacedPlan) -> tuple[TensorMove, ...]:
+    """Returns the copies that the planner made of tensors from one memory into another."""
+    made = {copy for moved in plan.moved for copy in moved.values}
+    calls = [call for call in plan.lowered.calls if not made.isdisjoint(call.outputs)]
+    names = [memory.name for placed in plan.memories for memory in placed.memories]
+    moves = []
+    for call in calls:
+        source, copy = (plan.lowered.values[v] for v in (*call.inputs, *call.outputs))
+        leaves, enters = (
+            names[int(placed.assigned.memory[plan.chunk_of(v.id)])] for placed in plan.memories for v in (source, copy)
+        )
+        moves.append(TensorMove(source.source, leaves, enters, copy.spec.nbytes, call.tick))
+    return tuple(moves)
 
 
 def _weights(placed: "in_memories.InMemories", memory: int, plan: PlacedPlan) -> tuple[PlacedWeight, ...]:
@@ -118,8 +154,10 @@ def memory_table(transfers: Iterable[Transfers], width: int = UNBOUNDED) -> list
     lines = []
     for each in transfers:
         seconds, least = format_small_seconds(each.seconds), format_small_seconds(each.lower_bound)
-        proved = "no choice takes less" if not each.gap else f"no choice takes less than {least}, gap {each.gap:.1%}"
+        proved = f"no choice{' for these calls' if each.moves else ''} takes less"
+        proved += f" than {least}, gap {each.gap:.1%}" if each.gap else ""
         lines.append(f"transfers take {seconds}: {proved}; memories chosen by {each.strategy}, {each.status}")
+        lines += _move_lines(each)
         lines += [f"  {way.name}: {_compared(way, each.seconds)}" for way in each.baselines]
         head = ("memory", "capacity", "used", "arena", "lower bound", "weights", "peak", "transfers")
         rows = [
@@ -128,6 +166,15 @@ def memory_table(transfers: Iterable[Transfers], width: int = UNBOUNDED) -> list
         ]
         lines += indented_table(head, rows, range(1, len(head)), width)
     return lines
+
+
+def _move_lines(transfers: Transfers) -> list[str]:
+    if not transfers.moves:
+        return []
+    count = counted(len(transfers.moves), "move")
+    without = SimpleWay("", fits=True, seconds=transfers.unmoved_seconds)
+    moved = f"{count} between memories, {format_bytes(transfers.moved_bytes)}"
+    return [f"  {moved}; without: {_compared(without, transfers.seconds)}"]
 
 
 def _sizes(share: MemoryShare) -> tuple[int, ...]:

@@ -21,10 +21,11 @@ from allocator.solvers import BEST
 from allocator.solvers.base import arena_bytes
 from engine.graph.graph import Graph
 from engine.lower.calls import Lowered
+from engine.lower.copied import Copied, with_copies
 from engine.lower.order import in_order
 from engine.passes.automatic import Passed
 from engine.planning.concurrency import Concurrency
-from engine.planning.memories import Contents, InMemories, placed_as
+from engine.planning.memories import Contents, InMemories, Moved, placed_as
 from engine.planning.options import CASCADE_PERCENTS, Options
 from engine.planning.placed import FOLLOWED, PlacedPlan
 from engine.planning.planner import lower_graph, nestings, place_lowered
@@ -36,6 +37,7 @@ from engine.saved.embedded import EmbeddedPlan, embedded_plan, shaping
 from engine.saved.fingerprint import Identity, digest_of_problem, identity_of
 from engine.text.errors import GraphError, JudgeError, OptionError, OtherPlanError, PlanRefusedError
 
+_Moves = tuple[tuple[Copied, ...], tuple[int, ...]]
 ANEW = "made anew"
 """The first words of the origin of a plan that was made because the saved one was for other calls."""
 
@@ -56,13 +58,14 @@ def follow(graph: Graph, saved: EmbeddedPlan, options: Options, budget: int = NO
     """
     _check_asked(saved, options, budget)
     try:
-        way = _lowered(graph, saved, options)
+        way, moves = _lowered(graph, saved, options)
         in_memories = partial(_in_memories, saved)
         placed = place_lowered(way, options, lambda problem: _plan(problem, saved, budget), in_memories)
     except JudgeError as error:
         raise PlanRefusedError(f"{saved.source} breaks a rule: {error}") from error
+    moved = tuple(Moved(copies, values, saved.unmoved_seconds) for copies, values in moves)
     runs_again = tuple(recomputed(graph, placed, plain_bytes, names) for names, plain_bytes in saved.again)
-    return evolve(placed, recomputed=runs_again, origin=FOLLOWED)
+    return evolve(placed, recomputed=runs_again, moved=moved, origin=FOLLOWED)
 
 
 def followed_or(
@@ -122,8 +125,11 @@ def _check_asked(saved: EmbeddedPlan, options: Options, budget: int) -> None:
         raise OtherPlanError(f"{saved.source} needs {saved.arena_bytes} bytes, and {budget} are available")
 
 
-def _lowered(graph: Graph, saved: EmbeddedPlan, options: Options) -> Lowered:
-    """Lowers the graph in the order and with the nesting of the plan. Raises OtherPlanError."""
+def _lowered(graph: Graph, saved: EmbeddedPlan, options: Options) -> tuple[Lowered, tuple[_Moves, ...]]:
+    """Lowers the graph in the order, with the nesting and with the moves of the plan. Raises OtherPlanError.
+
+    Returns the moves, too: copies, and the value of each; nothing where there are none.
+    """
     lowered = lower_graph(graph, options)
     if saved.order:
         if sorted(saved.order) != [call.tick for call in lowered.calls]:
@@ -132,10 +138,21 @@ def _lowered(graph: Graph, saved: EmbeddedPlan, options: Options) -> Lowered:
     for names, _ in saved.again:
         lowered = _lowered_again(_again(lowered, names, saved.source), saved.source, options)
     for way in nestings(lowered, options):
-        identity = identity_of(way)
+        moved, moves = _moved(way, saved)
+        identity = identity_of(moved)
         if identity == saved.identity:
-            return way
+            return moved, moves
     raise OtherPlanError(f"{saved.source} is for {_difference(saved.identity, identity)}")
+
+
+def _moved(way: Lowered, saved: EmbeddedPlan) -> tuple[Lowered, tuple[_Moves, ...]]:
+    """Returns the calls with the copies of the plan; without, where these are calls in which they cannot be made."""
+    copies = tuple(Copied(tensor, after) for tensor, after in saved.moves)
+    try:
+        moved, values = with_copies(way, copies)
+    except OtherPlanError:
+        return way, ()
+    return (moved, ((copies, values),)) if copies else (way, ())
 
 
 def _again(lowered: Lowered, names: Sequence[str], source: str) -> Graph:

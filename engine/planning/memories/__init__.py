@@ -7,17 +7,29 @@ from ops.lazy import importer
 if TYPE_CHECKING:  # most plans have one arena; at run time each name is imported when it is first used
     from engine.check.memories import check_memories
     from engine.planning.memories.choose import assign_memories, contents_of, placed_as
-    from engine.planning.memories.placed import Contents, InMemories
+    from engine.planning.memories.moving import with_moves
+    from engine.planning.memories.placed import Contents, InMemories, Moved
 
-__all__ = ["Contents", "InMemories", "assign_memories", "check_memories", "contents_of", "placed_as"]
+__all__ = [
+    "Contents",
+    "InMemories",
+    "Moved",
+    "assign_memories",
+    "check_memories",
+    "contents_of",
+    "placed_as",
+    "with_moves",
+]
 
 _HOMES = {
     "Contents": "engine.planning.memories.placed:Contents",
     "InMemories": "engine.planning.memories.placed:InMemories",
+    "Moved": "engine.planning.memories.placed:Moved",
     "assign_memories": "engine.planning.memories.choose:assign_memories",
     "check_memories": "engine.check.memories:check_memories",
     "contents_of": "engine.planning.memories.choose:contents_of",
     "placed_as": "engine.planning.memories.choose:placed_as",
+    "with_moves": "engine.planning.memories.moving:with_moves",
 }
 
 if not TYPE_CHECKING:  # a checker of types would take every name for one that exists

@@ -15,6 +15,7 @@ from allocator.problem import FREE, Column, Plan, Problem, column
 from allocator.solvers.base import arena_bytes
 from engine.check.memories import Room
 from engine.lower.calls import Lowered
+from engine.lower.copied import Copied
 from engine.lower.traffic import Traffic
 
 
@@ -59,6 +60,18 @@ class Contents:
         for value, row in sorted(self.row_of.items(), key=lambda pair: lowered.values[pair[0]].is_view):
             names[row] = names[row] or lowered.values[value].name
         return names
+
+
+@frozen
+class Moved:
+    """The tensors of a plan that change their memory, as copies of the calls without any, in the order of ticks.
+
+    `values` has the copy that each of them makes. `plain_seconds`: what all transfers take without them.
+    """
+
+    copies: tuple[Copied, ...]
+    values: tuple[int, ...]
+    plain_seconds: float
 
 
 @frozen(eq=False)

@@ -1,0 +1,132 @@
+"""Tensors that are copied on their way: the copy is a call, and whatever runs behind it reads the copy.
+
+In several memories a tensor may leave a fast one between two of its uses, or come into it before them. A copy has the
+source of what it copies, so that the judge of data flow knows both as one tensor of the graph.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from attrs import define, evolve, field, frozen
+
+from engine.lower.calls import Alias, Call, Instruction, Join, Lowered, Role, Storage, Value
+from engine.lower.lowering import copying, workspace_spec
+from engine.text.errors import OtherPlanError
+from ops.tensor.layout import Layout
+from ops.tensor.spec import TensorSpec
+
+COPIED = "copied"
+"""The end of the name of a copy."""
+
+
+@frozen
+class Copied:
+    """A copy: of the value of the name `tensor`, right behind the instruction of the tick `after`; 0 is the feed.
+
+    Names and ticks are those of the calls without copies. Of a tensor with several, the next one copies the one before.
+    """
+
+    tensor: str
+    after: int
+
+
+def with_copies(lowered: Lowered, copies: Sequence[Copied]) -> tuple[Lowered, tuple[int, ...]]:
+    """Returns the calls with copies, each behind its tick, and the value of each copy.
+
+    Those of one tick stand in the given order.
+
+    Raises OtherPlanError for a tensor that cannot be copied: it is unknown, outside of the arena, state, with holes, or
+    inside another that is not complete.
+    """
+    return _Copying(lowered, list(lowered.values)).run(copies)
+
+
+def copyable(lowered: Lowered) -> frozenset[int]:
+    """Returns the values of which calls may read a copy: they are dense tensors in the arena, and no state."""
+    state = {lowered.values[v].owner for pair in lowered.parameters.items() for v in pair}
+    tensors = (v for v in lowered.values if v.storage is Storage.ARENA and v.role is not Role.WORKSPACE)
+    return frozenset(v.id for v in tensors if v.owner not in state and v.layout.is_dense)
+
+
+@define(eq=False)
+class _Copying:
+    """`now` has the last copy of each value that was copied, `made` the value of each copy, by its number.
+
+    The ids of values stay as they are; copies have new ones.
+    """
+
+    lowered: Lowered
+    values: list[Value]
+    instructions: list[Instruction] = field(factory=list)
+    now: dict[int, int] = field(factory=dict)
+    made: dict[int, int] = field(factory=dict)
+    names: set[str] = field(factory=set)
+
+    def run(self, copies: Sequence[Copied]) -> tuple[Lowered, tuple[int, ...]]:
+        lowered, by_name = self.lowered, {value.name: value for value in self.lowered.values}
+        can_be = copyable(lowered)
+        behind: dict[int, list[tuple[int, Value]]] = defaultdict(list)
+        for number, copied in enumerate(copies):
+            value = by_name.get(copied.tensor)
+            if value is None or value.id not in can_be or not 0 <= copied.after <= len(lowered.instructions):
+                raise OtherPlanError(f"there is no {copied.tensor!r} to copy behind tick {copied.after}")
+            behind[copied.after].append((number, value))
+        self.names = {*by_name, *(instruction.name for instruction in lowered.instructions)}
+        self._copy_all(behind[0])
+        for instruction in lowered.instructions:
+            self._instruction(instruction)
+            self._copy_all(behind[instruction.tick])
+        outputs = {name: self.now.get(value, value) for name, value in lowered.outputs.items()}
+        calls = tuple(self.instructions)
+        after = evolve(lowered, values=tuple(self.values), instructions=calls, outputs=outputs)
+        return after, tuple(self.made[number] for number in range(len(copies)))
+
+    def _instruction(self, instruction: Instruction) -> None:
+        if isinstance(instruction, Join) and not self.now.keys().isdisjoint(instruction.inputs):
+            raise OtherPlanError(f"{instruction.name!r} wants its inputs where they were computed, not copies")
+        inputs = tuple(self.now.get(value, value) for value in instruction.inputs)
+        if isinstance(instruction, Alias):
+            self._look(instruction, inputs[0])
+        self.instructions.append(evolve(instruction, tick=self._tick(), inputs=inputs))
+
+    def _look(self, alias: Alias, source: int) -> None:
+        """Lets the outputs of an alias lie in the bytes that its input has now."""
+        seen = self.values[source]
+        if seen.owner == self.lowered.values[alias.inputs[0]].owner:
+            return
+        operator = alias.operators[0]
+        layouts = operator.schema.views(seen.layout, operator.signature)
+        for value, layout in zip(alias.outputs, layouts, strict=True):
+            if layout is None:
+                raise OtherPlanError(f"{alias.name!r} sees no view in a copy of {seen.source!r}")
+            self.values[value] = evolve(self.values[value], owner=seen.owner, layout=layout)
+
+    def _copy_all(self, copied: Iterable[tuple[int, Value]]) -> None:
+        for number, value in copied:
+            copy = self._copy(self.values[self.now.get(value.id, value.id)], value.name)
+            self.now[value.id] = self.made[number] = copy
+
+    def _copy(self, value: Value, stem: str) -> int:
+        signature, kernel, nbytes = copying(value.spec, self.lowered.backends, self.lowered.target)
+        copy = self._own(self._free(f"{stem}/{COPIED}"), value.source, value.spec, Role.COPY)
+        name = self.values[copy].name
+        workspace = (self._own(f"{name}/workspace", "", workspace_spec(nbytes), Role.WORKSPACE),) if nbytes else ()
+        self.instructions.append(Call(self._tick(), name, (), kernel, signature, (value.id,), (copy,), workspace, ()))
+        return copy
+
+    def _own(self, name: str, source: str, spec: TensorSpec, role: Role) -> int:
+        self.values.append(
+            Value(len(self.values), name, source, spec, Layout.dense(spec), len(self.values), Storage.ARENA, role)
+        )
+        return len(self.values) - 1
+
+    def _free(self, stem: str) -> str:
+        count, name = 1, stem
+        while name in self.names:
+            count += 1
+            name = f"{stem}{count}"
+        self.names.add(name)
+        return name
+
+    def _tick(self) -> int:
+        return len(self.instructions) + 1

@@ -1,0 +1,83 @@
+"""Routes of units through memories: the cheapest of one unit by brute force, never worse than where they begin."""
+
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+
+from allocator.memories.assign import assign
+from allocator.memories.memory import Memory
+from allocator.memories.problem import MemoryProblem
+from allocator.memories.routes import STAYS, Visits, find_routes
+from allocator.memories.units import Units
+from allocator.problem import FREE, Column, Problem
+from tests.helpers.allocator.random_memories import random_memory_problem
+
+MEMORIES = (
+    Memory("fast", 12, 8.0, 8.0, alignment=1),
+    Memory("middle", 24, 4.0, 2.0, 1.0, alignment=1),
+    Memory("slow", 64, 1.0, 0.5, 4.0, alignment=1),
+)
+
+
+def drawn_visits(units: Units, rng: np.random.Generator) -> Visits:
+    """Draws the ticks of visits, with others between, and what can be copied there."""
+    rows = []
+    for unit, (begin, end) in enumerate(zip(units.begin.tolist(), units.end.tolist(), strict=True)):
+        ticks = [tick for tick in range(begin, end, 2) if tick == begin or rng.random() < 0.5]
+        for tick in ticks:
+            nbytes = [STAYS if tick == ticks[-1] or rng.random() < 0.2 else int(rng.integers(1, 5)) for _ in range(2)]
+            rows.append((unit, tick, *rng.integers(0, 9, 2).tolist(), 1, *nbytes))
+    return Visits(*zip(*rows, strict=True))
+
+
+def problem_of(visits: Visits, chunks: Problem, memories: tuple[Memory, ...]) -> MemoryProblem:
+    """Returns the problem in which calls move what the visits say, of chunks without overwrites."""
+
+    def total(weight: Column) -> Column:
+        return np.bincount(visits.unit, weight, len(chunks)).astype(np.int64)
+
+    return MemoryProblem(chunks, memories, total(visits.read), total(visits.written), total(visits.calls))
+
+
+def cheapest(visits: Visits, memories: tuple[Memory, ...]) -> float:
+    """Tries all memories at each visit of one unit and between each two of them, and returns the least seconds."""
+    count, best = len(visits.tick), np.inf
+    for route in product(memories, repeat=2 * count - 1):
+        seconds = 0.0
+        for i, here in enumerate(route[::2]):
+            seconds += visits.read[i] / here.read_bandwidth + visits.written[i] / here.write_bandwidth
+            seconds += visits.calls[i] * here.latency
+        for k, (one, other) in enumerate(pairwise(route)):
+            nbytes = int((visits.coming if k % 2 else visits.leaving)[k // 2])
+            if one is not other:
+                moved = nbytes / one.read_bandwidth + one.latency + nbytes / other.write_bandwidth + other.latency
+                seconds += np.inf if nbytes == STAYS else moved
+        best = min(best, seconds)
+    return best
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_route_of_a_unit_that_is_alone_is_the_cheapest_of_all(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    chunks = Problem([0], [8], [8], [1], [FREE])
+    alone = Units.of(MemoryProblem(chunks, MEMORIES, [8], [8], [2]))
+    visits = drawn_visits(alone, rng)
+    units = Units.of(problem_of(visits, chunks, MEMORIES))
+    routes = find_routes(units, np.array([2]), visits)
+    assert routes.seconds == pytest.approx(cheapest(visits, MEMORIES))
+
+
+@pytest.mark.parametrize("seed", range(0, 12, 2))
+def test_routes_take_no_longer_than_the_assignment_and_are_the_same_each_time(seed: int) -> None:
+    rng, drawn = np.random.default_rng(seed), random_memory_problem(seed, 20, 3)
+    plan = assign(drawn, nodes=100)
+    if not plan.has_plan:
+        return
+    units = Units.of(drawn)
+    visits = drawn_visits(units, rng)
+    routes = [find_routes(units, plan.memory, visits, seed=seed, rounds=rounds) for rounds in (0, 50, 50)]
+    assert routes[1].seconds <= routes[0].seconds + 1e-9
+    assert routes[1].changes == routes[2].changes
+    for change in routes[1].changes:
+        assert (visits.coming if change.is_late else visits.leaving)[change.visit] != STAYS

@@ -1,0 +1,23 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from tools.bench_moves import main
+
+
+def test_bench_moves_tells_what_copies_are_worth(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows_file = tmp_path / "rows.json"
+    networks = ["--networks", "squeezenet", "--parts", "0.5", "--nodes", "100"]
+    assert main([*networks, "-q", "-o", str(rows_file)]) == 0
+    (row,) = json.loads(rows_file.read_text())
+    assert row["moved"] <= row["without"] and (row["moves"] > 0) == (row["moved_bytes"] > 0)
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [line[0] for line in lines] == ["network", "squeezenet", "all"]
+
+
+def test_a_part_that_is_none_is_one_clear_error(capsys: pytest.CaptureFixture[str]) -> None:
+    for parts in ("x", "2"):
+        with pytest.raises(SystemExit) as stop:
+            main(["--parts", parts])
+        assert stop.value.code == 2 and "--parts" in capsys.readouterr().err

@@ -1,0 +1,117 @@
+"""Several memories: what it is worth to let tensors change their memory between two uses, on networks of the zoo.
+
+    python -m tools.bench_moves [--parts 0.25,0.5] [--nodes 2000] [-o moves.json]
+
+Each network has a fast memory of a part of its arena, a slow one, and flash for its weights. For each: the seconds of
+transfers but for those of flash, without copies and with them, the copies with their bytes, and the seconds of
+processor that a plan takes in all. Networks are small: what counts is how their tensors wait.
+"""
+
+import json
+import time
+from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from statistics import geometric_mean
+from typing import Any
+
+from attrs import asdict, frozen
+
+import engine
+from allocator.io.files import write_whole
+from allocator.progress import each
+from engine import Graph, zoo
+from engine.cli.options.common import positive
+from engine.cli.progress import add_quiet, progress_shown
+from engine.text.tables import in_columns
+from engine.text.units import format_bytes, format_small_seconds
+from tools.entry import run_script
+
+NETWORKS: Mapping[str, Callable[[], Graph]] = {
+    "unet": partial(zoo.unet, image=64, width=8),
+    "mobilenet_v2": partial(zoo.mobilenet_v2, image=96),
+    "squeezenet": partial(zoo.squeezenet, image=64),
+    "densenet121": partial(zoo.densenet121, image=32),
+    "encoder": zoo.encoder,
+    "resnet18, training": partial(zoo.resnet18, batch=2, image=32, training=True),
+    "unet, training": partial(zoo.unet, image=32, width=8, training=True),
+}
+FLASH = "flash"
+
+
+@frozen
+class Row:
+    """One network with a fast memory of a part of its arena; transfers in seconds, without those of flash."""
+
+    network: str
+    part: float
+    without: float
+    moved: float
+    moves: int
+    moved_bytes: int
+    seconds: float
+
+
+def measure(network: str, part: float, nodes: int) -> Row:
+    """Plans one network."""
+    graph = NETWORKS[network]()
+    arena = engine.make_plan(graph, nodes=nodes).arena_bytes
+    board = [
+        f"fast={max(int(arena * part), 1)},4GB/s",
+        f"slow={4 * arena},0.4GB/s,latency=100ns",
+        f"{FLASH}=1GiB,0.1GB/s,read-only",
+    ]
+    options: dict[str, Any] = {"place": {"constants": FLASH}} if graph.constants else {}
+    begin = time.process_time()
+    (transfers,) = engine.make_plan(graph, memories=board, nodes=nodes, **options).report().transfers
+    seconds = time.process_time() - begin
+    flash = next(share.seconds for share in transfers.memories if share.name == FLASH)
+    without, moved = transfers.unmoved_seconds - flash, transfers.seconds - flash
+    return Row(network, part, without, moved, len(transfers.moves), transfers.moved_bytes, seconds)
+
+
+def table(rows: Sequence[Row]) -> list[tuple[str, ...]]:
+    """Returns the table: a row for each network and part, and the geometric mean of all."""
+    head = ("network", "fast", "without", "with copies", "/ without", "moves", "moved", "seconds")
+    lines = [
+        (
+            *(row.network, f"{row.part:.0%}", *map(format_small_seconds, (row.without, row.moved))),
+            *(f"{row.moved / row.without:.3f}", str(row.moves), format_bytes(row.moved_bytes), f"{row.seconds:.1f}"),
+        )
+        for row in rows
+    ]
+    mean = geometric_mean([row.moved / row.without for row in rows])
+    return [head, *lines, ("all", "", "", "", f"{mean:.3f}", "", "", "")]
+
+
+def _parts(text: str) -> tuple[float, ...]:
+    try:
+        parts = tuple(map(float, text.split(",")))
+    except ValueError as error:
+        raise ArgumentTypeError(f"{text!r} is no list of numbers") from error
+    if not all(0 < part <= 1 for part in parts):
+        raise ArgumentTypeError(f"{text!r}: each part is above 0, and at most 1")
+    return parts
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Prints the table; writes the rows as JSON where asked."""
+    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
+    parser.add_argument("--networks", metavar="NAME", nargs="+", choices=tuple(NETWORKS), default=tuple(NETWORKS))
+    parser.add_argument("--parts", type=_parts, default=(0.25, 0.5), help="of the arena, for the fast memory")
+    parser.add_argument("--nodes", type=positive, default=2_000, help="of searches")
+    parser.add_argument("-o", "--output", type=Path, help="JSON file to write")
+    add_quiet(parser)
+    arguments = parser.parse_args(argv)
+    pairs = [(network, part) for network in arguments.networks for part in arguments.parts]
+    with progress_shown(arguments.quiet):
+        rows = [measure(*pair, arguments.nodes) for pair in each("network", pairs)]
+    print("\n".join(in_columns(table(rows), right=range(1, 8))))
+    if arguments.output is not None:
+        write_whole(arguments.output, (json.dumps([asdict(row) for row in rows], indent=1) + "\n").encode())
+    return 0
+
+
+if __name__ == "__main__":
+    run_script(main)
