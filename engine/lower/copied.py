@@ -50,7 +50,7 @@ def copyable(lowered: Lowered) -> frozenset[int]:
 
 @define(eq=False)
 class _Copying:
-    """`now` has the last copy of each value that was copied, `made` the value of each copy, by its number.
+    """`now` has the last copy of each value that was copied, `copies` the value of each copy, by its number.
 
     The ids of values stay as they are; copies have new ones.
     """
@@ -59,7 +59,7 @@ class _Copying:
     values: list[Value]
     instructions: list[Instruction] = field(factory=list)
     now: dict[int, int] = field(factory=dict)
-    made: dict[int, int] = field(factory=dict)
+    copies: dict[int, int] = field(factory=dict)
     names: set[str] = field(factory=set)
 
     def run(self, copies: Sequence[Copied]) -> tuple[Lowered, tuple[int, ...]]:
@@ -79,7 +79,7 @@ class _Copying:
         outputs = {name: self.now.get(value, value) for name, value in lowered.outputs.items()}
         calls = tuple(self.instructions)
         after = evolve(lowered, values=tuple(self.values), instructions=calls, outputs=outputs)
-        return after, tuple(self.made[number] for number in range(len(copies)))
+        return after, tuple(self.copies[number] for number in range(len(copies)))
 
     def _instruction(self, instruction: Instruction) -> None:
         if isinstance(instruction, Join) and not self.now.keys().isdisjoint(instruction.inputs):
@@ -104,7 +104,7 @@ class _Copying:
     def _copy_all(self, copied: Iterable[tuple[int, Value]]) -> None:
         for number, value in copied:
             copy = self._copy(self.values[self.now.get(value.id, value.id)], value.name)
-            self.now[value.id] = self.made[number] = copy
+            self.now[value.id] = self.copies[number] = copy
 
     def _copy(self, value: Value, stem: str) -> int:
         signature, kernel, nbytes = copying(value.spec, self.lowered.backends, self.lowered.target)

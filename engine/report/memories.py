@@ -126,8 +126,8 @@ def transfers_of(plan: PlacedPlan) -> tuple[Transfers, ...]:
 
 def _moves(plan: PlacedPlan) -> tuple[TensorMove, ...]:
     """Returns the copies that the planner made of tensors from one memory into another."""
-    made = {copy for moved in plan.moved for copy in moved.values}
-    calls = [call for call in plan.lowered.calls if not made.isdisjoint(call.outputs)]
+    copies = {copy for moved in plan.moved for copy in moved.values}
+    calls = [call for call in plan.lowered.calls if not copies.isdisjoint(call.outputs)]
     names = [memory.name for placed in plan.memories for memory in placed.memories]
     moves = []
     for call in calls:

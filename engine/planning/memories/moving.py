@@ -111,7 +111,7 @@ def copies_between(plain: PlacedPlan, units: Units, options: Options) -> list[Co
 
 @frozen(eq=False)
 class _Uses:
-    """When the values of a program are there: value v is made in tick made[v], and used last in tick last[v].
+    """When the values of a program are there: value v is written in tick first[v], and used last in tick last[v].
 
     `values_of` has the values of each unit. `parts` are those that must stay inside another value.
     """
@@ -119,30 +119,30 @@ class _Uses:
     lowered: Lowered
     contents: Contents
     units: Units
-    made: dict[int, int]
+    first: dict[int, int]
     last: dict[int, int]
     values_of: dict[int, list[int]]
     parts: frozenset[int]
 
     @classmethod
     def of(cls, lowered: Lowered, contents: Contents, units: Units) -> "_Uses":
-        made = dict.fromkeys((*lowered.inputs.values(), *lowered.parameters), 0)
+        first = dict.fromkeys((*lowered.inputs.values(), *lowered.parameters), 0)
         last, parts = dict[int, int](), set[int]()
         for instruction in lowered.instructions:
-            made |= dict.fromkeys(instruction.outputs, instruction.tick)
+            first |= dict.fromkeys(instruction.outputs, instruction.tick)
             last |= dict.fromkeys(instruction.inputs, instruction.tick)
             parts.update(instruction.inputs if isinstance(instruction, Join) else ())
         fetch = len(lowered.instructions) + 1
         last |= dict.fromkeys((*lowered.outputs.values(), *lowered.parameters.values()), fetch)
         values_of: dict[int, list[int]] = defaultdict(list)
         for value, row in contents.row_of.items():
-            if value in made and row < contents.chunks:
+            if value in first and row < contents.chunks:
                 values_of[int(units.unit_of[row])].append(value)
-        return cls(lowered, contents, units, made, last, values_of, frozenset(parts))
+        return cls(lowered, contents, units, first, last, values_of, frozenset(parts))
 
     def there(self, unit: int, tick: int) -> list[int]:
-        """Returns the values of a unit that are made up to a tick, and used behind it."""
-        return [v for v in self.values_of[unit] if self.made[v] <= tick < self.last.get(v, 0)]
+        """Returns the values of a unit that are written up to a tick, and used behind it."""
+        return [v for v in self.values_of[unit] if self.first[v] <= tick < self.last.get(v, 0)]
 
     def visits(self) -> Visits:
         """Returns the visits of units, and where a copy can be made of all that a unit then has."""

@@ -20,7 +20,7 @@ from tests.helpers.graphs.unplanned_run import assert_same, random_feeds, run_un
 from tests.helpers.graphs.waiting import BOARD, waiting
 from tests.helpers.onnx.onnx_writer import to_onnx
 
-PLAIN: dict[str, Any] = {"memories": BOARD, "optimise": 0}
+PLAIN: dict[str, Any] = {"memories": BOARD, "optimise": 0, "nodes": 50}
 
 
 def test_a_tensor_that_waits_leaves_the_fast_memory_and_comes_back() -> None:
@@ -115,11 +115,15 @@ def test_drawn_networks_move_tensors_and_never_take_longer(monkeypatch: pytest.M
     for seed in range(10):
         graph = build(seeded(seed), 20)
         least = engine.make_plan(graph, optimise=0).arena_bytes
-        options: dict[str, Any] = {"memories": [f"fast={max(least // 2, 64)},10GB/s", "slow=1MiB,1GB/s"], "optimise": 0}
+        options: dict[str, Any] = {
+            "memories": [f"fast={max(least // 2, 64)},10GB/s", "slow=1MiB,1GB/s"],
+            "optimise": 0,
+            "nodes": 50,
+        }
         exe = engine.compile(graph, debug="poison", **options)
         with monkeypatch.context() as patch:
             patch.setattr(several, "with_moves", lambda plan, *_: plan)
-            (without,) = engine.make_plan(graph, nodes=exe.plan.options.nodes, **options).report().transfers
+            (without,) = engine.make_plan(graph, **options).report().transfers
         (transfers,) = exe.report().transfers
         assert transfers.seconds <= transfers.unmoved_seconds == without.seconds
         moved += len(transfers.moves)
@@ -130,7 +134,7 @@ def test_drawn_networks_move_tensors_and_never_take_longer(monkeypatch: pytest.M
 
 def test_training_on_two_memories_moves_no_parameter_and_learns_the_same() -> None:
     graph = perceptron(2, 16, SGD(0.1))
-    options: dict[str, Any] = {"memories": ["fast=3KiB,10GB/s", "slow=1MiB,1GB/s"], "optimise": 0}
+    options: dict[str, Any] = {"memories": ["fast=3KiB,10GB/s", "slow=1MiB,1GB/s"], "optimise": 0, "nodes": 50}
     exe, plain = engine.compile(graph, **options), engine.compile(graph, optimise=0)
     feeds = random_feeds(graph)
     for _ in range(3):
