@@ -45,7 +45,8 @@ def with_moves(plain: PlacedPlan, options: Options, plan: Plan) -> PlacedPlan:
             moved = plan(lowered, evolve(options, timeout=max(until - time.monotonic(), 0.0)))
         except (BudgetError, UndecidedError):
             return None
-        return evolve(moved, options=options, moved=(Moved(tuple(copies), values, _seconds(plain)),))
+        done = Moved(tuple(copies), values, _seconds(plain))
+        return evolve(moved, options=options, orderings=plain.orderings, moved=(done,))
 
     with Activity("moving between memories", limit=options.timeout):
         return _best(plain, copies_between(plain, units, options), planned)
@@ -146,9 +147,10 @@ class _Uses:
 
     def visits(self) -> Visits:
         """Returns the visits of units, and where a copy can be made of all that a unit then has."""
-        rows, allowed = list(self._rows()), self.contents.allowed[: self.contents.chunks]
-        can_be = copyable(self.lowered) - self.parts
-        ruled = set(self.units.unit_of[np.flatnonzero((allowed < allowed.any(axis=0)).any(axis=1))].tolist())
+        rows, can_be = list(self._rows()), copyable(self.lowered) - self.parts
+        writable = [memory.writable for memory in self.units.problem.memories]
+        is_ruled = (self.contents.allowed[: self.contents.chunks] != writable).any(axis=1)
+        ruled = set(self.units.unit_of[np.flatnonzero(is_ruled)].tolist())
 
         def nbytes(unit: int, tick: int) -> int:
             there = self.there(unit, tick)
