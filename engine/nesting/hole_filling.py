@@ -6,7 +6,7 @@ first, each at the lowest offset that is free during its lifetime. A value with 
 together with all of them, and its own holes are filled too.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from attrs import define, evolve, field, frozen
 
@@ -56,8 +56,9 @@ def fill_holes(nesting: Nesting, joined: Lowered, chunks: Chunks, problem: Probl
     `joined` is the graph with the nesting applied; `chunks` and `problem` are derived from `joined`.
     """
     filling = _HoleFilling(joined, chunks, arena_ids(joined), dict(nesting.sub_buffers), alignment)
+    writes = _first_writes(joined, nesting.roots)
     for host in sorted(nesting.roots, key=lambda root: -joined.values[root].spec.nbytes):
-        filling.add_host(host)
+        filling.add_host(host, writes[host])
     for block in sorted(_blocks(filling, problem), key=lambda b: (-b.size, b.begin))[:MOST_BLOCKS]:
         filling.place(block)
     sub_buffers = {value: filling.resolved(buffer) for value, buffer in filling.sub_buffers.items()}
@@ -80,13 +81,8 @@ class _HoleFilling:
         """Returns the chunk of a value of the arena."""
         return int(self.chunks.chunk_of[self.ids[value]])
 
-    def add_host(self, host: int) -> None:
+    def add_host(self, host: int, first_writes: Mapping[tuple[int, int], int]) -> None:
         """Makes the holes of a host available: each part of it is occupied only from its first write on."""
-        first_writes: dict[tuple[int, int], int] = {}
-        for call in self.joined.calls:
-            for value in (self.joined.values[v] for v in call.outputs):
-                if value.owner == host:
-                    first_writes.setdefault(value.layout.extent, call.tick)
         end = int(self.chunks.end[self.chunk(host)])
         self.occupied[host] = [Occupied(low, high, tick, end) for (low, high), tick in first_writes.items()]
 
@@ -112,6 +108,16 @@ class _HoleFilling:
             layout = evolve(buffer.layout, offset=buffer.layout.offset + outer.layout.offset)
             buffer = SubBuffer(outer.root, layout, buffer.until)
         return buffer
+
+
+def _first_writes(joined: Lowered, hosts: Collection[int]) -> dict[int, dict[tuple[int, int], int]]:
+    """Returns, by host, the ticks of the first writes of its bytes [low, high)."""
+    writes: dict[int, dict[tuple[int, int], int]] = {host: {} for host in hosts}
+    for call in joined.calls:
+        for value in (joined.values[v] for v in call.outputs):
+            if value.owner in writes:
+                writes[value.owner].setdefault(value.layout.extent, call.tick)
+    return writes
 
 
 def _lowest_place(block: Block, occupied: list[Occupied], nbytes: int, alignment: int) -> Occupied:

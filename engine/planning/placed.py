@@ -40,13 +40,15 @@ class Cascade:
     """The operators [first, last) of a graph, by position, that are computed in stripes of `height` rows.
 
     `rolling` has the positions of those whose rows are kept for the next stripe, and not computed again. Where there
-    are some, the rows are those of the first operator, else of the last one.
+    are some, the rows are those of the first operator, else of the last one. `in_pieces` lets the image that the first
+    operator reads be copied before the first stripe: into one piece for each stripe, which dies in it.
     """
 
     first: int
     last: int
     height: int
     rolling: tuple[int, ...] = ()
+    in_pieces: bool = False
 
 
 @frozen

@@ -6,6 +6,10 @@ writes into the concatenation, so that nothing is copied; what lies between is a
 
 Rows that are kept are copied twice: out of the stripe in front, as soon as that has read them, and to the front of the
 same tensor in the next stripe, where the new rows are computed behind them. Between stripes only these rows are alive.
+
+What stands outside is alive until the last stripe has read it. An image that is taken in pieces is copied before the
+first stripe: rows that no stripe in front has needed are a tensor of their own, which dies in its stripe. Its rows are
+kept as those of tensors inside are.
 """
 
 from collections.abc import Sequence
@@ -72,7 +76,8 @@ class _Writer:
     def cascade(self, operators: Sequence[Operator], cascade: Cascade) -> None:
         """Adds the stripes of operators, and what puts them together under the name of the last one's output."""
         rolling = [self.source.operators[position].outputs[0] for position in cascade.rolling]
-        stripes = in_stripes(operators, cascade.height, rolling)
+        pieces = operators[0].inputs[:1] if cascade.in_pieces else ()
+        stripes = in_stripes(operators, cascade.height, rolling, pieces)
         behind = {v for operator in self.source.operators[cascade.last :] for v in operator.inputs}
         inner = {v for operator in operators[:-1] for v in operator.outputs}
         if stripes is None or inner & (behind | set(self.source.outputs.values())):
@@ -80,8 +85,9 @@ class _Writer:
         (result,) = operators[-1].outputs
         kept: dict[Var, _Rows] = {}
         joined = []
+        taken = [self._pieces(stripes, number) for number in range(len(stripes.stripes))]
         for number in range(len(stripes.stripes)):
-            writer = _StripeWriter(self, stripes, number, kept)
+            writer = _StripeWriter(self, stripes, number, kept, taken[number])
             writer.write()
             kept = writer.later
             wanted = stripes.wanted[number]
@@ -89,6 +95,21 @@ class _Writer:
                 joined.append(writer.read(result, wanted, ROWS))
         name = self.free(f"{operators[-1].name}/joined")
         self.written[result] = self.add(CONCAT, joined, {"axis": ROWS}, name, result.name)
+
+    def _pieces(self, stripes: Stripes, number: int) -> dict[Var, "_Rows"]:
+        """Returns copies of the rows that a stripe is the first to need, of images that are taken in pieces."""
+        pieces = {}
+        for var, spans in stripes.pieces.items():
+            first, last = spans[number]
+            if first < last:
+                name = f"{var.name}/{number}"
+                rows = self.slice(self.written[var], (first, last), ROWS, name)
+                pieces[var] = _Rows(self.copied(rows, f"{name}/piece"), first)
+        return pieces
+
+    def copied(self, rows: Var, name: str) -> Var:
+        name = self.free(name)
+        return self.add(COPY, [rows], {}, name, name)
 
     def slice(self, var: Var, span: Span, axis: int, name: str) -> Var:
         if span == (0, var.shape[axis]):
@@ -132,13 +153,14 @@ class _StripeWriter:
     """Writes the parts of one stripe.
 
     `kept` has the rows that the stripe in front has kept, `later` those for the next one, and `rows` those that this
-    stripe reads.
+    stripe reads. `pieces` has the new rows of the images that are taken in pieces.
     """
 
     writer: _Writer
     stripes: Stripes
     number: int
     kept: dict[Var, _Rows]
+    pieces: dict[Var, _Rows]
     later: dict[Var, _Rows] = field(factory=dict)
     rows: dict[Var, _Rows] = field(factory=dict)
     views: dict[tuple[Var, Span, int], Var] = field(factory=dict)
@@ -148,6 +170,8 @@ class _StripeWriter:
         parts = self.stripes.stripes[self.number].parts[::-1]
         self.rows |= self.kept  # of which nothing new is computed
         self.later |= self.kept
+        for var, piece in self.pieces.items():
+            self._take(var, piece)
         reads = {
             v: n
             for n, part in enumerate(parts)
@@ -187,16 +211,32 @@ class _StripeWriter:
         """Adds a part, behind the rows of its output that were kept."""
         operator, writer = part.operator, self.writer
         (output,) = operator.outputs
-        first, ahead = part.written[0], list[Var]()
-        if output in self.kept and self.stripes.first[output][self.number] < first:
-            span = self.stripes.first[output][self.number], first
-            first, ahead = span[0], [self._copy(self._slice(self.kept[output], span, output), output, "again")]
+        ahead = self._again(output, part.written[0])
         name, output_name = (writer.free(f"{n}/{self.number}") for n in (operator.name, output.name))
         new = writer.add(operator.schema, inputs, part.attrs, name, output_name)
+        self._behind(ahead, output, _Rows(new, part.written[0]))
+
+    def _take(self, var: Var, piece: _Rows) -> None:
+        """Adds a copy of a piece behind the rows of its image that were kept: the piece alone, where there are none.
+
+        If the piece itself became a part of these rows, they would be alive from before the first stripe on.
+        """
+        ahead = self._again(var, piece.first)
+        new = self._copy(piece.var, var, "taken") if ahead else piece.var
+        self._behind(ahead, var, _Rows(new, piece.first))
+
+    def _again(self, var: Var, end: int) -> list[_Rows]:
+        """Returns a copy of the rows in front of `end` that were kept and this stripe needs; nothing without any."""
+        first = self.stripes.first[var][self.number] if var in self.kept else end
+        return [_Rows(self._copy(self._slice(self.kept[var], (first, end), var), var, "again"), first)] if first < end else []
+
+    def _behind(self, ahead: Sequence[_Rows], var: Var, new: _Rows) -> None:
+        """Notes the rows of a tensor in this stripe: new ones behind those that were kept."""
         if ahead:
-            name = writer.free(f"{output.name}/{self.number}/rows")
-            new = writer.add(CONCAT, [*ahead, new], {"axis": ROWS}, name, name)
-        self.rows[output] = _Rows(new, first)
+            name = self.writer.free(f"{var.name}/{self.number}/rows")
+            joined = self.writer.add(CONCAT, [*(rows.var for rows in ahead), new.var], {"axis": ROWS}, name, name)
+            new = _Rows(joined, ahead[0].first)
+        self.rows[var] = new
 
     def _keep(self, var: Var) -> None:
         """Copies the rows that the next stripe needs once more; what it copies from can die."""
@@ -209,8 +249,7 @@ class _StripeWriter:
             self.later[var] = _Rows(self._copy(self._slice(held, (first, end), var), var, "kept"), first)
 
     def _copy(self, rows: Var, var: Var, suffix: str) -> Var:
-        name = self.writer.free(f"{var.name}/{self.number}/{suffix}")
-        return self.writer.add(COPY, [rows], {}, name, name)
+        return self.writer.copied(rows, f"{var.name}/{self.number}/{suffix}")
 
 
 def _overwritten(operator: Operator) -> set[Var]:

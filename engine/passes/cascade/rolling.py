@@ -22,6 +22,8 @@ from ops.common.tiling import ROWS
 
 PRICES = (0, 300, 3000)
 """The operations for each byte that rows may cost that are computed again. 0: all rows are kept."""
+_PIECE_CALLS = 3
+"""The calls for each piece: copies out of the image, and out of rows and pieces to those of a stripe."""
 _STRIPES = 28
 """The stripes of a cascade, where they are not known yet."""
 
@@ -47,11 +49,46 @@ class _Member:
 
 
 @frozen(eq=False)
+class _Around:
+    """The bytes of what stands around a cascade: its result, and what is held from in front of it.
+
+    Of the latter, `taken` are those of the image that may be taken in pieces; 0 where none may.
+    """
+
+    result: int
+    held: int
+    taken: int
+
+    @property
+    def whole(self) -> int:
+        """The bytes that are alive during the whole cascade."""
+        return self.result + self.held
+
+    @property
+    def least(self) -> int:
+        """Bytes that there are at least around what lies inside."""
+        return self.whole - self.taken
+
+    def in_pieces(self, inner: npt.NDArray[np.int64], shares: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+        """Returns the most bytes alive at once where the image is taken in pieces, by the shares of rows of stripes.
+
+        The image is there twice in front of the cascade. As its pieces die, those of the result come, which are put
+        together at the end.
+        """
+        if not self.taken:
+            return self.whole + inner
+        between = np.maximum(self.taken, np.ceil(shares * self.taken).astype(np.int64) + self.result)
+        ends = max(self.held + self.taken, self.held - self.taken + 2 * self.result)
+        return np.maximum(self.held - self.taken + between + inner, ends)
+
+
+@frozen(eq=False)
 class RollingSearch:
     """The cascades of a graph that keep rows.
 
     `flops` has the operations of each operator, `alone` the bytes of each that is computed whole; `held` returns those
     that are alive from in front of a position, and `last_reader` has the last position that reads a tensor.
+    `dying` returns the bytes of what the first operator of a cascade reads, where it may be taken in pieces, else 0.
     """
 
     operators: Sequence[Operator]
@@ -59,6 +96,7 @@ class RollingSearch:
     last_reader: Mapping[Var, int]
     alone: Sequence[int]
     held: Callable[[int], int]
+    dying: Callable[[int, int], int]
 
     def segments(self, least: int, end: int) -> Iterator[Choice]:
         """Yields the cascades that end in front of a position, from `least` or a later one on.
@@ -70,10 +108,10 @@ class RollingSearch:
         for price in PRICES if least < end else ():
             for chain, first, apart in self._chains(least, end, price):
                 rolling = tuple(end - 1 - number for number, member in enumerate(chain.members) if member.rolls)[::-1]
-                outside = chain.result.spec.nbytes + self.held(first)
-                if rolling and outside + chain.kept_bytes < apart and (first, rolling) not in seen:
+                around = self._around(chain, first, end)
+                if rolling and around.least + chain.kept_bytes < apart and (first, rolling) not in seen:
                     seen.add((first, rolling))
-                    choices = self._choices(chain, Cascade(first, end, 1, rolling), outside)
+                    choices = self._choices(chain, Cascade(first, end, 1, rolling), around)
                     yield from pareto([choice for choice in choices if choice.nbytes < apart])
 
     def _chains(self, least: int, end: int, price: int) -> Iterator[tuple["_Chain", int, int]]:
@@ -87,17 +125,27 @@ class RollingSearch:
             if first < end - 1:
                 yield chain, first, apart
 
-    def _choices(self, chain: "_Chain", cascade: Cascade, outside: int) -> Iterator[Choice]:
-        """Yields a cascade in all numbers of stripes."""
+    def _around(self, chain: "_Chain", first: int, end: int) -> "_Around":
+        image = next(iter(self.operators[first].inputs), None)
+        in_rows = image in chain.stripe.needed and image not in chain.stripe.whole
+        return _Around(chain.result.spec.nbytes, self.held(first), self.dying(first, end) if in_rows else 0)
+
+    def _choices(self, chain: "_Chain", cascade: Cascade, around: "_Around") -> Iterator[Choice]:
+        """Yields a cascade in all numbers of stripes, with the image that it reads whole and in pieces."""
         members = chain.members[::-1]
         rows = members[0].output.shape[ROWS]
         steps = sorted({-(-rows // count) for count in (*COUNTS, rows)})
-        needs = outside + self._inner(members, cascade.first, np.array(steps) / rows)
-        for step, need in zip(steps, needs.tolist(), strict=True):
+        shares = np.array(steps) / rows
+        inner = self._inner(members, cascade.first, shares)
+        whole, pieces = around.whole + inner, around.in_pieces(inner, shares)
+        for step, need, need_in_pieces in zip(steps, whole.tolist(), pieces.tolist(), strict=True):
             count = -(-rows // step)
             extra = count * chain.again
             cost = extra + (count - 1) * (chain.calls * CALL + chain.copied * BYTE)
             yield Choice(need, cost, extra, (evolve(cascade, height=step),))
+            if need_in_pieces < need:
+                cost += count * _PIECE_CALLS * CALL + (2 * around.taken + around.result) * BYTE
+                yield Choice(need_in_pieces, cost, extra, (evolve(cascade, height=step, in_pieces=True),))
 
     def _inner(self, members: Sequence[_Member], first: int, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
         """Returns the most bytes of inner tensors alive at once, by the share of rows that a stripe computes."""

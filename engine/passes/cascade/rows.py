@@ -137,19 +137,24 @@ class Stripes:
     """The stripes of a cascade, and which rows are kept from one to the next.
 
     `wanted` has the rows of the result that each of them is for; in some stripes these are none. `first` has, by tensor
-    whose rows are kept, for each stripe the first row that it or a later one needs.
+    whose rows are kept, for each stripe the first row that it or a later one needs. `pieces` has, by tensor from
+    outside that is taken in pieces, for each stripe the rows that no stripe in front of it has needed.
     """
 
     stripes: Sequence[Stripe]
     wanted: Sequence[Span]
     first: Mapping[Var, Sequence[int]]
+    pieces: Mapping[Var, Sequence[Span]]
 
 
-def in_stripes(operators: Sequence[Operator], height: int, rolling: Collection[Var] = ()) -> Stripes | None:
+def in_stripes(
+    operators: Sequence[Operator], height: int, rolling: Collection[Var] = (), pieces: Collection[Var] = ()
+) -> Stripes | None:
     """Returns the stripes of operators; None where they cannot be computed in stripes.
 
     They are `height` rows of the last output high. Where the rows of tensors are kept (`rolling`), a stripe has so many
     new rows of the first output, and all rows behind that these are enough for; the last output must depend on it.
+    The images of `pieces`, which stand outside, are taken in pieces, and their rows are kept, too.
     """
     if not all(len(operator.outputs) == 1 and is_image(operator.outputs[0]) for operator in operators):
         return None
@@ -158,16 +163,21 @@ def in_stripes(operators: Sequence[Operator], height: int, rolling: Collection[V
     if rolling and result not in ends:
         return None
     wanted = list(pairwise((0, *ends[result]))) if rolling else list(spans(result.shape[ROWS], height))
-    done = dict.fromkeys(rolling, 0)
+    done = dict.fromkeys((*rolling, *pieces), 0)
     stripes: list[Stripe] = []
+    taken: dict[Var, list[Span]] = {v: [] for v in pieces}
     for number, span in enumerate(wanted):
         stripe = Stripe({result: span} if span[0] < span[1] else {}, dict(done), read={result})
         stripe.ready = {v: ends[v][number] for v in rolling if v in ends}
         if not all(stripe.take(operator) for operator in reversed(operators)):
             return None
-        done = {v: max(rows, stripe.new(v)[1]) for v, rows in done.items()}
+        if not all(is_image(v) and v not in stripe.whole for v in pieces):
+            return None
+        before, done = done, {v: max(rows, stripe.new(v)[1]) for v, rows in done.items()}
+        for v, each in taken.items():
+            each.append((before[v], done[v]))
         stripes.append(stripe)
-    return Stripes(stripes, wanted, {v: _first(v, stripes) for v in rolling})
+    return Stripes(stripes, wanted, {v: _first(v, stripes) for v in done}, taken)
 
 
 def _first(var: Var, stripes: Sequence[Stripe]) -> list[int]:

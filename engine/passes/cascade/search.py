@@ -41,8 +41,9 @@ def search_cascades(graph: Graph) -> list[Choice]:
 def cascade_bound(graph: Graph) -> int:
     """Returns bytes below which no arena is, whatever is cut into stripes, however high, and whatever rows are kept.
 
-    A cascade holds what it reads from outside, its result, and a row of each tensor inside while that is computed. The
-    bound is the least, over all ways to cut the sequence into segments, of the largest need of a segment.
+    A cascade holds what it reads from outside, its result, and a row of each tensor inside while that is computed. An
+    image that is taken in pieces is there twice in front of it, and no longer when its last row is computed. The bound
+    is the least, over all ways to cut the sequence into segments, of the largest need of a segment.
     """
     return _Search(graph, graph.operators).bound()
 
@@ -94,7 +95,10 @@ class _Search:
             if first < end - 1:
                 (output,) = self.operators[first].outputs
                 row = max(row, output.spec.nbytes // output.shape[ROWS])
-                yield first, result.spec.nbytes + self._held_bytes(first) + row
+                held = self._held_bytes(first)
+                taken = self._dying_image(first, end)
+                need = max(held + taken, result.spec.nbytes + held - taken + row)
+                yield first, min(need, result.spec.nbytes + held + row)
 
     @cached_property
     def flops(self) -> dict[Operator, int]:
@@ -203,7 +207,7 @@ class _Search:
     def rolling(self) -> "RollingSearch":
         """Returns the search for cascades that keep rows."""
         alone = [each.nbytes for each in self.alone]
-        return RollingSearch(self.operators, self.flops, self.last_reader, alone, self._held_bytes)
+        return RollingSearch(self.operators, self.flops, self.last_reader, alone, self._held_bytes, self._dying_image)
 
     def _rolling_to(self, end: int) -> Iterator[Choice]:
         """Yields the cascades that end in front of a position and keep rows, in all numbers of stripes."""
@@ -216,6 +220,28 @@ class _Search:
 
     def _held_bytes(self, first: int) -> int:
         return sum(size for _, size in self._held(first))
+
+    def _dying_image(self, first: int, end: int) -> int:
+        """Returns the bytes of the image that the first operator of a cascade reads, where it may be taken in pieces.
+
+        0 where something else shows the same bytes, or reads them behind the cascade.
+        """
+        image = self.operators[first].inputs[0] if self.operators[first].inputs else None
+        if image is None or not is_image(image):
+            return 0
+        root = self.roots.get(image, image)
+        _, last = self.alive.get(root, (0, end))
+        alone = all(v is image for position, v in self.readers.get(root, ()) if position >= first)
+        return image.spec.nbytes if last < end and alone and image.spec.nbytes == root.spec.nbytes else 0
+
+    @cached_property
+    def readers(self) -> dict[Var, list[tuple[int, Var]]]:
+        """Returns, by var that has bytes of its own, the positions of what reads them, each with the var it reads."""
+        readers: dict[Var, list[tuple[int, Var]]] = {}
+        for position, operator in enumerate(self.operators):
+            for var in operator.inputs:
+                readers.setdefault(self.roots.get(var, var), []).append((position, var))
+        return readers
 
     def _inner(self, stripe: Stripe, result: Var) -> int:
         """Returns the most bytes that are alive at once of the inner tensors of a stripe."""
