@@ -79,11 +79,14 @@ class Candidates:
             self._plans[steps] = plan_optimised(self._optimised(steps), options)
         return self._plans[steps]
 
-    def within(self, steps: Steps, budget: int) -> Iterator[tuple[Steps, PlacedPlan]]:
-        """Yields the plans that a budget leads to, as `make_plan` tries them, with the steps to their cascades."""
+    def within(self, steps: Steps, budget: int, *, any_budget: bool = False) -> Iterator[tuple[Steps, PlacedPlan]]:
+        """Yields the plans that a budget leads to, as `make_plan` tries them, with the steps to their cascades.
+
+        With `any_budget`, those that any budget may lead to, in the order of their cost.
+        """
         options, plain = self._quick(steps), self.plan(steps)
         aimed = evolve(plain, plan=evolve(plain.plan, capacity=budget))
-        for plan in plans_within(self.graph, aimed, options):
+        for plan in plans_within(self.graph, aimed, options, any_budget=any_budget):
             percent = plan.options.cascade
             yield (*steps, CASCADES[percent]) if percent != options.cascade else steps, plan
 

@@ -134,7 +134,7 @@ class _Search:
         Ways that are no smaller than those before them are left out: no budget needs them.
         """
         ways, least = list[Way](), self.candidates.plan(()).arena_bytes
-        for steps, plan in self.candidates.within((), 1) if self.recompute else ():
+        for steps, plan in self.candidates.within((), 1, any_budget=True) if self.recompute else ():
             if plan.arena_bytes < least:
                 ways.append(self._way(steps, plan))
                 least = plan.arena_bytes

@@ -57,7 +57,7 @@ class Cascaded:
 
     `runs` has the first and the last operator of each cascade, and its number of stripes. `share` is the part of all
     operations that they add, `work` the same with calls and copies, as the operations that take as long. Of `kept`
-    tensors, rows are kept for the next stripe. `plain_bytes` is the lower bound of the arena without them, and
+    tensors, rows are kept for the next stripe; `pieces` images are taken in pieces. `plain_bytes` is the lower bound of the arena without them, and
     `least_bytes` that with any cascades; 0 where tensors are in arrays of the caller, or stored in another type.
     `cascades` are positions in the graph that was cut.
     """
@@ -66,6 +66,7 @@ class Cascaded:
     share: float
     work: float
     kept: int
+    pieces: int
     plain_bytes: int
     least_bytes: int
     cascades: tuple[Cascade, ...] = field(repr=False)
@@ -78,9 +79,10 @@ class Cascaded:
             named += f" and {len(self.runs) - MOST_NAMED} more"
         count = agreed(len(self.runs), "cascade", "adds", "add")
         kept = f"; rows of {counted(self.kept, 'tensor')} are kept" if self.kept else ""
+        pieces = f"; {agreed(self.pieces, 'image', 'is', 'are')} taken in pieces" if self.pieces else ""
         least = f", with any cascades {format_bytes(self.least_bytes)}" if self.least_bytes else ""
         cost = f"{self.share:.1%} more operations, {self.work:.1%} more work with calls and copies"
-        return f"{count} {cost} ({named}{kept}); without, at least {format_bytes(self.plain_bytes)}{least}"
+        return f"{count} {cost} ({named}{kept}{pieces}); without, at least {format_bytes(self.plain_bytes)}{least}"
 
 
 @frozen

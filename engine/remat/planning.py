@@ -4,6 +4,7 @@ from attrs import frozen
 
 from allocator.progress import each
 from allocator.recompute.search import as_it_is, cheapest, smallest
+from allocator.recompute.sequence import least_bytes
 from allocator.recompute.work import RecomputeProblem
 from engine.graph.graph import Graph
 from engine.lower.calls import Lowered
@@ -26,9 +27,22 @@ def plan_recomputed(graph: Graph, options: Options, budget: int, plain: PlacedPl
     """
     if options.parallel or not options.reuse:
         return plain
+    return _planning(graph, options, plain).within_or_smallest(budget)
+
+
+def may_fit(graph: Graph, options: Options, budget: int, plain: PlacedPlan) -> bool:
+    """Returns whether running operators again may get a plan within the budget, as `plan_recomputed` searches for it.
+
+    Where it is False, there is no such plan, unless nesting saves a larger part of the bytes than in the plain plan.
+    """
+    planning = _planning(graph, options, plain)
+    return least_bytes(planning.work) <= planning.aim(budget)
+
+
+def _planning(graph: Graph, options: Options, plain: PlacedPlan) -> "_Planning":
     lowered = unnested(graph, options, plain.lowered)
     work = work_in(lowered, overwrite=options.overwrite, alignment=options.alignment)
-    return _Planning(lowered, work, options, plain).within_or_smallest(budget)
+    return _Planning(lowered, work, options, plain)
 
 
 @frozen(eq=False)
@@ -37,6 +51,10 @@ class _Planning:
     work: RecomputeProblem
     options: Options
     plain: PlacedPlan
+
+    def aim(self, budget: int) -> int:
+        """Returns the bytes alive at once that a schedule may have: what nesting saves, it may save again."""
+        return budget * as_it_is(self.work).peak // self.plain.arena_bytes
 
     def within_or_smallest(self, budget: int) -> PlacedPlan:
         best, missed = self._within(budget)
@@ -58,7 +76,7 @@ class _Planning:
     def _within(self, budget: int) -> tuple[PlacedPlan, list[Trial]]:
         """Returns a plan within the budget, or the smallest that was made; and the trials that their bounds forbid."""
         best, missed = self.plain, list[Trial]()
-        aim = budget * as_it_is(self.work).peak // self.plain.arena_bytes  # what nesting saves, it may save again
+        aim = self.aim(budget)
         for _ in each("schedule", range(ROUNDS), lambda _: ""):
             schedule = cheapest(self.work, aim)
             trial = trial_of(self.lowered, schedule, self.options)

@@ -9,20 +9,34 @@ from engine.passes.automatic import limited, passed
 from engine.planning.options import CASCADE_PERCENTS, Options
 from engine.planning.placed import PlacedPlan
 from engine.planning.planner import plan_graph
-from engine.remat.planning import plan_recomputed
+from engine.remat.planning import may_fit, plan_recomputed
 from ops.schema.backends import NUMBA
 
 
-def plans_within(graph: Graph, plain: PlacedPlan, options: Options) -> Iterator[PlacedPlan]:
+def plans_within(
+    graph: Graph, plain: PlacedPlan, options: Options, *, any_budget: bool = False
+) -> Iterator[PlacedPlan]:
     """Yields plans that may meet the capacity of the plain plan: the first one that does costs least.
 
     Values are computed again; else images are computed in stripes of rows; else both. Cascades are left out where the
     options have some, and where kernels of other back-ends than numba compute, which may sum fewer rows in another
     order. `graph` is the graph as it was given, `options` are those of the plain plan.
+
+    Values of whole images are computed again at last where a single operator needs more than the capacity: that takes
+    long, and only the smallest plan is wanted of it then. With `any_budget`, plans are in the order of their cost.
     """
-    yield _recomputed(plain, options)
-    if not may_cascade(graph, options):
-        return
+    is_cutting = may_cascade(graph, options)
+    is_first = any_budget or not is_cutting or may_fit(plain.graph, options, plain.plan.capacity, plain)
+    if is_first:
+        yield _recomputed(plain, options)
+    if is_cutting:
+        yield from _cut(graph, plain, options)
+    if not is_first:
+        yield _recomputed(plain, options)
+
+
+def _cut(graph: Graph, plain: PlacedPlan, options: Options) -> Iterator[PlacedPlan]:
+    """Yields plans with cascades, and at last the smallest of them in which operators run again."""
     left_out = tuple(name for done in plain.optimisation for name in done.left_out)
     whole = passed(graph, options.level, left_out)
     cut = plain

@@ -97,9 +97,12 @@ class CascadeSearch:
     def _told(self, choice: Choice, plain: _Cut, options: Options) -> Cascaded:
         runs = tuple(_run(self.graph, cascade) for cascade in choice.cascades)
         kept = sum(len(cascade.rolling) for cascade in choice.cascades)
+        pieces = sum(cascade.in_pieces for cascade in choice.cascades)
         least = 0 if options.caller_buffers or options.store else self.bound
         work = plain.flops
-        return Cascaded(runs, choice.extra / work, choice.cost / work, kept, plain.nbytes, least, choice.cascades)
+        return Cascaded(
+            runs, choice.extra / work, choice.cost / work, kept, pieces, plain.nbytes, least, choice.cascades
+        )
 
 
 def _deciding(options: Options) -> Options:

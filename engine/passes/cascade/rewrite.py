@@ -227,8 +227,10 @@ class _StripeWriter:
 
     def _again(self, var: Var, end: int) -> list[_Rows]:
         """Returns a copy of the rows in front of `end` that were kept and this stripe needs; nothing without any."""
-        first = self.stripes.first[var][self.number] if var in self.kept else end
-        return [_Rows(self._copy(self._slice(self.kept[var], (first, end), var), var, "again"), first)] if first < end else []
+        if var not in self.kept or self.stripes.first[var][self.number] >= end:
+            return []
+        span = self.stripes.first[var][self.number], end
+        return [_Rows(self._copy(self._slice(self.kept[var], span, var), var, "again"), span[0])]
 
     def _behind(self, ahead: Sequence[_Rows], var: Var, new: _Rows) -> None:
         """Notes the rows of a tensor in this stripe: new ones behind those that were kept."""

@@ -18,10 +18,11 @@ from engine.graph.operator import Operator
 from engine.graph.var import Var
 from engine.passes.cascade import choose, rows
 from engine.passes.cascade.choices import Choice
-from engine.passes.cascade.rewrite import _StripeWriter, with_cascades
-from engine.passes.cascade.rows import Part, Span
+from engine.passes.cascade.rewrite import _StripeWriter, _Writer, with_cascades
+from engine.passes.cascade.rows import Part, Span, part_of
 from engine.planning.placed import Cascade
 from engine.text.errors import PassError
+from ops.common.tiling import ROWS
 from ops.tensor.spec import Array
 from tests.engine.passes.cascade.random_chains import (
     cascade_to,
@@ -49,7 +50,10 @@ FEW_STEPS = 100
 
 
 def _random_cascades(graph: Graph, rng: np.random.Generator) -> Sequence[Cascade]:
-    """Returns cascades of random lengths and heights, one behind the other; some keep rows of some tensors or all."""
+    """Returns cascades of random lengths and heights, one behind the other.
+
+    Some keep rows of some tensors or all; some take the image that they read in pieces.
+    """
     cascades: list[Cascade] = []
     end = len(graph.operators)
     while end > 0:
@@ -57,9 +61,16 @@ def _random_cascades(graph: Graph, rng: np.random.Generator) -> Sequence[Cascade
         if first < last:
             share = rng.choice([0.0, 0.5, 1.0])
             rolling = tuple(position for position in range(first, last - 1) if rng.random() < share)
-            cascades.insert(0, Cascade(first, last, int(rng.integers(1, 9)), rolling))
+            in_pieces = bool(rng.integers(2)) and _reads_rows(graph.operators[first])
+            cascades.insert(0, Cascade(first, last, int(rng.integers(1, 9)), rolling, in_pieces))
         end = min(first, end - 1)
     return cascades
+
+
+def _reads_rows(operator: Operator) -> bool:
+    """Returns whether rows of what an operator reads first lie in one run: a transposition reads other axes."""
+    part = part_of(operator, 0, operator.outputs[0].shape[ROWS])
+    return part is not None and part.read[0] is not None and part.axes[0] == ROWS
 
 
 def _feeds(graph: Graph) -> dict[str, Array]:
@@ -167,6 +178,37 @@ def test_operators_that_are_no_cascade_are_refused() -> None:
         with_cascades(graph, [Cascade(0, len(graph.operators), 4)])
 
 
+def _in_pieces(graph: Graph) -> Graph:
+    """Returns the optimised graph of `large_images` in 16 stripes, which take the transposed input in pieces."""
+    return with_cascades(graph, [Cascade(1, 5, 4, (1, 2, 3), in_pieces=True)])
+
+
+def test_an_image_in_pieces_is_read_before_the_first_stripe() -> None:
+    graph = engine.optimise(large_images())
+    cut = _in_pieces(graph)
+    names = [operator.schema.name for operator in cut.operators]
+    first = names.index("nhwc_conv")
+    assert sorted(names[:first]) == ["copy"] * 16 + ["slice"] * 16 + ["transpose"]
+    views = {v for operator in cut.operators[:first] if operator.schema.name != "copy" for v in operator.outputs}
+    assert not views & {v for operator in cut.operators[first:] for v in operator.inputs}
+    np.testing.assert_array_equal(_run(cut), _run(graph))
+
+
+def test_a_piece_that_is_one_row_late_is_caught_by_the_judge_of_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = large_images()
+    alone = Cascade(1, 5, 4, (1, 2, 3), in_pieces=True)
+    monkeypatch.setattr(choose, "search_cascades", lambda _: [Choice(0, 0.0, 0.0, (alone,))])
+    slice_of = _Writer.slice
+
+    def one_row_late(writer: _Writer, var: Var, span: Span, axis: int, name: str) -> Var:
+        late = 1 if var.name == "transpose_0" and span[1] < var.shape[axis] else 0
+        return slice_of(writer, var, (span[0] + late, span[1] + late), axis, name)
+
+    monkeypatch.setattr(_Writer, "slice", one_row_late)
+    with pytest.raises(PassError, match="'cascades' moves 'y'"):
+        engine.compile(graph, cascade=True, debug="poison", nodes=FEW_STEPS)
+
+
 @pytest.mark.parametrize(
     "cascade",
     [
@@ -196,6 +238,6 @@ def test_any_run_of_operators_is_cut_or_refused(seed: int, data: st.DataObject) 
     first = data.draw(st.integers(0, len(graph.operators) - 1))
     last = data.draw(st.integers(first + 1, len(graph.operators)))
     rolling = data.draw(st.sets(st.integers(first, last - 1)))
-    cascade = Cascade(first, last, data.draw(st.integers(1, 50)), tuple(sorted(rolling)))
+    cascade = Cascade(first, last, data.draw(st.integers(1, 50)), tuple(sorted(rolling)), data.draw(st.booleans()))
     with suppress(PassError):
         assert with_cascades(graph, [cascade]).outputs.keys() == graph.outputs.keys()
