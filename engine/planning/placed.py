@@ -57,9 +57,9 @@ class Cascaded:
 
     `runs` has the first and the last operator of each cascade, and its number of stripes. `share` is the part of all
     operations that they add, `work` the same with calls and copies, as the operations that take as long. Of `kept`
-    tensors, rows are kept for the next stripe; `pieces` images are taken in pieces. `plain_bytes` is the lower bound of the arena without them, and
-    `least_bytes` that with any cascades; 0 where tensors are in arrays of the caller, or stored in another type.
-    `cascades` are positions in the graph that was cut.
+    tensors, rows are kept for the next stripe; `pieces` images are taken in pieces. `plain_bytes` is the lower bound of
+    the arena without them, and `least_bytes` that with any cascades; 0 where tensors are in arrays of the caller, or
+    stored in another type. `cascades` are positions in the graph that was cut.
     """
 
     runs: tuple[tuple[str, str, int], ...]
