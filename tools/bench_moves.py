@@ -1,10 +1,15 @@
 """Several memories: what it is worth to let tensors change their memory between two uses, on networks of the zoo.
 
     python -m tools.bench_moves [--parts 0.25,0.5] [--nodes 2000] [-o moves.json]
+    python -m tools.bench_moves --drawn 36 [--nodes 2000] [-o drawn.json]
 
 Each network has a fast memory of a part of its arena, a slow one, and flash for its weights. For each: the seconds of
 transfers but for those of flash, without copies and with them, the copies with their bytes, and the seconds of
 processor that a plan takes in all. Networks are small: what counts is how their tensors wait.
+
+With --drawn, instances of tools/bench_memories.py: each buffer is written in its first tick, read in its last one and
+in up to three between. For each number of rounds of ruin and recreate: the geometric mean of what the routes cost, by
+load alone, over the cost of the assignment that they begin with, and the mean seconds of processor.
 """
 
 import json
@@ -16,16 +21,22 @@ from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
 
+import numpy as np
 from attrs import asdict, frozen
 
 import engine
 from allocator.io.files import write_whole
+from allocator.memories.assign import assign
+from allocator.memories.problem import MemoryProblem
+from allocator.memories.routes import STAYS, Visits, find_routes
+from allocator.memories.units import Units
 from allocator.progress import each
 from engine import Graph, zoo
 from engine.cli.options.common import positive
 from engine.cli.progress import add_quiet, progress_shown
 from engine.text.tables import in_columns
 from engine.text.units import format_bytes, format_small_seconds
+from tools.bench_memories import drawn, drawn_problem
 from tools.entry import run_script
 
 NETWORKS: Mapping[str, Callable[[], Graph]] = {
@@ -38,6 +49,8 @@ NETWORKS: Mapping[str, Callable[[], Graph]] = {
     "unet, training": partial(zoo.unet, image=32, width=8, training=True),
 }
 FLASH = "flash"
+ROUNDS = (0, 30, 100, 300, 1000)
+"""The rounds of the search for routes that are compared."""
 
 
 @frozen
@@ -71,6 +84,59 @@ def measure(network: str, part: float, nodes: int) -> Row:
     return Row(network, part, without, moved, len(transfers.moves), transfers.moved_bytes, seconds)
 
 
+@frozen
+class Drawn:
+    """An instance of tools/bench_memories.py with visits: what routes cost after some rounds, over the assignment."""
+
+    kind: str
+    buffers: int
+    seed: int
+    board: str
+    rounds: int
+    cost: float
+    seconds: float
+
+
+def visited(kind: str, buffers: int, seed: int, board: str) -> tuple[MemoryProblem, Visits]:
+    """Draws an instance in which each buffer is visited in some ticks; the same arguments give the same one."""
+    whole, rng, rows = drawn_problem(kind, buffers, seed, board), np.random.default_rng(seed), list[tuple[int, ...]]()
+    chunks = whole.chunks
+    for chunk, (begin, end, size) in enumerate(
+        zip(*(c.tolist() for c in (chunks.begin, chunks.end, chunks.size)), strict=True)
+    ):
+        between = rng.integers(begin, end, int(rng.integers(0, 4))).tolist()
+        ticks = sorted({begin, end - 1, *between})
+        for tick in ticks:
+            nbytes = STAYS if tick == end - 1 else size
+            rows.append((chunk, tick, size * (tick > begin), size * (tick == begin), 1, nbytes, nbytes))
+    visits = Visits(*(np.array(rows).T))
+    read, written, calls = (
+        np.bincount(visits.unit, weight, len(chunks)) for weight in (visits.read, visits.written, visits.calls)
+    )
+    return MemoryProblem(chunks, whole.memories, read, written, calls), visits
+
+
+def measure_drawn(kind: str, buffers: int, seed: int, board: str, nodes: int) -> list[Drawn]:
+    """Finds routes of one instance, with each number of rounds."""
+    problem, visits = visited(kind, buffers, seed, board)
+    plan, units, rows = assign(problem, nodes=nodes), Units.of(problem), list[Drawn]()
+    for rounds in ROUNDS:
+        begin = time.process_time()
+        cost = find_routes(units, plan.memory, visits, rounds=rounds).seconds / plan.cost
+        rows.append(Drawn(kind, buffers, seed, board, rounds, cost, time.process_time() - begin))
+    return rows
+
+
+def drawn_table(rows: Sequence[Drawn]) -> list[tuple[str, ...]]:
+    """Returns the table: a row for each number of rounds."""
+    lines: list[tuple[str, ...]] = [("rounds", "/ assignment", "mean s")]
+    for rounds in ROUNDS:
+        some = [row for row in rows if row.rounds == rounds]
+        mean, seconds = geometric_mean([row.cost for row in some]), sum(row.seconds for row in some) / len(some)
+        lines.append((str(rounds), f"{mean:.3f}", f"{seconds:.2f}"))
+    return lines
+
+
 def table(rows: Sequence[Row]) -> list[tuple[str, ...]]:
     """Returns the table: a row for each network and part, and the geometric mean of all."""
     head = ("network", "fast", "without", "with copies", "/ without", "moves", "moved", "seconds")
@@ -101,13 +167,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--networks", metavar="NAME", nargs="+", choices=tuple(NETWORKS), default=tuple(NETWORKS))
     parser.add_argument("--parts", type=_parts, default=(0.25, 0.5), help="of the arena, for the fast memory")
     parser.add_argument("--nodes", type=positive, default=2_000, help="of searches")
+    parser.add_argument("--drawn", metavar="N", type=positive, help="instances in place of networks")
     parser.add_argument("-o", "--output", type=Path, help="JSON file to write")
     add_quiet(parser)
     arguments = parser.parse_args(argv)
-    pairs = [(network, part) for network in arguments.networks for part in arguments.parts]
+    nodes, rows = arguments.nodes, list[Any]()
     with progress_shown(arguments.quiet):
-        rows = [measure(*pair, arguments.nodes) for pair in each("network", pairs)]
-    print("\n".join(in_columns(table(rows), right=range(1, 8))))
+        if arguments.drawn is None:
+            pairs = [(network, part) for network in arguments.networks for part in arguments.parts]
+            rows = [measure(*pair, nodes) for pair in each("network", pairs)]
+            lines = in_columns(table(rows), right=range(1, 8))
+        else:
+            instances = tuple(drawn(arguments.drawn, 0))
+            rows = [row for one in each("instance", instances) for row in measure_drawn(*one, nodes)]
+            lines = in_columns(drawn_table(rows), right=range(3))
+    print("\n".join(lines))
     if arguments.output is not None:
         write_whole(arguments.output, (json.dumps([asdict(row) for row in rows], indent=1) + "\n").encode())
     return 0

@@ -48,7 +48,8 @@ def test_a_plan_with_moves_gives_the_same_bits_in_all_ways_to_run_and_is_followe
     followed: Executable = pickle.loads(pickle.dumps(exes[0]))
     assert followed.plan.is_followed and followed.plan.moved == exes[0].plan.moved
     assert followed.report().transfers[0].moves == exes[0].report().transfers[0].moves
-    for exe in (*exes, followed, engine.compile(graph, parallel="levels", **PLAIN)):
+    apart = exes[0].plan.executable(arena={"fast": np.zeros(1 << 13, np.uint8)})
+    for exe in (*exes, followed, apart, engine.compile(graph, parallel="levels", **PLAIN)):
         assert_same(exe.run(feeds), wanted)
     plain, planned = tmp_path / "plain.onnx", tmp_path / "planned.onnx"
     onnx.save(to_onnx(graph), plain)
