@@ -24,7 +24,7 @@ from allocator.errors import OutOfMemoryError, TooMuchWorkError
 from allocator.eviction.evict import evict
 from allocator.eviction.smallest import smallest_budget
 from allocator.heaps.growing import BEST_FIT
-from allocator.io.files import write_whole
+from allocator.io.files import check_folder, write_whole
 from allocator.progress import each
 from allocator.recompute.work import RecomputeProblem
 from engine import Executable, Graph
@@ -325,6 +325,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("-o", "--output", type=Path, help="JSON file to write")
     add_quiet(parser)
     arguments = parser.parse_args(argv)
+    if arguments.output is not None:
+        check_folder(arguments.output)
     with progress_shown(arguments.quiet):
         costs = measure_costs(arguments.networks, arguments.budgets)
         times = measure_times(arguments.rounds)

@@ -7,13 +7,13 @@ import numpy as np
 from attrs import asdict, evolve, frozen
 
 from engine.explain.accesses import LATER_STAGES, Accesses, Use, accesses_of
-from engine.explain.memories import MemoryChoice, choice_lines, choices_of
 from engine.explain.names import find_tensor
 from engine.explain.overwrites import Forward, forwards_of
 from engine.explain.sentences import operator, outcome, readers, shape, shown, ticks
 from engine.lower.calls import Instruction, Storage, Value
 from engine.lower.roles import is_kept
 from engine.planning.placed import PlacedPlan
+from engine.report.memory_choices import MemoryChoice, choice_lines, choices_of
 from engine.report.peak import peak_chunks
 from engine.text.tables import joined
 from engine.text.units import format_bytes

@@ -25,7 +25,7 @@ from engine.passes import cascade
 from engine.passes.pipeline import CHOICES, FAST, GROUPS, applied_passes
 from engine.passes.storage import cast_storage
 from engine.planning.options import AUTO, DEFAULTS, Options
-from engine.planning.placed import Optimisation, PlacedPlan
+from engine.planning.placed import Cascaded, Optimisation, PlacedPlan
 from engine.planning.planner import least_bytes, lower_graph, plan_graph
 from ops.schema.backends import ONEDNN
 
@@ -83,16 +83,17 @@ class Passed:
         parameters, which has no cascades, and for one whose tensors cannot be stored in 16 bits.
         """
         after, changes = self.graph, dict(self.changes)
-        cascades = self.cascades.within(options) if options.cascade else ()
-        for cascaded in cascades:
-            after = cascade.with_cascades(self.graph, cascaded.cascades)
+        cascades = list[Cascaded]()
+        for cascaded in self.cascades.within(options) if options.cascade else ():
+            after, stripes = cascade.write_cascades(self.graph, cascaded.cascades)
+            cascades.append(evolve(cascaded, stripes=stripes))
             changes[CASCADES] = len(after.operators) - len(self.graph.operators)
         if options.store:
             stored = cast_storage(after, options.store)
             changes[f"stored as {options.store}"] = len(stored.operators) - len(after.operators)
             after = stored
         names, count = tuple(changes.items()), len(self.before.operators)
-        done = Optimisation(self.level, count, len(after.operators), names, self.left_out, cascades=cascades)
+        done = Optimisation(self.level, count, len(after.operators), names, self.left_out, cascades=tuple(cascades))
         return Optimised(after, (done,) if self.level or cascades else (), self.before)
 
 

@@ -52,6 +52,19 @@ class Cascade:
 
 
 @frozen
+class CascadeStripe:
+    """The operators that compute the rows [first, last) of the result of a cascade, by name.
+
+    `cascade` is the number of the cascade, `stripe` that of the stripe in it.
+    """
+
+    cascade: int
+    stripe: int
+    rows: tuple[int, int]
+    operators: tuple[str, ...]
+
+
+@frozen
 class Cascaded:
     """The cascades of a graph: operators that are computed stripe after stripe of rows.
 
@@ -59,7 +72,7 @@ class Cascaded:
     operations that they add, `work` the same with calls and copies, as the operations that take as long. Of `kept`
     tensors, rows are kept for the next stripe; `pieces` images are taken in pieces. `plain_bytes` is the lower bound of
     the arena without them, and `least_bytes` that with any cascades; 0 where tensors are in arrays of the caller, or
-    stored in another type. `cascades` are positions in the graph that was cut.
+    stored in another type. `cascades` are positions in the graph that was cut, `stripes` what was written of them.
     """
 
     runs: tuple[tuple[str, str, int], ...]
@@ -70,6 +83,7 @@ class Cascaded:
     plain_bytes: int
     least_bytes: int
     cascades: tuple[Cascade, ...] = field(repr=False)
+    stripes: tuple[CascadeStripe, ...] = field(repr=False, default=())
 
     @property
     def text(self) -> str:

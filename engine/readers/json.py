@@ -13,11 +13,13 @@ from attrs import fields
 from engine.readers.ledger import Ledger
 from engine.readers.run_info import Totals, check_alone, check_facts
 from engine.readers.scanner import Scanner
-from engine.readers.values import TYPES, Location, check_names, check_range, check_type, event_of, shown
-from engine.trace.trace import CLOCKS, VERSION, Event, RunInfo, Trace
+from engine.readers.values import TYPES, Location, check_names, check_range, check_type, event_of, float_of, shown
+from engine.trace.trace import CLOCKS, VERSION, Event, MemoryPart, RunInfo, Trace
 
 _values_of = itemgetter(*TYPES)
 _FACTS = {f.name: f.type for f in fields(RunInfo) if f.type}
+_PART = {f.name: f.type for f in fields(MemoryPart) if f.type}
+_MEMORIES = "memories"
 _AT_LEAST_ONE = ("alignment", "stages", "threads")
 _CHOICES = {"mode": ("static", "dynamic"), "clock": CLOCKS}
 
@@ -106,7 +108,10 @@ def _object(scanner: Scanner, what: str) -> dict[str, Any]:
 
 def _facts_of(values: dict[str, Any], location: Location) -> RunInfo:
     check_names(list(values), tuple(_FACTS), location, "fact")
+    values = values | {_MEMORIES: _parts_of(values[_MEMORIES], location)}
     for name, wanted in _FACTS.items():
+        if name == _MEMORIES:
+            continue
         field = f"facts.{name}"
         check_type(values[name], wanted, field, location)
         if wanted is int:
@@ -116,3 +121,22 @@ def _facts_of(values: dict[str, Any], location: Location) -> RunInfo:
     facts = RunInfo(**values)
     check_alone(facts, location)
     return facts
+
+
+def _parts_of(values: object, location: Location) -> tuple[MemoryPart, ...]:
+    """Returns the memories of a list of objects."""
+    field = f"facts.{_MEMORIES}"
+    if not isinstance(values, list) or not all(isinstance(part, dict) for part in values):
+        raise location.wrong("a list of objects is expected", field)
+    parts = []
+    for part in values:
+        check_names(list(part), tuple(_PART), location, "fact of a memory")
+        for name, wanted in _PART.items():
+            value = part[name]
+            if wanted is float and type(value) is int:
+                value = part[name] = float_of(value, f"{field}.{name}", location)
+            check_type(value, wanted, f"{field}.{name}", location)
+            if wanted is int:
+                check_range(value, 0, f"{field}.{name}", location)
+        parts.append(MemoryPart(**part))
+    return tuple(parts)

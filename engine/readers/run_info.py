@@ -136,9 +136,24 @@ def _odd(facts: RunInfo) -> Iterator[_Fault]:
         yield "heap", "a static run has one arena, and no heap"
     if facts.mode == "static" and facts.arena_bytes != facts.footprint_bytes:
         yield "arena_bytes", f"{facts.arena_bytes}, but the memory of this static run has {facts.footprint_bytes}"
+    yield from _odd_memories(facts)
     for name, most in (("ticks", MOST_TICKS), ("threads", MOST_THREADS if facts.is_timed else 1)):
         if getattr(facts, name) > most:
             yield name, f"{getattr(facts, name)}, where {most} is the most"
+
+
+def _odd_memories(facts: RunInfo) -> Iterator[_Fault]:
+    end = 0
+    for part in facts.memories:
+        if part.start < end:
+            yield "memories", f"{shown(part.name)} begins at {part.start}, inside the one before, which ends at {end}"
+        if part.used_bytes > part.capacity or part.seconds < 0:
+            yield "memories", f"{shown(part.name)} has {part.used_bytes} of {part.capacity} bytes, {part.seconds} s"
+        end = part.start + part.arena_bytes
+    if end > facts.arena_bytes:
+        yield "memories", f"they end at {end}, behind the arena of {facts.arena_bytes}"
+    if facts.memories and facts.mode != "static":
+        yield "memories", f"a {facts.mode} run has one memory"
 
 
 def _unequal(facts: RunInfo, totals: Totals) -> Iterator[_Fault]:

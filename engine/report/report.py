@@ -113,7 +113,13 @@ class Report:
     def to_json(self) -> dict[str, Any]:
         """Returns plain data with stable keys."""
         return asdict(
-            self, filter=exclude(fields(Recomputed).before, fields(Recomputed).sequence, fields(Cascaded).cascades)
+            self,
+            filter=exclude(
+                fields(Recomputed).before,
+                fields(Recomputed).sequence,
+                fields(Cascaded).cascades,
+                fields(Cascaded).stripes,
+            ),
         )
 
     def text(self, most: int = 10, width: int = UNBOUNDED) -> str:

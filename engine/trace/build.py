@@ -8,6 +8,7 @@ from attrs import evolve
 from allocator.problem import NO_CAPACITY
 from engine import trace as tracing
 from engine.planning.placed import PlacedPlan
+from engine.report.memories import transfers_of
 from engine.report.parallelism import estimated_timings
 from engine.report.peak import peak_of
 from engine.system.threads import check_threads
@@ -16,7 +17,7 @@ from engine.text.errors import OptionError
 from engine.trace.event_table import NO_PEAK, EventTable
 from engine.trace.planned import planned_events
 from engine.trace.timed import timed_events
-from engine.trace.trace import ESTIMATED, MEASURED, UNTIMED, RunInfo, Trace
+from engine.trace.trace import ESTIMATED, MEASURED, UNTIMED, MemoryPart, RunInfo, Trace
 
 IN_TICKS = 0
 """A number of threads that means: in ticks, with no estimated times."""
@@ -84,6 +85,23 @@ def run_info(plan: PlacedPlan, mode: str) -> RunInfo:
         prepacked_bytes=memory.prepacked_bytes,
         resident_weights_bytes=memory.resident_weights_bytes,
         ticks=len(plan.lowered.instructions) + 2,
+        memories=_memories(plan) if mode == "static" else (),
+    )
+
+
+def _memories(plan: PlacedPlan) -> tuple[MemoryPart, ...]:
+    return tuple(
+        MemoryPart(
+            share.name,
+            share.capacity,
+            share.start,
+            share.arena_bytes,
+            share.weights_bytes,
+            share.used_bytes,
+            share.seconds,
+        )
+        for transfers in transfers_of(plan)
+        for share in transfers.memories
     )
 
 

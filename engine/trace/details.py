@@ -1,22 +1,61 @@
-"""What is known of a run beyond its events: who reads what, how operators are set, and weights outside the arena."""
+"""What is known of a run beyond its events: who reads what, how operators are set, weights, moves, and cascades."""
 
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from allocator.problem import Column, column
+
+NO_MEMORY = -1
+"""The memory of a weight, and its offset there, where there is one arena."""
 
 
 @frozen
 class Weight:
-    """A weight of the model, outside the arena; the operators of `ticks` read it, as it is or prepacked."""
+    """A weight of the model, outside the arena; the operators of `ticks` read it, as it is or prepacked.
+
+    Of several memories it lies in the one of number `memory`, `offset` bytes behind its first byte; `reason` says why.
+    """
 
     name: str
     shape: str
     dtype: str
     bytes: int
     ticks: tuple[int, ...]
+    memory: int = NO_MEMORY
+    offset: int = NO_MEMORY
+    reason: str = ""
+
+
+@frozen
+class Move:
+    """A copy of a tensor from one memory to another.
+
+    The call of `tick` writes it to the chunk `chunk`, from the chunk `source`, or from the weight of that number.
+    """
+
+    tick: int
+    chunk: int
+    source: int
+    is_weight: bool
+
+
+@frozen
+class StripeRun:
+    """The ticks [begin, end), in which a stripe of a cascade runs; where calls of others interrupt it, it has several.
+
+    `cascade` names the first and the last operator of the cascade of that `number`. The stripe is the one of number
+    `stripe`, from 0 on, of `count`; it computes `rows` [first, last) of the result.
+    """
+
+    number: int
+    cascade: str
+    stripe: int
+    count: int
+    rows: tuple[int, int]
+    begin: int
+    end: int
 
 
 @frozen(eq=False)
@@ -24,21 +63,28 @@ class Details:
     """The reads of a run, the attributes of its operators as text, by tick, and its weights.
 
     In the tick `read_tick[i]`, the chunk `read_chunk[i]` is read, by the operator of that tick; in the last one, by the
-    caller.
+    caller. Where there are several memories, `reasons` says by chunk why it lies in its own, a sentence a line, and
+    `moves` are the copies from one to another. `stripes` has the stripes of cascades, in order.
     """
 
     read_tick: Column = field(converter=column)
     read_chunk: Column = field(converter=column)
     attributes: Mapping[int, str]
     weights: tuple[Weight, ...]
+    reasons: Mapping[int, str] = field(factory=dict)
+    moves: tuple[Move, ...] = ()
+    stripes: tuple[StripeRun, ...] = ()
 
     def moved(self, by: int, numbers: Column) -> "Details":
-        """Returns the details of a stage that begins at a tick; its chunk c has the number `numbers[c]`."""
+        """Returns the details of a stage that begins at a tick; its chunk c has the number `numbers[c]`.
+
+        A stage has one memory and no cascades.
+        """
         return Details(
             self.read_tick + by,
             numbers[self.read_chunk],
             {tick + by: text for tick, text in self.attributes.items()},
-            tuple(Weight(w.name, w.shape, w.dtype, w.bytes, tuple(t + by for t in w.ticks)) for w in self.weights),
+            tuple(evolve(w, ticks=tuple(t + by for t in w.ticks)) for w in self.weights),
         )
 
 
@@ -57,7 +103,7 @@ def joined(stages: Sequence[Details]) -> Details:
     for weight in (w for stage in stages for w in stage.weights):
         key = weight.name, weight.bytes
         before = weights[key].ticks if key in weights else ()
-        weights[key] = Weight(weight.name, weight.shape, weight.dtype, weight.bytes, before + weight.ticks)
+        weights[key] = evolve(weight, ticks=before + weight.ticks)
     return Details(
         np.concatenate([s.read_tick for s in stages]) if stages else [],
         np.concatenate([s.read_chunk for s in stages]) if stages else [],

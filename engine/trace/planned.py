@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from attrs import evolve
 
 from allocator.problem import Column
 from engine.lower.calls import Call, Instruction, Join, Lowered, Value
@@ -13,8 +14,10 @@ from engine.lower.roles import roles_of
 from engine.planning.placed import PlacedPlan
 from engine.planning.weights import identity, is_copy
 from engine.trace.buffers import Buffers, buffers_of
+from engine.trace.cascades import stripe_runs
 from engine.trace.details import Details, Weight
 from engine.trace.event_table import CODE, EventTable, Rows, TensorLabel, label_of, ranks, rows_of
+from engine.trace.memories import in_memories
 from engine.trace.trace import ALLOC, BEGIN, END, FREE, GROW, OVERWRITE, VIEW
 
 _RANKS = ranks((GROW, FREE, BEGIN, ALLOC, OVERWRITE, VIEW, END))
@@ -111,11 +114,14 @@ _LONGEST = 240
 
 
 def details_of(buffers: Buffers) -> Details:
-    """Returns who reads which chunk, the attributes of operators, and the weights."""
-    lowered = buffers.plan.lowered
+    """Returns who reads which chunk, the attributes of operators, the weights, and where memories and cascades lie."""
+    plan, lowered = buffers.plan, buffers.plan.lowered
     reads = sorted(set(_reads(buffers)))
     attributes = {call.tick: _text_of(call.operators[0].attrs) for call in lowered.calls if call.operators}
-    return Details([tick for tick, _ in reads], [chunk for _, chunk in reads], attributes, _weights(lowered))
+    values, weights = _weights(lowered)
+    details = Details([tick for tick, _ in reads], [chunk for _, chunk in reads], attributes, weights)
+    details = evolve(details, stripes=stripe_runs(plan))
+    return in_memories(plan, details, values) if plan.memories and buffers.mode == "static" else details
 
 
 def _reads(buffers: Buffers) -> Iterator[tuple[int, int]]:
@@ -144,8 +150,11 @@ def _value(value: Any) -> str:
     return str(value)[:_LONGEST] if is_plain else type(value).__name__
 
 
-def _weights(lowered: Lowered) -> tuple[Weight, ...]:
-    """Returns the constants of the graph, each array once; dense copies of them are read in their place."""
+def _weights(lowered: Lowered) -> tuple[tuple[Value, ...], tuple[Weight, ...]]:
+    """Returns the constants of the graph, each array once, and what is told of them.
+
+    Dense copies of them are read in their place.
+    """
     entries, ticks = lowered.constants.entries, dict[str, set[int]]()
     for call in lowered.calls:
         for source in {lowered.values[lowered.values[v].owner].source for v in call.inputs}:
@@ -155,7 +164,7 @@ def _weights(lowered: Lowered) -> tuple[Weight, ...]:
         if not is_copy(lowered, v):
             values.setdefault(identity(entry), lowered.values[v])
             readers.setdefault(identity(entry), set()).update(ticks.get(lowered.values[v].source, ()))
-    return tuple(
+    return tuple(values.values()), tuple(
         Weight(v.name, "x".join(map(str, v.spec.shape)), v.spec.dtype.name, v.spec.nbytes, tuple(sorted(readers[key])))
         for key, v in values.items()
     )

@@ -1,13 +1,14 @@
 """The chunks of a trace as pictures need them: one rectangle of time and addresses each, and curves of live bytes."""
 
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from attrs import define, evolve, field, frozen
+from attrs import Factory, define, evolve, field, frozen
 
 from allocator.problem import Column, column
-from engine.trace.details import Details, Weight
+from engine.trace.details import Details, Move, StripeRun, Weight
 from engine.trace.trace import NOTHING, NOWHERE, Event, RunInfo, Trace
 
 Seconds = npt.NDArray[np.float64]
@@ -58,8 +59,9 @@ class Rectangles:
 
     `at_peak` has the rows that are alive at the peak, in order; together they have its bytes. Where operators ran at
     once, no tick has them all. `tick`, `time`, `live` and `footprint` are the curves: a point after each change, in
-    order. In the tick `read_tick[i]`, the row `read_row[i]` is read; these, `attributes` of operators and `weights` are
-    empty for a trace without details.
+    order. In the tick `read_tick[i]`, the row `read_row[i]` is read; these, `attributes` of operators, `weights`, and
+    what memories and cascades need (`reason`, a text a row, `moves`, whose chunks are rows, and `stripes`) are empty for
+    a trace without details.
     """
 
     facts: RunInfo
@@ -90,6 +92,9 @@ class Rectangles:
     read_tick: Column = field(converter=column, default=())
     read_row: Column = field(converter=column, default=())
     weights: tuple[Weight, ...] = ()
+    reason: tuple[str, ...] = field(default=Factory(lambda self: ("",) * len(self.size), takes_self=True))
+    moves: tuple[Move, ...] = ()
+    stripes: tuple[StripeRun, ...] = ()
 
     def __len__(self) -> int:
         return len(self.size)
@@ -203,4 +208,14 @@ class _RectangleBuilder:
             read_tick=[tick for tick, _ in reads],
             read_row=[i for _, i in reads],
             weights=details.weights,
+            reason=tuple(details.reasons.get(e.chunk, "") for e in born),
+            moves=tuple(_in_rows(details.moves, row)),
+            stripes=details.stripes,
         )
+
+
+def _in_rows(moves: Iterable[Move], row: Mapping[int, int]) -> Iterator[Move]:
+    """Yields the moves between chunks that have rows, with rows in place of their numbers."""
+    for move in moves:
+        if move.chunk in row and (move.is_weight or move.source in row):
+            yield evolve(move, chunk=row[move.chunk], source=move.source if move.is_weight else row[move.source])

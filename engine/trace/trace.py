@@ -57,10 +57,31 @@ class Event:
     thread: int
 
 
-VERSION = 7
+VERSION = 8
 """The version of the file format of traces, which `docs/trace.schema.json` describes."""
 UNTIMED, ESTIMATED, MEASURED = "", "estimated", "measured"
 CLOCKS = (UNTIMED, ESTIMATED, MEASURED)
+
+
+@frozen
+class MemoryPart:
+    """One of several memories of a run, and what lies in it. Sizes in bytes.
+
+    Chunks at [start, start + arena_bytes) of the arena lie in it. `weights_bytes` of the model lie there, too, and all
+    of it, with what alignment costs, takes `used_bytes` of its `capacity`. Transfers take `seconds` in all.
+    """
+
+    name: str
+    capacity: int
+    start: int
+    arena_bytes: int
+    weights_bytes: int
+    used_bytes: int
+    seconds: float
+
+    def holds(self, offset: int) -> bool:
+        """Returns whether a byte of the arena lies in this memory."""
+        return self.start <= offset < self.start + self.arena_bytes
 
 
 @frozen
@@ -76,7 +97,8 @@ class RunInfo:
     weights, and `resident_weights_bytes` what stays in memory of both and of their sources; none lies in the arena.
     `optimise` is the level of passes that was asked for, such as "auto"; "" where it is not known. `left_out` has the
     names of the groups of passes that did not run as the arena would be larger, with commas between them.
-    `clock` describes `Event.seconds`: there are none (""), "estimated" from costs, or "measured".
+    `clock` describes `Event.seconds`: there are none (""), "estimated" from costs, or "measured". `memories` are the
+    parts of the arena of a static run, one behind the other; empty where it lies in one memory.
     """
 
     model: str
@@ -104,6 +126,11 @@ class RunInfo:
     stages: int = 1
     clock: str = UNTIMED
     threads: int = 1
+    memories: tuple[MemoryPart, ...] = ()
+
+    def memory_at(self, offset: int) -> int:
+        """Returns the number of the memory that has a byte of the arena; NOWHERE where there is no such memory."""
+        return next((m for m, part in enumerate(self.memories) if part.holds(offset)), NOWHERE)
 
     @property
     def is_timed(self) -> bool:

@@ -12,9 +12,9 @@ from attrs import asdict, define, field
 from engine.text.layer_names import depth_of, layer_of
 from engine.trace.rectangles import Rectangles
 
-VERSION = 1
+VERSION = 2
 _NUMBERS = ("begin", "end", "offset", "size", "padding", "overwrites", "stage", "thread", "born", "died")
-_TEXTS = ("name", "operator", "schema", "shape", "dtype", "role")
+_TEXTS = ("name", "operator", "schema", "shape", "dtype", "role", "reason")
 _ALIGNMENT = 8
 """Alignment of columns in bytes: a Float64Array needs it."""
 
@@ -80,6 +80,17 @@ def _columns(rectangles: Rectangles, table: _Strings) -> dict[str, Numbers]:
         "at_peak": rectangles.at_peak,
         "read_tick": rectangles.read_tick,
         "read_chunk": rectangles.read_row,
+        "move_tick": [m.tick for m in rectangles.moves],
+        "move_chunk": [m.chunk for m in rectangles.moves],
+        "move_source": [m.source + len(rectangles) * m.is_weight for m in rectangles.moves],
+        "stripe_cascade": [s.number for s in rectangles.stripes],
+        "stripe_name": table.column(s.cascade for s in rectangles.stripes),
+        "stripe_number": [s.stripe for s in rectangles.stripes],
+        "stripe_count": [s.count for s in rectangles.stripes],
+        "stripe_first": [s.rows[0] for s in rectangles.stripes],
+        "stripe_last": [s.rows[1] for s in rectangles.stripes],
+        "stripe_begin": [s.begin for s in rectangles.stripes],
+        "stripe_end": [s.end for s in rectangles.stripes],
     }
     return {name: _narrow(np.asarray(values)) for name, values in columns.items()}
 
@@ -94,7 +105,10 @@ def _columns_of_weights(rectangles: Rectangles, table: _Strings, depth: int) -> 
         "weight_shape": table.column(weight.shape for weight in weights),
         "weight_dtype": table.column(weight.dtype for weight in weights),
         "weight_layer": table.column(layer_of(reader, depth) if depth else "" for reader in readers),
+        "weight_reason": table.column(weight.reason for weight in weights),
         "weight_bytes": np.array([weight.bytes for weight in weights], np.int64),
+        "weight_memory": np.array([weight.memory for weight in weights], np.int64),
+        "weight_offset": np.array([weight.offset for weight in weights], np.int64),
         "weight_read_tick": np.array([tick for tick, _ in reads], np.int64),
         "weight_read": np.array([i for _, i in reads], np.int64),
     }

@@ -10,13 +10,14 @@ from ops.lazy import importer
 
 if TYPE_CHECKING:  # few plans have cascades; at run time it is imported when it is first used
     from engine.passes.cascade.choose import CascadeSearch
-    from engine.passes.cascade.rewrite import with_cascades
+    from engine.passes.cascade.rewrite import with_cascades, write_cascades
 
-__all__ = ["CascadeSearch", "with_cascades"]
+__all__ = ["CascadeSearch", "with_cascades", "write_cascades"]
 
 _HOMES = {
     "CascadeSearch": "engine.passes.cascade.choose:CascadeSearch",
     "with_cascades": "engine.passes.cascade.rewrite:with_cascades",
+    "write_cascades": "engine.passes.cascade.rewrite:write_cascades",
 }
 
 if not TYPE_CHECKING:  # a checker of types would take every name for one that exists

@@ -23,7 +23,7 @@ from engine.graph.vanished import FED, vanished
 from engine.graph.var import Var
 from engine.passes.cascade.rows import Part, Span, Stripes, in_stripes
 from engine.passes.verify import verify
-from engine.planning.placed import Cascade
+from engine.planning.placed import Cascade, CascadeStripe
 from engine.text.errors import PassError
 from ops.common.tiling import ROWS
 from ops.movement.concat import CONCAT
@@ -33,20 +33,26 @@ from ops.schema.schema import Attrs, OpSchema
 
 
 def with_cascades(graph: Graph, cascades: Sequence[Cascade]) -> Graph:
-    """Returns the graph with cascades, which are in order and have no operator in common; inputs and outputs stay.
+    """Returns the graph with cascades, as `write_cascades` does."""
+    return write_cascades(graph, cascades)[0]
 
-    Raises PassError for operators that are no cascade.
+
+def write_cascades(graph: Graph, cascades: Sequence[Cascade]) -> tuple[Graph, tuple[CascadeStripe, ...]]:
+    """Returns the graph with cascades, which are in order and have no operator in common, and what is in each stripe.
+
+    Inputs and outputs stay. Raises PassError for operators that are no cascade.
     """
     writer = _Writer(graph, Graph(graph.name))
     done = 0
-    for cascade in cascades:
+    stripes = list[CascadeStripe]()
+    for number, cascade in enumerate(cascades):
         writer.copy(graph.operators[done : cascade.first])
-        writer.cascade(graph.operators[cascade.first : cascade.last], cascade)
+        stripes += writer.cascade(graph.operators[cascade.first : cascade.last], cascade, number)
         done = cascade.last
     writer.copy(graph.operators[done:])
     result = writer.finished()
     verify(graph, result)
-    return result
+    return result, tuple(stripes)
 
 
 @define(eq=False)
@@ -73,8 +79,11 @@ class _Writer:
             outputs = self.graph.add_signed(operator.schema, inputs, operator.signature, operator.name, names)
             self.written.update(zip(operator.outputs, outputs, strict=True))
 
-    def cascade(self, operators: Sequence[Operator], cascade: Cascade) -> None:
-        """Adds the stripes of operators, and what puts them together under the name of the last one's output."""
+    def cascade(self, operators: Sequence[Operator], cascade: Cascade, at: int) -> list[CascadeStripe]:
+        """Adds the stripes of operators, and what puts them together under the name of the last one's output.
+
+        Returns what is in each of them; `at` is the number of the cascade.
+        """
         rolling = [self.source.operators[position].outputs[0] for position in cascade.rolling]
         pieces = operators[0].inputs[:1] if cascade.in_pieces else ()
         stripes = in_stripes(operators, cascade.height, rolling, pieces)
@@ -84,17 +93,20 @@ class _Writer:
             raise PassError(f"{operators[0].name!r} to {operators[-1].name!r} cannot be computed in stripes")
         (result,) = operators[-1].outputs
         kept: dict[Var, _Rows] = {}
-        joined = []
+        joined, made = [], list[CascadeStripe]()
         taken = [self._pieces(stripes, number) for number in range(len(stripes.stripes))]
         for number in range(len(stripes.stripes)):
             writer = _StripeWriter(self, stripes, number, kept, taken[number])
+            written = len(self.graph.operators)
             writer.write()
             kept = writer.later
             wanted = stripes.wanted[number]
+            made.append(CascadeStripe(at, number, wanted, tuple(o.name for o in self.graph.operators[written:])))
             if wanted[0] < wanted[1]:
                 joined.append(writer.read(result, wanted, ROWS))
         name = self.free(f"{operators[-1].name}/joined")
         self.written[result] = self.add(CONCAT, joined, {"axis": ROWS}, name, result.name)
+        return made
 
     def _pieces(self, stripes: Stripes, number: int) -> dict[Var, "_Rows"]:
         """Returns copies of the rows that a stripe is the first to need, of images that are taken in pieces."""

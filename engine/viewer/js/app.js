@@ -2,9 +2,9 @@
 
 import { colouring } from "./colours.js";
 import { Grid } from "./grid.js";
+import { arranged } from "./memories.js";
 import { Plan } from "./plan.js";
 import { kept, zoomed } from "./scale.js";
-import { withWeights } from "./weights.js";
 
 /** @typedef {import("./payload.js").Payload} Payload */
 /** @typedef {import("./plan.js").Axis} Axis */
@@ -19,7 +19,7 @@ export class App {
   /** @param {Payload[]} payloads one, or two side by side */
   constructor(payloads) {
     this.payloads = payloads;
-    this.plans = payloads.map((payload) => new Plan(payload));
+    this.plans = payloads.map((payload) => new Plan(arranged(payload, false)));
     this.showsWeights = false;
     /** @type {Axis} */
     this.axis = this.usualAxis;
@@ -63,10 +63,10 @@ export class App {
     return this.plans.map((plan) => new Map(Array.from({ length: plan.count }, (_, i) => [plan.text("name", i), i])));
   }
 
-  /** @param {boolean} on whether weights are seen below the arena */
+  /** @param {boolean} on whether weights are seen, too */
   setWeights(on) {
     this.showsWeights = on;
-    this.plans = this.payloads.map((payload) => new Plan(on ? withWeights(payload) : payload));
+    this.plans = this.payloads.map((payload) => new Plan(arranged(payload, on)));
     this.grids.clear();
     this.namesakes = this.named();
     this.hovered = null;

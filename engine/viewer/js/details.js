@@ -62,6 +62,7 @@ function rows(app, plan, pane, chunk) {
     ["in seconds", plan.facts.timed && seconds(plan, chunk)],
     ["bytes", exact(size[chunk])],
     ["address", address(plan, chunk)],
+    ["memory", reasons(plan, chunk)],
     ["padding", padding[chunk] > 0 && `${exact(padding[chunk])}, at its end`],
     ["overwrites", overwrites[chunk] >= 0 && link(app, pane, overwrites[chunk])],
     ["overwritten by", plan.follower[chunk] >= 0 && link(app, pane, plan.follower[chunk])],
@@ -118,10 +119,17 @@ function seconds(plan, chunk) {
 
 /** @param {Plan} plan @param {number} chunk @returns {string} */
 function address(plan, chunk) {
-  const { offset, size } = plan.columns;
-  if (chunk >= plan.tensors) return "none: weights lie outside the arena";
+  const { offset, size, memory } = plan.columns;
+  if (chunk >= plan.tensors && memory[chunk] < 0) return "none: weights lie outside the arena";
   if (offset[chunk] < 0) return "none: this run has no arena";
-  return `${whole(offset[chunk])} up to ${whole(offset[chunk] + size[chunk])}`;
+  const at = plan.addressOf(chunk);
+  return `${whole(at)} up to ${whole(at + size[chunk])}${memory[chunk] < 0 ? "" : ` in ${plan.lanes[memory[chunk]].name}`}`;
+}
+
+/** @param {Plan} plan @param {number} chunk @returns {Node | false} why it lies in its memory, if there are several */
+function reasons(plan, chunk) {
+  const lines = plan.text("reason", chunk).split("\n");
+  return lines[0] !== "" && make("ul", {}, ...lines.map((line) => make("li", {}, shown(line.trim(), 300))));
 }
 
 /** @param {Plan} plan @param {number} chunk @returns {Node | false} */
@@ -163,7 +171,8 @@ export function brief(app, { pane, chunk }) {
   const lines = [shown(plan.text("name", chunk), 90), `${bytes(size[chunk])}  ${shown(plan.text("shape", chunk) || "", 60)} ${shown(plan.text("dtype", chunk) || "", 20)}`.replace(/\(no name\)/g, "")];
   if (plan.text("operator", chunk)) lines.push(`by ${named(plan.text("operator", chunk), plan.text("schema", chunk))}`);
   lines.push(lifetime(plan, chunk));
-  if (offset[chunk] >= 0) lines.push(`at ${whole(offset[chunk])}`);
+  if (offset[chunk] >= 0 && !plan.text("reason", chunk)) lines.push(`at ${whole(plan.addressOf(chunk))}`);
   if (overwrites[chunk] >= 0) lines.push(`written over ${shown(plan.text("name", overwrites[chunk]), 60)}`);
+  lines.push(...plan.text("reason", chunk).split("\n").filter((line) => line && !line.startsWith(" ")).map((line) => shown(line, 300)));
   return lines;
 }

@@ -22,6 +22,8 @@ export function fillHeader(app) {
   byId("figures").replaceChildren(...(isPair ? pairFigures(app) : figures(first)));
   byId("headings").hidden = !isPair;
   byId("headings").replaceChildren(...(isPair ? app.plans.map((plan, k) => heading(plan, k, names.length > 1 ? plan.title : kindOf(plan))) : []));
+  byId("memories").hidden = !app.plans.some(({ facts }) => facts.memories.length);
+  byId("memories").replaceChildren(make("h2", {}, "Memories"), ...app.plans.flatMap((plan, k) => memories(plan, isPair ? "AB"[k] : "")));
   byId("summary").textContent = app.plans.map(sentence).join(" ");
   byId("note").textContent = notes(app.plans);
   byId("note").hidden = !byId("note").textContent;
@@ -80,6 +82,16 @@ function heading(plan, k, name) {
   return make("div", {}, make("b", {}, "AB"[k]), make("span", { title: shown(plan.title, 400) }, shown(name, 90)), make("span", { class: "size" }, bytes(plan.need)));
 }
 
+/** @param {Plan} plan @param {string} name @returns {HTMLElement[]} what is in its memories, if there are several, and what transfers take */
+function memories({ facts }, name) {
+  if (!facts.memories.length) return [];
+  const row = (/** @type {string[]} */ [first, ...cells], /** @type {"th" | "td"} */ as) =>
+    make("tr", {}, make(as, {}, first), ...cells.map((cell) => make(as, { class: "number" }, cell)));
+  const rows = facts.memories.map((part) => [part.name, bytes(part.used_bytes), bytes(part.capacity), duration(part.seconds)]);
+  const head = row([name ? `memory of ${name}` : "memory", "used", "capacity", "transfers"], "th");
+  return [make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows.map((cells) => row(cells, "td"))))];
+}
+
 /** @param {Plan} plan @returns {string} for people who hear the page */
 function sentence(plan) {
   const { facts } = plan;
@@ -88,12 +100,13 @@ function sentence(plan) {
   const ran = facts.mode !== "static" && facts.arena_bytes > 0 ? ` A plan would need ${bytes(facts.arena_bytes)}.` : "";
   const bound = plan.bound > 0 ? ` The lower bound is ${bytes(plan.bound)}.` : ran;
   const peak = `At most ${bytes(facts.peak_bytes)} are alive, in tick ${whole(facts.peak_tick)}${facts.peak_operator ? `, ${shown(facts.peak_operator, 60)}` : ""}.`;
-  return `${shown(plan.title, 90)}: ${counted(plan.tensors, "tensor")}${arena}. ${peak}${bound}`;
+  const parts = facts.memories.map((part) => ` ${part.name} has ${bytes(part.used_bytes)} of ${bytes(part.capacity)} in use.`).join("");
+  return `${shown(plan.title, 90)}: ${counted(plan.tensors, "tensor")}${arena}. ${peak}${bound}${parts}`;
 }
 
 /** @param {Plan[]} plans @returns {string} what the picture is not */
 function notes(plans) {
-  return [nothing(plans), unplaced(plans), tiny(plans)].filter(Boolean).join(" ");
+  return [nothing(plans), unplaced(plans), differing(plans), tiny(plans)].filter(Boolean).join(" ");
 }
 
 /** @param {Plan[]} plans @returns {string} */
@@ -101,6 +114,12 @@ function nothing(plans) {
   const empty = plans.filter((plan) => !plan.count);
   if (!empty.length) return "";
   return plans.length > 1 && empty.length === 1 ? `${"AB"[plans.indexOf(empty[0])]} has no tensors.` : "This plan has no tensors.";
+}
+
+/** @param {Plan[]} plans @returns {string} whether the addresses at the left are not those of both */
+function differing(plans) {
+  const [first, ...others] = plans.map(({ lanes }) => lanes.map(({ name, low }) => `${name} ${low}`).join());
+  return others.some((other) => other !== first) ? "The addresses at the left are those of A." : "";
 }
 
 /** @param {Plan[]} plans @returns {string} of two that share one scale, whether one of them is hardly to be seen on it */

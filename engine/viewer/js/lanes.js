@@ -1,5 +1,6 @@
-/** Operators as they run: in their ticks, or in a lane a thread where there are seconds. */
+/** Operators as they run: in their ticks, or in a lane a thread where there are seconds; above them their cascades. */
 
+import { NESTED } from "./cascades.js";
 import { inkOn, mixed } from "./colours.js";
 import { KINDS, OTHER } from "./palette.js";
 import { fitted } from "./marks.js";
@@ -15,14 +16,19 @@ const LANE = 18;
 const EDGE = 3;
 const LABELLED = 34;
 
-/** @param {App} app @returns {number} lanes that are needed */
+/** @param {App} app @returns {number} lanes that operators need */
 function lanes(app) {
   return Math.max(...app.plans.map((plan) => plan.runs(app.axis).lanes));
 }
 
+/** @param {App} app @returns {number} lanes above those of operators */
+function nestedLanes(app) {
+  return app.plans.some((plan) => plan.nested(app.axis).length) ? NESTED.length : 0;
+}
+
 /** @param {App} app @returns {number} CSS pixels; none where nothing is known of operators */
 export function lanesHeight(app) {
-  return app.plans.some((plan) => plan.columns.op_tick.length) ? lanes(app) * LANE + 2 * EDGE : 0;
+  return app.plans.some((plan) => plan.columns.op_tick.length) ? (nestedLanes(app) + lanes(app)) * LANE + 2 * EDGE : 0;
 }
 
 /** @param {App} app @param {number} width @param {number} height @returns {Pane[]} */
@@ -34,11 +40,30 @@ export function lanePanes(app, width, height) {
 export function paintLanes(pen, app, inks, width, height) {
   const all = lanePanes(app, width, height);
   const many = lanes(app);
-  for (let lane = 0; lane < many; lane++) {
-    const name = many > 1 ? `thread ${lane}` : "operators";
+  const threads = Array.from({ length: many }, (_, lane) => (many > 1 ? `thread ${lane}` : "operators"));
+  [...NESTED.slice(0, nestedLanes(app)), ...threads].forEach((name, lane) => {
     pen.text(all[0].left - 8, EDGE + (lane + 0.5) * LANE, name, { fill: inks.muted, align: "right" });
+  });
+  for (const pane of all) {
+    pen.within(pane.left, pane.top, pane.width, pane.height, () => {
+      paintNested(pen, app, pane, inks);
+      paintRuns(pen, app, { ...pane, top: pane.top + nestedLanes(app) * LANE }, inks);
+    });
   }
-  for (const pane of all) pen.within(pane.left, pane.top, pane.width, pane.height, () => paintRuns(pen, app, pane, inks));
+}
+
+/** @param {Pen} pen @param {App} app @param {Pane} pane @param {Inks} inks */
+function paintNested(pen, app, pane, inks) {
+  const fill = mixed(inks.accent, inks.paper, 0.25);
+  for (const { begin, end, row, name } of app.plans[pane.index].nested(app.axis)) {
+    const left = Math.max(pane.left - 2, toX(pane, app.view, begin));
+    const width = Math.min(pane.left + pane.width + 2, toX(pane, app.view, end)) - left;
+    if (width <= 0) continue;
+    const y = pane.top + row * LANE;
+    pen.rect(left, y + 1, width > 3 ? width - 1 : width, LANE - 2, { fill });
+    const letters = { fill: inks.text, size: 10 };
+    if (width >= LABELLED) pen.text(left + 4, y + LANE / 2, fitted(pen, shown(name, 60), width - 8, letters), letters);
+  }
 }
 
 /** @param {Pen} pen @param {App} app @param {Pane} pane @param {Inks} inks */
@@ -79,9 +104,21 @@ function colour(app, kind, inks) {
 /** @param {App} app @param {number} pane @param {number} time @param {number} y @returns {number} the operator there, or -1 */
 export function operatorAt(app, pane, time, y) {
   const { begin, end, lane } = app.plans[pane].runs(app.axis);
-  const wanted = Math.floor((y - EDGE) / LANE);
+  const wanted = laneAt(app, y);
   for (let i = 0; i < begin.length; i++) if (begin[i] <= time && time < end[i] && lane[i] === wanted) return i;
   return -1;
+}
+
+/** @param {App} app @param {number} y @returns {number} the lane of operators there; below 0 above them */
+function laneAt(app, y) {
+  return Math.floor((y - EDGE) / LANE) - nestedLanes(app);
+}
+
+/** @param {App} app @param {number} pane @param {number} time @param {number} y @returns {string[]} lines about the cascade or stripe there */
+export function nestedLines(app, pane, time, y) {
+  const row = laneAt(app, y) + nestedLanes(app);
+  const all = row < nestedLanes(app) ? app.plans[pane].nested(app.axis) : [];
+  return all.find((one) => one.row === row && one.begin <= time && time < one.end)?.about || [];
 }
 
 /** @param {App} app @param {number} pane @param {number} i @returns {string[]} lines about an operator */

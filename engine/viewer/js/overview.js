@@ -1,6 +1,7 @@
 /** The whole run in small, and which part of it is seen. */
 
-import { paintPieces, shadeGaps } from "./plot.js";
+import { shadeGaps } from "./addresses.js";
+import { paintPieces } from "./plot.js";
 import { panes, toX, toY } from "./scale.js";
 
 /** @typedef {import("./app.js").App} App */

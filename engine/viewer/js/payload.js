@@ -9,10 +9,11 @@ const TYPES = { i4: Int32Array, f8: Float64Array };
  * @property {number} lower_bound @property {number} budget_bytes @property {number} footprint_bytes @property {number} peak_bytes @property {number} peak_tick
  * @property {string} peak_operator @property {number} weights_bytes @property {number} prepacked_bytes
  * @property {number} resident_weights_bytes @property {number} ticks @property {number} threads
- * @property {number} stages @property {boolean} timed @property {string} clock
+ * @property {number} stages @property {boolean} timed @property {string} clock @property {MemoryPart[]} memories
  */
+/** @typedef {{name: string, capacity: number, start: number, arena_bytes: number, weights_bytes: number, used_bytes: number, seconds: number}} MemoryPart one of several memories; its tensors lie from `start` on in the arena */
 /** @typedef {{[name: string]: Int32Array | Float64Array}} Columns */
-/** @typedef {{title: string, facts: Facts, count: number, columns: Columns, strings: string[], tensors: number, band: number}} Payload `count` rows, of which the first `tensors` are no weights; weights lie in `band` bytes below the arena */
+/** @typedef {{title: string, facts: Facts, count: number, columns: Columns, strings: string[], tensors: number, band: number, lanes: import("./memories.js").Lane[]}} Payload `count` rows, of which the first `tensors` are no weights; weights lie in `band` bytes below the arena, or in the `lanes` of several memories */
 
 /** @param {string} text base64 @returns {Uint8Array<ArrayBuffer>} */
 function decoded(text) {
@@ -39,7 +40,7 @@ function parsed(raw) {
   for (const [name, [type, at, count]] of Object.entries(header.columns)) {
     columns[name] = new TYPES[/** @type {keyof typeof TYPES} */ (type)](raw.buffer, base + at, count);
   }
-  return { ...header, columns, tensors: header.count, band: 0 };
+  return { ...header, columns, tensors: header.count, band: 0, lanes: [] };
 }
 
 /** @param {Element} element that holds the text @returns {Promise<Payload>} */

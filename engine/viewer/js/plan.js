@@ -1,9 +1,11 @@
 /** One plan as the page shows it: names by chunk, who follows whom, and the pieces that are drawn. */
 
+import { nested } from "./cascades.js";
 import { stack } from "./stacking.js";
 
 /** @typedef {import("./payload.js").Payload} Payload */
 /** @typedef {import("./payload.js").Facts} Facts */
+/** @typedef {import("./cascades.js").Nested} Nested */
 /** @typedef {"ticks" | "seconds"} Axis */
 /** @typedef {{count: number, chunk: ArrayLike<number>, from: ArrayLike<number>, to: ArrayLike<number>, low: ArrayLike<number>, way: string}} Pieces rectangles: a chunk, its times, its lowest address */
 /** @typedef {{begin: ArrayLike<number>, end: ArrayLike<number>, lane: ArrayLike<number>, lanes: number}} Runs of operators, in order */
@@ -20,6 +22,7 @@ export class Plan {
     this.count = payload.count;
     this.tensors = payload.tensors;
     this.band = payload.band;
+    this.lanes = payload.lanes;
     this.columns = payload.columns;
     this.strings = payload.strings;
     this.follower = inverse(payload.columns.overwrites);
@@ -41,7 +44,7 @@ export class Plan {
     return this.made.get(what);
   }
 
-  /** @param {"name" | "operator" | "schema" | "shape" | "dtype" | "role" | "layer"} what @param {number} chunk */
+  /** @param {"name" | "operator" | "schema" | "shape" | "dtype" | "role" | "layer" | "reason"} what @param {number} chunk */
   text(what, chunk) {
     return this.strings[this.columns[what][chunk]];
   }
@@ -54,6 +57,12 @@ export class Plan {
   /** @param {number} chunk @returns {number[]} the ticks in which it is read, in order */
   readsOf(chunk) {
     return (this.reads.get(chunk) || []).map((k) => this.columns.read_tick[k]);
+  }
+
+  /** @param {number} chunk @returns {number} its first byte, counted from that of its memory */
+  addressOf(chunk) {
+    const { low, memory } = this.columns;
+    return memory[chunk] < 0 ? low[chunk] : low[chunk] - this.lanes[memory[chunk]].low;
   }
 
   /** @param {number} tick @returns {string} the operator that runs then, or "" */
@@ -70,6 +79,11 @@ export class Plan {
   /** @param {Axis} axis @returns {Pieces} */
   pieces(axis) {
     return this.once(`pieces in ${axis}`, () => this.placed(axis));
+  }
+
+  /** @param {Axis} axis @returns {Nested[]} cascades, and their stripes in the row below */
+  nested(axis) {
+    return this.once(`nested in ${axis}`, () => nested(this, axis));
   }
 
   /** @param {Axis} axis @returns {Runs} */
@@ -90,7 +104,7 @@ export class Plan {
     const [from, to] = this.times(axis);
     if (!this.hasAddresses) return this.stacked(from, to);
     const chunk = Int32Array.from({ length: this.count }, (_, i) => i);
-    return { count: this.count, chunk, from, to, low: this.columns.offset, way: "address" };
+    return { count: this.count, chunk, from, to, low: this.columns.low, way: "address" };
   }
 
   /** @param {ArrayLike<number>} from @param {ArrayLike<number>} to @returns {Pieces} tensors upon each other; weights have places */
@@ -139,6 +153,12 @@ export class Plan {
 
   /** @param {Axis} axis @returns {number} the bytes that must fit into the picture */
   top(axis) {
+    return this.lanes.length ? this.lanes[this.lanes.length - 1].high : this.most(axis);
+  }
+
+  /** @param {Axis} axis @returns {number} the most bytes at once, or the highest address */
+  most(axis) {
+    if (this.lanes.length) return this.need;
     const { count, chunk, low } = this.pieces(axis);
     const { size, curve_footprint: footprint } = this.columns;
     let most = Math.max(this.need, maximum(footprint, 0));

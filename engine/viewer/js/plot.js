@@ -1,10 +1,10 @@
 /** The picture of the arena: time to the right, addresses upwards, a rectangle a tensor. */
 
+import { addressAxis, byteMarks, paintMemories, paintMoves, shadeGaps } from "./addresses.js";
 import { mixed, inkOn } from "./colours.js";
-import { stepLine } from "./curves.js";
 import { crisp, fitted, hairline, peakTime } from "./marks.js";
-import { binaryMarks, decimalMarks, panes, toX, toY } from "./scale.js";
-import { bytes, duration, markedBytes, shown, whole } from "./text.js";
+import { decimalMarks, panes, toX, toY } from "./scale.js";
+import { bytes, duration, shown, whole } from "./text.js";
 
 /** @typedef {import("./app.js").App} App */
 /** @typedef {import("./app.js").Spot} Spot */
@@ -38,21 +38,14 @@ export function paintPlot(pen, app, inks, width, height) {
 /** @param {Pen} pen @param {App} app @param {Pane} pane @param {Inks} inks */
 function paintPane(pen, app, pane, inks) {
   shadeGaps(pen, app, pane, app.view, inks);
-  for (const at of byteMarks(app.view, pane)) {
+  for (const [at] of byteMarks(app, pane)) {
     const y = crisp(toY(pane, app.view, at));
     pen.path([pane.left, y, pane.left + pane.width, y], { stroke: inks.line });
   }
   const labelled = paintPieces(pen, app, pane, app.view, inks);
   for (const label of labelled) paintLabel(pen, app, pane, label);
   paintLevels(pen, app, pane, inks);
-}
-
-/** Bytes that the memory holds and nobody uses. @param {Pen} pen @param {App} app @param {Pane} pane @param {Window} view @param {Inks} inks */
-export function shadeGaps(pen, app, pane, view, inks) {
-  const line = stepLine(app.plans[pane.index].curve(app.axis), "footprint", pane, view, view);
-  if (!line.length) return;
-  const floor = Math.min(pane.top + pane.height + 1, toY(pane, view, 0));
-  pen.path([line[0], floor, ...line, line[line.length - 2], floor], { fill: inks.gap });
+  paintMoves(pen, app, pane, inks);
 }
 
 /**
@@ -144,13 +137,14 @@ function paintLabel(pen, app, pane, { chunk, x, y, w, h, fill }) {
 
 /** The top of the arena, and the tick of the peak. @param {Pen} pen @param {App} app @param {Pane} pane @param {Inks} inks */
 function paintLevels(pen, app, pane, inks) {
-  const { need, bound, budget, count } = app.plans[pane.index];
+  const { need, bound, budget, count, lanes } = app.plans[pane.index];
   const right = pane.left + pane.width;
-  if (need > 0) {
+  if (lanes.length) paintMemories(pen, app, pane, inks);
+  else if (need > 0) {
     const y = crisp(toY(pane, app.view, need));
     pen.path([pane.left, y, right, y], { stroke: inks.muted });
   }
-  if (bound > 0 && bound !== need) {
+  if (!lanes.length && bound > 0 && bound !== need) {
     const y = crisp(toY(pane, app.view, bound));
     pen.path([pane.left, y, right, y], { stroke: inks.bound, dash: [5, 4] });
   }
@@ -176,19 +170,6 @@ function paintStages(pen, app, pane, inks) {
     pen.path([x, pane.top, x, pane.top + pane.height], { stroke: inks.accent });
     if (room > 60) pen.text(x + 5, pane.top + 10, `stage ${k + 1}`, { fill: inks.accent, bold: true, halo: inks.paper });
   }
-}
-
-/** @param {Window} view @param {Pane} pane @returns {number[]} addresses in the arena that have marks */
-function byteMarks(view, pane) {
-  return binaryMarks(view.b0, view.b1, pane.height / 64).filter((at) => at >= 0);
-}
-
-/** @param {Pen} pen @param {App} app @param {Pane} pane @param {Inks} inks */
-function addressAxis(pen, { view }, pane, inks) {
-  const letters = /** @type {const} */ ({ fill: inks.muted, align: "right" });
-  const [top, bottom] = [toY(pane, view, 0), pane.top + pane.height].map((y) => Math.max(pane.top, y));
-  if (bottom - top > 30) pen.text(pane.left - 8, (top + bottom) / 2, "weights", letters);
-  for (const at of byteMarks(view, pane)) pen.text(pane.left - 8, toY(pane, view, at), markedBytes(at), letters);
 }
 
 /** @param {Pen} pen @param {App} app @param {Pane} pane @param {Inks} inks */

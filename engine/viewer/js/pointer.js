@@ -1,7 +1,7 @@
 /** Mouse, wheel and fingers upon the pictures. */
 
 import { curvePanes } from "./curves.js";
-import { lanePanes, operatorAt, operatorLines } from "./lanes.js";
+import { lanePanes, nestedLines, operatorAt, operatorLines } from "./lanes.js";
 import { overviewPanes } from "./overview.js";
 import { plotPanes } from "./plot.js";
 import { paneAt, toAddress, toTime } from "./scale.js";
@@ -30,7 +30,7 @@ export function bindPointer(app) {
 
 /** @param {App} app @param {Pane} pane @param {number} time @param {number} y @returns {string[]} */
 function laneLines(app, pane, time, y) {
-  return operatorLines(app, pane.index, operatorAt(app, pane.index, time, y));
+  return [...nestedLines(app, pane.index, time, y), ...operatorLines(app, pane.index, operatorAt(app, pane.index, time, y))];
 }
 
 /** @param {App} app @param {Pane} pane @param {number} time @param {number} y @returns {number} */

@@ -1,21 +1,23 @@
 """Why a tensor or a weight lies in its memory: its cost there, what it would save elsewhere, and what is in its way."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
-from attrs import frozen
+from attrs import field, frozen
 
-from allocator.breadths import breadths
+from allocator.breadths import Breadths, breadths
 from allocator.memories.problem import possible
 from allocator.parts import part_of
 from allocator.problem import Column, distinct
-from engine.explain.sentences import shown
 from engine.planning.memories import InMemories
 from engine.planning.placed import PlacedPlan
+from engine.text.names import printable
 from engine.text.units import counted, format_bytes, format_small_seconds
 
 MOST = 5
 """Tensors in a faster memory that an explanation has."""
+LONGEST = 80
+"""Characters of a name in a sentence."""
 
 
 @frozen
@@ -71,20 +73,30 @@ class MemoryChoice:
 def choices_of(plan: PlacedPlan, value: int) -> tuple[MemoryChoice, ...]:
     """Returns why a value lies in its memory; nothing where there is one arena, or the caller has it."""
     return tuple(
-        _Explaining(placed, tuple(placed.contents.names(plan.lowered))).choice(placed.contents.row_of[value])
+        Explaining(placed, placed.contents.names(plan.lowered)).choice(placed.contents.row_of[value])
         for placed in plan.memories
         if value in placed.contents.row_of
     )
 
 
+def _names(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(names)
+
+
 @frozen(eq=False)
-class _Explaining:
-    """A plan in memories, with the name of each row."""
+class Explaining:
+    """A plan in memories, with the name of each row of its contents."""
 
     placed: InMemories
-    names: tuple[str, ...]
+    names: tuple[str, ...] = field(converter=_names)
+    _alive_in: dict[int, Breadths] = field(init=False, factory=dict)
+
+    def reason(self, row: int) -> str:
+        """Returns why a row lies in its memory, a sentence a line."""
+        return "\n".join(choice_lines(self.choice(row)))
 
     def choice(self, row: int) -> MemoryChoice:
+        """Returns why a row lies in its memory."""
         problem, assigned = self.placed.problem, self.placed.assigned
         chunks, here = problem.chunks, int(assigned.memory[row])
         chain = np.flatnonzero(chunks.chains.root == chunks.chains.root[row])
@@ -132,8 +144,9 @@ class _Explaining:
 
     def _most_alive(self, m: int, begin: int, end: int) -> int:
         """Returns the most bytes that are alive in a memory in a tick of a range."""
-        problem = part_of(self.placed.problem.chunks, self.placed.assigned.memory == m)
-        live = breadths(problem)
+        if m not in self._alive_in:
+            self._alive_in[m] = breadths(part_of(self.placed.problem.chunks, self.placed.assigned.memory == m))
+        live = self._alive_in[m]
         before = live.value[live.tick <= begin][-1:]
         return int(np.concatenate((before, live.value[(live.tick > begin) & (live.tick < end)])).max(initial=0))
 
@@ -170,7 +183,7 @@ def choice_lines(choice: MemoryChoice) -> Iterator[str]:
         for holder in faster.holders:
             life = f"[{holder.begin}, {holder.end})"
             saves = _per_byte(holder.saves)
-            yield f"  {shown(holder.tensor)} ({format_bytes(holder.bytes)}, {life}), which saves {saves}"
+            yield f"  {printable(holder.tensor, LONGEST)} ({format_bytes(holder.bytes)}, {life}), which saves {saves}"
 
 
 def _per_byte(seconds: float) -> str:
