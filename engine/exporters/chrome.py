@@ -3,24 +3,32 @@
 A tick is shown as a millisecond, where a run has no times. Operators are slices, one row a thread; chunks are
 asynchronous slices (lifetimes overlap, and slices of one thread must nest). Counters show the live bytes, the
 footprint, and its unused part: fragmentation and free bytes. Instants mark the peak, what is evicted, and the begin
-of each stage. Objects are written as events come; memory holds live chunks and running operators only.
+of each stage. Cascades and their stripes are slices around their operators. Each of several memories is a process of
+its own, with its tensors, its weights, and a counter; a copy from one to another is a slice in both, with an arrow
+between them. Objects are written as events come; memory holds live chunks and running operators only.
 
 The format: "Trace Event Format", 2016, https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU.
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from engine.exporters.events import layer_note, nanoseconds, without_overlaps
+from engine.exporters.groups import Around, around, memory_title
 from engine.text.names import to_unicode
-from engine.trace.trace import EVICT, OVERWRITE, PEAK, STAGE, VIEW, Event, RunInfo, Trace
+from engine.trace.trace import EVICT, NOWHERE, OVERWRITE, PEAK, STAGE, VIEW, Event, RunInfo, Trace
 
-_PROCESS = {"pid": 1}
+_RUN = 1
+"""The process of the run; those of its memories, if there are several, follow."""
+_PROCESS = {"pid": _RUN}
 _MAIN = 1
 """The row of everything that has no thread of its own."""
+_COPIES = 2
+"""The row of the copies in the process of a memory."""
 Shown = dict[str, Any]
 
 
@@ -50,26 +58,56 @@ def _about(facts: RunInfo) -> Mapping[str, Any]:
 
 
 def _shown(trace: Trace) -> Iterator[Shown]:
-    page = _Page()
+    page = _Page(trace.facts, around(trace))
     model = to_unicode(trace.facts.model)
     yield _named("process_name", _MAIN, f"arenaplan {model}".rstrip())
+    for memory, part in enumerate(trace.facts.memories):
+        yield _named("process_name", _MAIN, memory_title(part), _process(memory))
     for event in without_overlaps(trace):
         yield from page.show(event)
     yield from page.closed()
+    yield from _weights(trace, page.last)
 
 
-def _named(what: str, row: int, name: str) -> Shown:
-    return {"ph": "M", "name": what, **_PROCESS, "tid": row, "args": {"name": name}}
+def _process(memory: int) -> int:
+    """Returns the process of a memory; that of the run for what lies in the only one."""
+    return _RUN + 1 + memory if memory != NOWHERE else _RUN
+
+
+def _weights(trace: Trace, end: float) -> Iterator[Shown]:
+    """Yields the weights that lie in one of several memories, from the begin of the run to its end."""
+    for number, weight in enumerate(trace.details().weights if trace.facts.memories else ()):
+        name, args = to_unicode(weight.name), {"offset": weight.offset, "bytes": weight.bytes}
+        where = {"cat": "weight", "id": number, "name": name, "pid": _process(weight.memory), "tid": _MAIN}
+        about = {"shape": weight.shape, "dtype": weight.dtype, "why": to_unicode(weight.reason)}
+        yield {"ph": "b", **where, "ts": 0, "args": args | about}
+        yield {"ph": "e", **where, "ts": end}
+
+
+def _named(what: str, row: int, name: str, process: int = _RUN) -> Shown:
+    return {"ph": "M", "name": what, "pid": process, "tid": row, "args": {"name": name}}
+
+
+@frozen
+class _Alive:
+    """A chunk that is alive: its name, the process of its memory, and its bytes."""
+
+    name: str
+    process: int
+    bytes: int
 
 
 @define(eq=False)
 class _Page:
-    """Open slices, and the last value of each counter."""
+    """Open slices, the last value of each counter, and the bytes that are alive in each process of a memory."""
 
+    facts: RunInfo
+    around: Around
     rows: set[int] = field(factory=set)
     running: dict[int, float] = field(factory=dict)
-    alive: dict[int, str] = field(factory=dict)
-    counters: dict[str, int] = field(factory=dict)
+    alive: dict[int, _Alive] = field(factory=dict)
+    held: Counter[int] = field(factory=Counter)
+    counters: dict[tuple[int, str], int] = field(factory=dict)
     last: float = 0.0
 
     def show(self, event: Event) -> Iterator[Shown]:
@@ -82,8 +120,12 @@ class _Page:
                 yield from self._departure(event.chunk, time)
             case "begin":
                 self.running[event.tick] = time
+                yield from self._opened(event, time)
             case "end":
-                yield from self._operator(event, time)
+                begin = self.running.pop(event.tick)
+                yield from self._operator(event, begin, time)
+                yield from self._copied(event, begin, time)
+                yield from ({"ph": "E", **_thread(event), "ts": time} for _ in range(self.around.closing[event.tick]))
             case "stage" | "peak" | "view" | "evict":
                 yield _instant(event, time)
         yield from self._counted(event, time)
@@ -96,15 +138,44 @@ class _Page:
     def _arrival(self, event: Event, time: float) -> Iterator[Shown]:
         if event.kind == OVERWRITE:
             yield from self._departure(event.overwrites, time)
-        self.alive[event.chunk] = name = to_unicode(event.tensor)
-        yield _tensor("b", event.chunk, name, time) | {"args": _details(event)}
+        process = _process(self.facts.memory_at(event.offset))
+        self.alive[event.chunk] = chunk = _Alive(to_unicode(event.tensor), process, event.bytes)
+        self.held[process] += event.bytes
+        yield _tensor("b", event.chunk, chunk, time) | {"args": _details(event)}
 
     def _departure(self, chunk: int, time: float) -> Iterator[Shown]:
         if chunk in self.alive:
-            yield _tensor("e", chunk, self.alive.pop(chunk), time)
+            gone = self.alive.pop(chunk)
+            self.held[gone.process] -= gone.bytes
+            yield _tensor("e", chunk, gone, time)
 
-    def _operator(self, event: Event, time: float) -> Iterator[Shown]:
-        row, begin = max(event.thread, 0) + 1, self.running.pop(event.tick)
+    def _opened(self, event: Event, time: float) -> Iterator[Shown]:
+        """Yields the begins of the cascades and stripes that an operator is the first of."""
+        for group in self.around.opening.get(event.tick, ()):
+            notes = {key: to_unicode(note) if isinstance(note, str) else note for key, note in group.notes.items()}
+            yield {
+                "ph": "B",
+                "cat": "cascade",
+                "name": to_unicode(group.name),
+                **_thread(event),
+                "ts": time,
+                "args": notes,
+            }
+
+    def _copied(self, event: Event, begin: float, time: float) -> Iterator[Shown]:
+        """Yields a copy between memories, which has just ended: a slice in both, and an arrow from one to the other."""
+        if event.tick not in self.around.moves:
+            return
+        move, weights = self.around.moves[event.tick], self.around.weights
+        source = _process(weights[move.source].memory) if move.is_weight else self.alive[move.source].process
+        for process, phase in ((source, "s"), (self.alive[move.chunk].process, "f")):
+            where = {"pid": process, "tid": _COPIES, "cat": "copy", "name": to_unicode(event.operator), "ts": begin}
+            yield _named("thread_name", _COPIES, "copies", process)
+            yield {"ph": "X", **where, "dur": time - begin, "args": {"tick": event.tick}}
+            yield {"ph": phase, **where, "id": event.tick, "bp": "e"}
+
+    def _operator(self, event: Event, begin: float, time: float) -> Iterator[Shown]:
+        row = max(event.thread, 0) + 1
         if row not in self.rows:
             self.rows.add(row)
             yield _named("thread_name", row, "operators" if event.thread < 0 else f"thread {event.thread}")
@@ -115,14 +186,22 @@ class _Page:
 
     def _counted(self, event: Event, time: float) -> Iterator[Shown]:
         live, footprint = event.live_bytes, event.footprint_bytes
-        for name, value in {"live": live, "footprint": footprint, "unused": footprint - live}.items():
-            if self.counters.get(name) != value:
-                self.counters[name] = value
-                yield {"ph": "C", "name": name, **_PROCESS, "tid": _MAIN, "ts": time, "args": {"bytes": value}}
+        values = {(_RUN, "live"): live, (_RUN, "footprint"): footprint, (_RUN, "unused"): footprint - live}
+        for memory, part in enumerate(self.facts.memories):
+            values[_process(memory), f"live in {part.name}"] = self.held[_process(memory)]
+        for (process, name), value in values.items():
+            if self.counters.get((process, name)) != value:
+                self.counters[process, name] = value
+                yield {"ph": "C", "name": name, "pid": process, "tid": _MAIN, "ts": time, "args": {"bytes": value}}
 
 
-def _tensor(phase: str, chunk: int, name: str, time: float) -> Shown:
-    return {"ph": phase, "cat": "tensor", "id": chunk, "name": name, **_PROCESS, "tid": _MAIN, "ts": time}
+def _tensor(phase: str, number: int, chunk: _Alive, time: float) -> Shown:
+    where = {"pid": chunk.process, "tid": _MAIN, "ts": time}
+    return {"ph": phase, "cat": "tensor", "id": number, "name": chunk.name, **where}
+
+
+def _thread(event: Event) -> Shown:
+    return {**_PROCESS, "tid": max(event.thread, 0) + 1}
 
 
 def _instant(event: Event, time: float) -> Shown:

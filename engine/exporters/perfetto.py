@@ -2,13 +2,16 @@
 
 A tick is shown as a millisecond, where a run has no times. There are a track of slices for each thread, with its
 operators, one for tensors, counters in bytes (live, footprint, unused), and instants for the peak and the begin of each
-stage. A tensor takes the lowest lane that is free; the viewer shows all lanes as one track.
+stage. A tensor takes the lowest lane that is free; the viewer shows all lanes as one track. Cascades and their stripes
+are slices around their operators. Each of several memories has a track of tensors of its own, in which a copy from
+another memory is the end of an arrow from the tensor that it was made of.
 
 The format: protos/perfetto/trace/perfetto_trace.proto, and "Converting arbitrary timestamped data to Perfetto" of
 https://perfetto.dev/docs. Packets are written as events come; memory holds live chunks and running operators only.
 """
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from heapq import heappop, heappush
 from importlib import import_module
 from types import MappingProxyType
@@ -17,9 +20,10 @@ from typing import Any, BinaryIO
 from attrs import define, field
 
 from engine.exporters.events import layer_note, nanoseconds, without_overlaps
+from engine.exporters.groups import Around, around, memory_title
 from engine.text.errors import EngineError
 from engine.text.names import to_unicode
-from engine.trace.trace import BEGIN, FREE, OVERWRITE, Event, RunInfo, Trace
+from engine.trace.trace import BEGIN, FREE, NOWHERE, OVERWRITE, Event, RunInfo, Trace
 
 _SEQUENCE = 1
 _BYTES = 3
@@ -29,7 +33,7 @@ _SLICE_BEGIN, _SLICE_END, _INSTANT, _COUNTER = 1, 2, 3, 4
 _EXPLICIT = 3
 """TrackDescriptor.ChildTracksOrdering: by the ranks of siblings."""
 _ROOT, _MARKS, _LIVE, _FOOTPRINT, _UNUSED, _FIRST_THREAD, _FIRST_LANE = 1, 2, 3, 4, 5, 10, 1_000_000
-"""Numbers of tracks."""
+"""Numbers of tracks. Lanes of tensors are numbered on from the last one, those of each memory as they are needed."""
 _COUNTERS = {_LIVE: "live bytes", _FOOTPRINT: "footprint bytes", _UNUSED: "unused bytes"}
 Notes = Mapping[str, int | str]
 _NONE: Notes = MappingProxyType({})
@@ -41,7 +45,7 @@ def write(trace: Trace, out: BinaryIO) -> None:
         new_builder = import_module("perfetto.trace_builder.proto_builder").StreamingTraceProtoBuilder
     except ImportError as error:
         raise EngineError("perfetto is not installed: pip install -e '.[perfetto]'") from error
-    tracks = _Tracks(new_builder(out), trace.facts)
+    tracks = _Tracks(new_builder(out), trace.facts, around(trace))
     tracks.open()
     for event in without_overlaps(trace):
         tracks.show(event)
@@ -54,8 +58,10 @@ class _Tracks:
 
     builder: Any
     facts: RunInfo
-    lane: dict[int, int] = field(factory=dict)
-    free_lanes: list[int] = field(factory=list)
+    around: Around
+    lane: dict[int, tuple[int, int]] = field(factory=dict)
+    """By chunk, its memory and the number of its lane."""
+    free_lanes: defaultdict[int, list[int]] = field(factory=lambda: defaultdict(list))
     lanes: int = 0
     threads: set[int] = field(factory=set)
     counted: dict[int, int] = field(factory=dict)
@@ -67,6 +73,11 @@ class _Tracks:
         self._describe(_MARKS, "peak, evictions and stages", rank=1)
         for rank, (track, name) in enumerate(_COUNTERS.items()):
             self._describe(track, name, rank=2 + rank, unit=_BYTES)
+        for number, weight in enumerate(self.around.weights if self.facts.memories else ()):
+            lane = self._new_lane(weight.memory)
+            notes = {"offset": weight.offset, "bytes": weight.bytes, "shape": weight.shape, "why": weight.reason}
+            self._write(_SLICE_BEGIN, _FIRST_LANE + lane, weight.name, notes, self.around.moved.get(~number, ()))
+            self.lane[~number] = weight.memory, lane  # no chunk has a number below 0
 
     def show(self, event: Event) -> None:
         """Writes the packets of the next event."""
@@ -94,29 +105,38 @@ class _Tracks:
             self._leave(chunk)
 
     def _arrive(self, event: Event) -> None:
-        lane = heappop(self.free_lanes) if self.free_lanes else self.lanes
-        if lane == self.lanes:
-            self.lanes += 1
-            self._describe(_FIRST_LANE + lane, "tensors", rank=100_000)
-        self.lane[event.chunk] = lane
-        self._write(_SLICE_BEGIN, _FIRST_LANE + lane, event.tensor, dict(_details(event)))
+        memory = self.facts.memory_at(event.offset)
+        free = self.free_lanes[memory]
+        lane = heappop(free) if free else self._new_lane(memory)
+        self.lane[event.chunk] = memory, lane
+        flows = self.around.moved.get(event.chunk, ())
+        self._write(_SLICE_BEGIN, _FIRST_LANE + lane, event.tensor, dict(_details(event)), flows)
+
+    def _new_lane(self, memory: int) -> int:
+        name = "tensors" if memory == NOWHERE else memory_title(self.facts.memories[memory])
+        self.lanes += 1
+        self._describe(_FIRST_LANE + self.lanes, name, rank=100_000 + memory)
+        return self.lanes
 
     def _leave(self, chunk: int) -> None:
         if chunk in self.lane:
-            lane = self.lane.pop(chunk)
-            heappush(self.free_lanes, lane)
+            memory, lane = self.lane.pop(chunk)
+            heappush(self.free_lanes[memory], lane)
             self._write(_SLICE_END, _FIRST_LANE + lane)
 
     def _run(self, event: Event) -> None:
         thread = max(event.thread, 0)
         track = _FIRST_THREAD + thread
         if event.kind != BEGIN:
-            self._write(_SLICE_END, track)
+            for _ in range(1 + self.around.closing.get(event.tick, 0)):
+                self._write(_SLICE_END, track)
             return
         if track not in self.threads:
             self.threads.add(track)
             name = "operators" if event.thread < 0 else f"operators, thread {thread}"
             self._describe(track, name, rank=10 + thread)
+        for group in self.around.opening.get(event.tick, ()):
+            self._write(_SLICE_BEGIN, track, group.name, group.notes)
         notes: Notes = {"schema": event.schema, "tick": event.tick, "stage": event.stage, **layer_note(event)}
         self._write(_SLICE_BEGIN, track, event.operator, notes)
 
@@ -135,8 +155,9 @@ class _Tracks:
         packet.track_event.counter_value = value
         self.builder.write_packet(packet)
 
-    def _write(self, kind: int, track: int, name: str = "", notes: Notes = _NONE) -> None:
+    def _write(self, kind: int, track: int, name: str = "", notes: Notes = _NONE, flows: Iterable[int] = ()) -> None:
         packet = self._event(kind, track)
+        packet.track_event.flow_ids.extend(flows)
         if kind != _SLICE_END:
             packet.track_event.name = to_unicode(name) or "(no name)"
         for key, value in notes.items():

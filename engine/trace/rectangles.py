@@ -59,9 +59,9 @@ class Rectangles:
 
     `at_peak` has the rows that are alive at the peak, in order; together they have its bytes. Where operators ran at
     once, no tick has them all. `tick`, `time`, `live` and `footprint` are the curves: a point after each change, in
-    order. In the tick `read_tick[i]`, the row `read_row[i]` is read; these, `attributes` of operators, `weights`, and
-    what memories and cascades need (`reason`, a text a row, `moves`, whose chunks are rows, and `stripes`) are empty for
-    a trace without details.
+    order. In the tick `read_tick[i]`, the row `read_row[i]` is read. These, `attributes` of operators, `weights`, and
+    what memories and cascades need (`reason`, a text a row; `moves`, whose chunks are rows; `stripes`) are empty for a
+    trace without details.
     """
 
     facts: RunInfo
