@@ -55,7 +55,8 @@ def _groups(stripes: Sequence[StripeRun]) -> Iterator[Group]:
         yield Group(f"cascade {each[0].cascade}", each[0].begin, each[-1].end, {"stripes": each[0].count})
         for run in each:
             first, last = run.rows
-            notes = {"cascade": run.cascade, "first_row": first, "last_row": last - 1} if first < last else {}
+            notes: dict[str, int | str] = {"cascade": run.cascade}
+            notes |= {"first_row": first, "last_row": last - 1} if first < last else {}
             yield Group(f"stripe {run.stripe + 1} of {run.count}", run.begin, run.end, notes)
 
 

@@ -75,7 +75,7 @@ class _Tracks:
             self._describe(track, name, rank=2 + rank, unit=_BYTES)
         for number, weight in enumerate(self.around.weights if self.facts.memories else ()):
             lane = self._new_lane(weight.memory)
-            notes = {"offset": weight.offset, "bytes": weight.bytes, "shape": weight.shape, "why": weight.reason}
+            notes: Notes = {"offset": weight.offset, "bytes": weight.bytes, "shape": weight.shape, "why": weight.reason}
             self._write(_SLICE_BEGIN, _FIRST_LANE + lane, weight.name, notes, self.around.moved.get(~number, ()))
             self.lane[~number] = weight.memory, lane  # no chunk has a number below 0
 

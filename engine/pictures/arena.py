@@ -15,6 +15,7 @@ from engine.pictures.frame import (
     stage_lines,
     time_axis,
 )
+from engine.pictures.lanes import draw_moves, lane_panels, lane_titles
 from engine.pictures.options import PictureOptions
 from engine.pictures.plot_data import HEADROOM, PlotData, plot_data_of
 from engine.pictures.shapes import Drawing, Rect, Shape
@@ -45,10 +46,16 @@ def _plots(data: PlotData, options: PictureOptions) -> tuple[list[Shape], float,
     top, below, height = plot_tops(options, data.has_addresses)
     bottom = top
     if data.has_addresses:
-        area = panel(options, top, options.height, data.last, data.ceiling)
-        shapes += [backdrop(area), *([] if options.compact else byte_axis(area, 6))]
-        chunks, merged = draw_chunks(data, area)
-        shapes += [*chunks, *draw_budget(data, area), *stage_lines(area, data.stage_starts)]
+        areas = lane_panels(options, top, data.last, data.lanes)
+        for lane, area in enumerate(areas):
+            shapes += [backdrop(area), *([] if options.compact else byte_axis(area, 6 if len(areas) == 1 else 2))]
+            chunks, small = draw_chunks(data, area, lane)
+            shapes += [*chunks, *draw_budget(data, area), *stage_lines(area, data.stage_starts)]
+            merged += small
+        if not options.compact:
+            shapes += lane_titles(data.lanes, areas)
+        shapes += draw_moves(data, areas)
+        area = areas[0]
         bottom = area.bottom
     if height:
         area = panel(options, below, height, data.last, data.ceiling * (1 + HEADROOM))

@@ -35,7 +35,7 @@ def headline(data: PlotData) -> str:
 def details(data: PlotData) -> list[str]:
     """Returns counts, strategy and lower bound; the most important part comes last."""
     facts = data.facts
-    parts = [_count(len(data.begin), "tensor"), _count(facts.ticks, "tick")]
+    parts = [_count(data.tensors, "tensor"), _count(facts.ticks, "tick")]
     if facts.stages > 1:
         parts.append(f"{facts.stages} stages")
     if facts.policy:
@@ -119,6 +119,10 @@ def draw_caption(data: PlotData, options: PictureOptions, merged: int, top: floa
     lines = ["Each box is a tensor: as wide as it lives, as high as its bytes, at its address."]
     if not data.has_addresses:
         lines = ["This run has no addresses: only what is alive can be drawn."]
+    if data.facts.memories and data.has_addresses:
+        lines.append("Each memory has a scale of its own; weights are there all the time.")
+    if data.rectangles.moves:
+        lines.append("An arrow is a copy to another memory.")
     if merged:
         lines.append(f"{merged:,} of {len(data.begin):,} tensors are smaller than a pixel and drawn together.")
     y = top + SMALL

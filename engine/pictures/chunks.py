@@ -33,27 +33,32 @@ _TINY = 9.5
 
 @frozen(eq=False)
 class _Map:
-    """The boxes of a map: rows (x, y, width, height) in pixels; `alone` marks those that are drawn one by one."""
+    """The boxes of a map of `rows` of the data, as rows (x, y, width, height) in pixels.
+
+    `alone` marks those that are drawn one by one.
+    """
 
     data: PlotData
     area: Panel
+    rows: Array
     boxes: Array
     alone: Array
 
 
-def draw_chunks(data: PlotData, area: Panel) -> tuple[list[Shape], int]:
-    """Returns the shapes of the map, and how many chunks were merged because they are too small."""
-    across, up = area.across, area.up
-    x, width = across.at(data.begin), across.length(data.end - data.begin)
-    y, height = up.at(data.high), up.length(data.high - data.low)
-    rows = np.stack([x, y, width, height], axis=1)
-    chunk_map = _Map(data, area, rows, _alone(rows))
+def draw_chunks(data: PlotData, area: Panel, lane: int) -> tuple[list[Shape], int]:
+    """Returns the shapes of the map of a lane, and how many chunks were merged because they are too small."""
+    across, up, rows = area.across, area.up, np.flatnonzero(data.lane == lane)
+    begin, end, low, high = (column[rows] for column in (data.begin, data.end, data.low, data.high))
+    x, width = across.at(begin), across.length(end - begin)
+    y, height = up.at(high), up.length(high - low)
+    pixels = np.stack([x, y, width, height], axis=1)
+    chunk_map = _Map(data, area, rows, pixels, _alone(pixels))
     boxes = _singles(chunk_map)
     labels = [text for chunk, box in boxes.items() for text in _label(data, chunk, box)]
     wedges = [
         wedge(box.x, box.y + min(box.height / 2, _MARK)) for chunk, box in boxes.items() if _has_wedge(data, chunk, box)
     ]
-    shapes = [*_gaps(data, area), *_merged(chunk_map), *boxes.values(), *wedges, draw_peak_line(data, area), *labels]
+    shapes = [*_gaps(chunk_map), *_merged(chunk_map), *boxes.values(), *wedges, draw_peak_line(data, area), *labels]
     return shapes, int((~chunk_map.alone).sum())
 
 
@@ -72,10 +77,11 @@ def _alone(boxes: Array) -> Array:
     return alone & (plain > 0)
 
 
-def _gaps(data: PlotData, area: Panel) -> Iterator[Shape]:
+def _gaps(chunk_map: _Map) -> Iterator[Shape]:
     """Yields the area below the highest byte in use. Boxes cover it; what stays visible is free."""
+    data, area, rows = chunk_map.data, chunk_map.area, chunk_map.rows
     edges = column_edges(data.last, int(area.width), data.timed)
-    top = skyline(edges, data.begin, data.end, data.high)
+    top = skyline(edges, data.begin[rows], data.end[rows], data.high[rows])
     if len(top):
         yield Polygon(area.points([(0.0, 0.0), *stairs(edges, top), (data.last, 0.0)]), "gap")
 
@@ -85,7 +91,7 @@ def _merged(chunk_map: _Map) -> Iterator[Shape]:
     small = ~chunk_map.alone
     if small.any():
         area = chunk_map.area
-        kind = np.minimum(chunk_map.data.kind[small], len(KINDS))
+        kind = np.minimum(chunk_map.data.kind[chunk_map.rows[small]], len(KINDS))
         frame = (area.left, area.top, area.width, area.height)
         for number, runs in merge(chunk_map.boxes[small], kind, frame).items():
             yield RectGroup(runs, paint_of(number))
@@ -94,8 +100,8 @@ def _merged(chunk_map: _Map) -> Iterator[Shape]:
 def _singles(chunk_map: _Map) -> dict[int, Rect]:
     """Returns the boxes that are drawn one by one, by chunk."""
     boxes = dict[int, Rect]()
-    for chunk in np.flatnonzero(chunk_map.alone).tolist():
-        x, y, width, height = chunk_map.boxes[chunk].tolist()
+    for chunk, pixels in zip(chunk_map.rows[chunk_map.alone].tolist(), chunk_map.boxes[chunk_map.alone], strict=True):
+        x, y, width, height = pixels.tolist()
         across, down = (_INSET if width > 3 else 0.0), (_INSET if height > 3 else 0.0)
         width, height = max(width - 2 * across, 0.3), max(height - 2 * down, 0.3)
         paint, radius = paint_of(int(chunk_map.data.kind[chunk])), 2.0 if min(width, height) > 8 else 0.0

@@ -1,14 +1,15 @@
 """The data of a picture: the chunks and the curves of a run, on one axis of ticks or of seconds."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from engine.text.names import printable
-from engine.text.units import format_bytes
+from engine.text.units import format_bytes, format_small_seconds
 from engine.trace.rectangles import Rectangles
-from engine.trace.trace import NOTHING, RunInfo
+from engine.trace.trace import NOT_RUN, NOTHING, MemoryPart, RunInfo
 from ops.tensor.spec import Array
 
 _NO_KIND = "other"
@@ -18,13 +19,27 @@ HEADROOM = 0.12
 """Share of all bytes that is left free above the curves."""
 
 
+@frozen
+class Lane:
+    """A memory of the map, or the one arena: what it is called above its plot, and the bytes that are drawn."""
+
+    title: str
+    bytes: int
+
+
+def _lane_title(part: MemoryPart) -> str:
+    used = f"{part.name}: {format_bytes(part.used_bytes)} of {format_bytes(part.capacity)} used"
+    return f"{used}, transfers {format_small_seconds(part.seconds)}" if part.seconds else used
+
+
 @frozen(eq=False)
 class PlotData:
     """Chunks and curves in plot coordinates.
 
     `begin` and `end` of chunks, `times` of the curves and `last` are ticks, or seconds if `timed`; `low`, `high`,
     `live` and `footprint` are bytes. `kinds` are the kinds of operators that wrote chunks, those with most bytes first;
-    `kind` is the index of a chunk's kind.
+    `kind` is the index of a chunk's kind. Each row lies in lane `lane`, from whose first byte `low` and `high` count.
+    Behind the `tensors` rows of chunks, there are those of the weights, where these lie in lanes.
     """
 
     rectangles: Rectangles
@@ -40,6 +55,17 @@ class PlotData:
     times: Array
     live: Array
     footprint: Array
+    lane: Array
+    tensors: int
+
+    @property
+    def lanes(self) -> tuple[Lane, ...]:
+        """The memories that chunks lie in, the first at the bottom; one without a name where there is one arena."""
+        if not self.facts.memories:
+            return (Lane("", self.ceiling),)
+        has_weights = bool(self.rectangles.weights)  # a saved trace has none
+        parts = ((part, part.used_bytes if has_weights else part.arena_bytes) for part in self.facts.memories)
+        return tuple(Lane(_lane_title(part), max(1, size)) for part, size in parts)
 
     @property
     def has_addresses(self) -> bool:
@@ -70,8 +96,9 @@ class PlotData:
 
     @property
     def ceiling(self) -> int:
-        """The highest address or the largest footprint, whichever is larger; at least 1."""
-        tops = [int(column.max(initial=0)) for column in (self.high, self.footprint, self.live)]
+        """The highest address in one arena or the largest footprint, whichever is larger; at least 1."""
+        high = self.high[: 0 if self.facts.memories else None]
+        tops = [int(column.max(initial=0)) for column in (high, self.footprint, self.live)]
         return max(1, self.facts.arena_bytes if self.facts.mode == "static" else 0, *tops)
 
     def title(self, chunk: int) -> str:
@@ -83,7 +110,8 @@ class PlotData:
                 (rectangles.schema[chunk], rectangles.shape[chunk], rectangles.dtype[chunk], rectangles.role[chunk]),
             )
         )
-        place = f" at {self.low[chunk]:,}" if rectangles.has_places else ""
+        where = f" in {self.facts.memories[self.lane[chunk]].name}" if self.facts.memories else ""
+        place = f" at {self.low[chunk]:,}{where}" if rectangles.has_places else ""
         size, padding = int(rectangles.size[chunk]), int(rectangles.padding[chunk])
         loss = f", {padding} B of them padding" if padding else ""
         lines = [
@@ -99,12 +127,16 @@ class PlotData:
 
 def plot_data_of(rectangles: Rectangles) -> PlotData:
     """Returns the data of a run, on an axis of seconds if it was timed."""
+    tensors = len(rectangles)
+    if rectangles.facts.memories:
+        rectangles = _with_weights(rectangles)
     facts, timed = rectangles.facts, rectangles.facts.is_timed
     begin, end = (rectangles.born, rectangles.died) if timed else (rectangles.begin, _shown_until(rectangles))
     times = rectangles.time if timed else rectangles.tick
     schema = tuple(s or r or _NO_KIND for s, r in zip(rectangles.schema, rectangles.role, strict=True))
     kinds, kind = _ranked(schema, rectangles.size)
     settled = _settled(times, rectangles.live)
+    lane, low = _in_lanes(rectangles, tensors)
     return PlotData(
         rectangles=rectangles,
         facts=facts,
@@ -112,14 +144,50 @@ def plot_data_of(rectangles: Rectangles) -> PlotData:
         last=float(max(0 if timed else facts.ticks, end.max(initial=0), times.max(initial=0))) or 1.0,
         begin=begin.astype(float),
         end=end.astype(float),
-        low=rectangles.offset,
-        high=rectangles.offset + rectangles.size,
+        low=low,
+        high=low + rectangles.size,
         kinds=kinds,
         kind=kind,
         times=times[settled],
         live=rectangles.live[settled],
         footprint=rectangles.footprint[settled],
+        lane=lane,
+        tensors=tensors,
     )
+
+
+def _with_weights(rectangles: Rectangles) -> Rectangles:
+    """Returns the rectangles of a run in several memories, with a row for each weight, alive all the time, behind."""
+    weights, facts = rectangles.weights, rectangles.facts
+    end = max(facts.ticks, int(rectangles.end.max(initial=0)))
+    numbers: dict[str, Any] = {
+        "begin": 0, "end": end,
+        "born": 0.0 if facts.is_timed else NOT_RUN, "died": rectangles.died.max(initial=NOT_RUN),
+        "offset": [w.offset for w in weights], "size": [w.bytes for w in weights], "padding": 0, "overwrites": NOTHING,
+        "stage": NOTHING, "thread": NOT_RUN,
+    }  # fmt: skip
+    texts = {"operator": "", "schema": "", "role": "weight"}
+    texts_of = {n: tuple(getattr(w, n) for w in weights) for n in ("name", "shape", "dtype", "reason")}
+    texts_of |= {name: (text,) * len(weights) for name, text in texts.items()}
+    columns: dict[str, Any] = {
+        name: np.concatenate((getattr(rectangles, name), np.broadcast_to(values, len(weights))))
+        for name, values in numbers.items()
+    }
+    columns |= {name: getattr(rectangles, name) + values for name, values in texts_of.items()}
+    return evolve(rectangles, **columns)
+
+
+def _in_lanes(rectangles: Rectangles, tensors: int) -> tuple[Array, Array]:
+    """Returns the lane of each row, and its first byte there; all rows but the `tensors` first are weights."""
+    lane, low = np.zeros(len(rectangles), np.int64), rectangles.offset.copy()
+    if rectangles.facts.memories:
+        lane[tensors:] = [weight.memory for weight in rectangles.weights]
+        for m, part in enumerate(rectangles.facts.memories):
+            is_in = (part.start <= low[:tensors]) & (low[:tensors] < part.start + part.arena_bytes)
+            lane[:tensors][is_in] = m
+        starts = np.array([part.start for part in rectangles.facts.memories])
+        low[:tensors] -= starts[lane[:tensors]]
+    return lane, low
 
 
 def _ranked(kinds: tuple[str, ...], weight: Array) -> tuple[tuple[str, ...], Array]:

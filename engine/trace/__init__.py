@@ -4,16 +4,18 @@ from typing import TYPE_CHECKING
 
 from ops.lazy import importer
 
-if (
-    TYPE_CHECKING
-):  # most runs evict nothing and are traced on no model of a heap; at run time it is imported when it is first used
+if TYPE_CHECKING:  # few runs evict, lie in several memories, or go through the model of a heap: imported on first use
+    from engine.trace.cascades import stripe_runs
     from engine.trace.evicting import trace_evicting
     from engine.trace.heaped import events_on_heap
+    from engine.trace.memories import in_memories
 
-__all__ = ["events_on_heap", "trace_evicting"]
+__all__ = ["events_on_heap", "in_memories", "stripe_runs", "trace_evicting"]
 
 _HOMES = {
     "events_on_heap": "engine.trace.heaped:events_on_heap",
+    "in_memories": "engine.trace.memories:in_memories",
+    "stripe_runs": "engine.trace.cascades:stripe_runs",
     "trace_evicting": "engine.trace.evicting:trace_evicting",
 }
 

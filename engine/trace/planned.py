@@ -9,15 +9,14 @@ import numpy.typing as npt
 from attrs import evolve
 
 from allocator.problem import Column
+from engine import trace as tracing
 from engine.lower.calls import Call, Instruction, Join, Lowered, Value
 from engine.lower.roles import roles_of
 from engine.planning.placed import PlacedPlan
 from engine.planning.weights import identity, is_copy
 from engine.trace.buffers import Buffers, buffers_of
-from engine.trace.cascades import stripe_runs
 from engine.trace.details import Details, Weight
 from engine.trace.event_table import CODE, EventTable, Rows, TensorLabel, label_of, ranks, rows_of
-from engine.trace.memories import in_memories
 from engine.trace.trace import ALLOC, BEGIN, END, FREE, GROW, OVERWRITE, VIEW
 
 _RANKS = ranks((GROW, FREE, BEGIN, ALLOC, OVERWRITE, VIEW, END))
@@ -120,8 +119,11 @@ def details_of(buffers: Buffers) -> Details:
     attributes = {call.tick: _text_of(call.operators[0].attrs) for call in lowered.calls if call.operators}
     values, weights = _weights(lowered)
     details = Details([tick for tick, _ in reads], [chunk for _, chunk in reads], attributes, weights)
-    details = evolve(details, stripes=stripe_runs(plan))
-    return in_memories(plan, details, values) if plan.memories and buffers.mode == "static" else details
+    if any(done.cascades for done in plan.optimisation):
+        details = evolve(details, stripes=tracing.stripe_runs(plan))
+    if plan.memories and buffers.mode == "static":
+        details = tracing.in_memories(plan, details, values)
+    return details
 
 
 def _reads(buffers: Buffers) -> Iterator[tuple[int, int]]:

@@ -93,7 +93,7 @@ class _Writer:
             raise PassError(f"{operators[0].name!r} to {operators[-1].name!r} cannot be computed in stripes")
         (result,) = operators[-1].outputs
         kept: dict[Var, _Rows] = {}
-        joined, made = [], list[CascadeStripe]()
+        joined, done = [], list[CascadeStripe]()
         taken = [self._pieces(stripes, number) for number in range(len(stripes.stripes))]
         for number in range(len(stripes.stripes)):
             writer = _StripeWriter(self, stripes, number, kept, taken[number])
@@ -101,12 +101,12 @@ class _Writer:
             writer.write()
             kept = writer.later
             wanted = stripes.wanted[number]
-            made.append(CascadeStripe(at, number, wanted, tuple(o.name for o in self.graph.operators[written:])))
+            done.append(CascadeStripe(at, number, wanted, tuple(o.name for o in self.graph.operators[written:])))
             if wanted[0] < wanted[1]:
                 joined.append(writer.read(result, wanted, ROWS))
         name = self.free(f"{operators[-1].name}/joined")
         self.written[result] = self.add(CONCAT, joined, {"axis": ROWS}, name, result.name)
-        return made
+        return done
 
     def _pieces(self, stripes: Stripes, number: int) -> dict[Var, "_Rows"]:
         """Returns copies of the rows that a stripe is the first to need, of images that are taken in pieces."""
