@@ -96,6 +96,11 @@ export class App {
     return { t0: 0, t1: ends || 1, b0: -band * MARGIN, b1: (top || 1) * MARGIN };
   }
 
+  /** @returns {number} the bytes that the curves must have room for */
+  get most() {
+    return (Math.max(...this.plans.map((plan) => plan.most(this.axis))) || 1) * MARGIN;
+  }
+
   /** @param {Change} change */
   tell(change) {
     if (["colour", "search", "theme", "axis", "plans"].includes(change)) this.made.clear();

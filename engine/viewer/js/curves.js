@@ -99,7 +99,7 @@ export function stepLine(curve, what, pane, view, scale) {
 /** @param {Pen} pen @param {App} app @param {Inks} inks @param {number} width @param {number} height */
 export function paintCurves(pen, app, inks, width, height) {
   const all = curvePanes(app, width, height);
-  const scale = { ...app.view, b0: 0, b1: Math.max(1, ...app.plans.map((plan) => plan.most(app.axis))) * 1.05 };
+  const scale = { ...app.view, b0: 0, b1: app.most * 1.02 };
   for (const at of binaryMarks(0, scale.b1, all[0].height / 28)) {
     pen.text(all[0].left - 8, toY(all[0], scale, at), markedBytes(at), { fill: inks.muted, align: "right" });
   }
