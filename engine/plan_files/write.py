@@ -8,7 +8,7 @@ from types import MappingProxyType
 import numpy as np
 from attrs import evolve
 
-from allocator.errors import AllocatorError
+from allocator.errors import AllocatorError, UnsupportedProblemError
 from allocator.io import c_header, formats
 from allocator.io.files import open_whole, write_whole
 from allocator.io.instance import Instance
@@ -17,7 +17,7 @@ from engine.execution_plan import ExecutionPlan, execution_plan
 from engine.exporters import megengine
 from engine.lower.calls import Storage
 from engine.onnx.saved import save_plan
-from engine.plan_files.suffixes import JSON, ONNX, RECORD, suffix_of
+from engine.plan_files.suffixes import JSON, ONE_ARENA, ONNX, RECORD, suffix_of
 from engine.planning.placed import PlacedPlan
 from engine.report.data import plan_data
 from engine.text.errors import OptionError
@@ -63,6 +63,9 @@ def _write_model(plan: ExecutionPlan, path: Path, source: str | Path, _: str) ->
 
 
 def _write_buffers(plan: ExecutionPlan, path: Path, _: str | Path, __: str) -> None:
+    if suffix_of(path) in ONE_ARENA and (names := _held(plan))[1:]:
+        where = f"{os.fspath(path)}: a plan of TensorFlow Lite Micro has one arena, this one lies in {', '.join(names)}"
+        raise UnsupportedProblemError(f"{where}; .h and .json say what lies where")
     instance = buffers_of(plan)
     if path.suffix.lower() == ".txt":
         instance = evolve(instance, problem=_rounded(instance))
@@ -77,6 +80,12 @@ def _write_buffers(plan: ExecutionPlan, path: Path, _: str | Path, __: str) -> N
 _WRITERS: Mapping[str, Callable[[ExecutionPlan, Path, str | Path, str], None]] = MappingProxyType(
     {".h": _write_header, JSON: _write_json, RECORD: _write_record, ONNX: _write_model}
 )
+
+
+def _held(plan: ExecutionPlan) -> list[str]:
+    """Returns the memories that tensors lie in, where there are several."""
+    pairs = (pair for placed in plan.memories for pair in zip(placed.memories, placed.parts, strict=True))
+    return [memory.name for memory, part in pairs if part.arena_bytes]
 
 
 def tensors_of(plan: PlacedPlan) -> list[c_header.Tensor]:

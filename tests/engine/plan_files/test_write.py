@@ -23,6 +23,7 @@ from tests.helpers.cli.cli_checks import Capture, data, error
 from tests.helpers.graphs.random_graphs import graphs
 from tests.helpers.onnx.saved_models import save_perceptron
 from tests.helpers.paths import ROOT
+from tests.helpers.traces.moved_tensors import moved_tensors
 
 COMPILER = shutil.which("cc")
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
@@ -187,3 +188,10 @@ def test_the_solver_writes_what_it_prints(tmp_path: Path, capsys: Capture) -> No
     assert json.loads((tmp_path / "out.json").read_text()) == printed
     assert main(["solve", str(tmp_path / "b.csv"), "-o", str(tmp_path / "out.h"), "--prefix", "MINE"]) == 0
     assert "#define MINE_BYTES 30u" in (tmp_path / "out.h").read_text()
+
+
+@pytest.mark.parametrize("name", ["plan.c", "plan.bin"])
+def test_a_plan_of_one_arena_is_refused_where_tensors_lie_in_several_memories(name: str, tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedProblemError, match=r"has one arena, this one lies in sram, dram; \.h and \.json"):
+        engine.write_plan(moved_tensors(), tmp_path / name)
+    assert not list(tmp_path.iterdir())
