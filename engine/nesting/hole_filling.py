@@ -37,6 +37,19 @@ class Occupied:
 
 
 @frozen(eq=False)
+class _Host:
+    """A value with holes: its bytes, its lifetime [begin, end), and its bytes in use.
+
+    Parts of it are in use from their first write on, blocks in holes as long as they are alive.
+    """
+
+    nbytes: int
+    begin: int
+    end: int
+    occupied: list[Occupied]
+
+
+@frozen(eq=False)
 class Block:
     """A chain of overwrites that is placed as a whole.
 
@@ -68,14 +81,14 @@ def fill_holes(nesting: Nesting, joined: Lowered, chunks: Chunks, problem: Probl
 
 @define(eq=False)
 class _HoleFilling:
-    """The state of hole filling. `occupied` lists by host its bytes in use: parts from their first write on, blocks."""
+    """The state of hole filling. `hosts` has the values with holes, the largest first."""
 
     joined: Lowered
     chunks: Chunks
     ids: Mapping[int, int]
     sub_buffers: dict[int, SubBuffer]
     alignment: int
-    occupied: dict[int, list[Occupied]] = field(factory=dict)
+    hosts: dict[int, _Host] = field(factory=dict)
 
     def chunk(self, value: int) -> int:
         """Returns the chunk of a value of the arena."""
@@ -83,22 +96,25 @@ class _HoleFilling:
 
     def add_host(self, host: int, first_writes: Mapping[tuple[int, int], int]) -> None:
         """Makes the holes of a host available: each part of it is occupied only from its first write on."""
-        end = int(self.chunks.end[self.chunk(host)])
-        self.occupied[host] = [Occupied(low, high, tick, end) for (low, high), tick in first_writes.items()]
+        chunk = self.chunk(host)
+        begin, end = int(self.chunks.begin[chunk]), int(self.chunks.end[chunk])
+        occupied = [Occupied(low, high, tick, end) for (low, high), tick in first_writes.items()]
+        self.hosts[host] = _Host(self.joined.values[host].spec.nbytes, begin, end, occupied)
 
     def place(self, block: Block) -> None:
         """Places a block in the first host that has a free place for it, if any has."""
-        for host, occupied in self.occupied.items():
-            chunk = self.chunk(host)
-            inside = self.chunks.begin[chunk] <= block.begin and block.end <= self.chunks.end[chunk]
-            if not inside or any(value == host for value, _ in block.values):
+        for number, host in self.hosts.items():
+            if host.nbytes < block.size:
+                return  # as all hosts behind it
+            inside = host.begin <= block.begin and block.end <= host.end
+            if not inside or any(value == number for value, _ in block.values):
                 continue
-            free = _lowest_place(block, occupied, self.joined.values[host].spec.nbytes, self.alignment)
+            free = _lowest_place(block, host.occupied, host.nbytes, self.alignment)
             if free.high:
-                occupied.append(free)
+                host.occupied.append(free)
                 for value, at in block.values:
                     layout = Layout.dense(self.joined.values[value].spec, free.low + at)
-                    self.sub_buffers[value] = SubBuffer(host, layout)
+                    self.sub_buffers[value] = SubBuffer(number, layout)
                 return
 
     def resolved(self, buffer: SubBuffer) -> SubBuffer:
