@@ -15,8 +15,8 @@ from allocator.kernels.climb import MODULUS, MULTIPLIER
 from allocator.kernels.gaps import BELOW, NOWHERE, sort
 from allocator.kernels.numbers import Numbers, kernel
 
-WAITING, STUCK = range(2)
-"""Places of the cursor: how many units wait; 1 where no place is left to one, for pinned units."""
+WAITING, STUCK, LOOKED = range(3)
+"""Places of the cursor: how many units wait; 1 where no place is left to one, for pinned units; units looked at."""
 FIRST_WEIGHT, GROWTH, MOST_WEIGHT = 16, 4, 1 << 24
 """The weight of a unit that has always found a place, what it grows by, and what it never exceeds."""
 MOST_PRICE = 1 << 14
@@ -63,15 +63,18 @@ class EjectionSearch(NamedTuple):
 
 
 @kernel
-def put_back(s: EjectionSearch, goal: int, steps: int) -> int:
+def put_back(s: EjectionSearch, goal: int, steps: int, looks: int) -> int:
     """Places units that wait until none does, one is stuck, or so many steps are done. Returns the number of steps.
 
-    Nothing that is placed ends above the goal, if nothing did before.
+    Ends, too, after the step in which it looked at so many units, which the cursor counts; 0 steps are none. Nothing
+    that is placed ends above the goal, if nothing did before.
     """
+    s.cursor[LOOKED] = 0
     for step in range(steps):
-        if s.cursor[WAITING] == 0 or s.cursor[STUCK]:
+        if s.cursor[WAITING] == 0 or s.cursor[STUCK] or s.cursor[LOOKED] >= looks:
             return step
         unit = next_waiting(s)
+        s.cursor[LOOKED] += s.start[s.slot[unit] + 1] - s.start[s.slot[unit]] + s.until[unit] - s.since[unit]
         count = list_ranges(s, unit)
         first = sort(s.lower, s.ceilings, s.digits, count)
         place = lowest_gap(s, unit, first, count)
@@ -142,7 +145,12 @@ def list_ranges(s: EjectionSearch, unit: int) -> int:
 
 def aligned(offset: int, alignment: int) -> int:
     """Returns the lowest aligned offset that is not below this one."""
-    return offset if alignment == 1 else -(-offset // alignment) * alignment
+    return aligned_below(offset + alignment - 1, alignment)
+
+
+def aligned_below(offset: int, alignment: int) -> int:
+    """Returns the highest aligned offset that is not above this one. A division takes as long as ten other steps."""
+    return offset & -alignment if alignment & (alignment - 1) == 0 else offset - offset % alignment
 
 
 def lowest_gap(s: EjectionSearch, unit: int, first: int, count: int) -> int:
@@ -165,44 +173,39 @@ def cheapest_place(s: EjectionSearch, unit: int, goal: int, first: int, count: i
     top, alignment = goal - s.size[unit], s.alignment[unit]
     if top < 0:
         return NOWHERE
-    top -= top % alignment
+    ceilings, lower, floors, upper = s.ceilings, s.lower, s.floors, s.upper
+    offset, size, weight, price = s.offset, s.size, s.weight, s.price
+    top = aligned_below(top, alignment)
     for k in range(count):
-        other = s.lower[first + k]
-        s.floors[k], s.upper[k] = s.offset[other] + s.size[other], other
-    second = sort(s.upper, s.floors, s.digits, count)
-    entered, left, cost, pinned = first, second, 0, 0
+        other = lower[first + k]
+        floors[k], upper[k] = offset[other] + size[other], other
+    second = sort(upper, floors, s.digits, count)
+    entered, entered_end, left, left_end = first, first + count, second, second + count
+    cost, pinned, chance = 0, 0, s.chance[0]
     best, least, place = NOWHERE, ENDLESS, 0
     while True:
-        while entered < first + count and s.ceilings[entered] < place:
-            other = s.lower[entered]
-            cost, pinned = cost + s.weight[other] * s.price[other], pinned + (s.weight[other] == PINNED)
+        while entered < entered_end and ceilings[entered] < place:
+            other = lower[entered]
+            cost, pinned = cost + weight[other] * price[other], pinned + (weight[other] == PINNED)
             entered += 1
-        while left < second + count and s.floors[left] <= place:
-            other = s.upper[left]
-            cost, pinned = cost - s.weight[other] * s.price[other], pinned - (s.weight[other] == PINNED)
+        while left < left_end and floors[left] <= place:
+            other = upper[left]
+            cost, pinned = cost - weight[other] * price[other], pinned - (weight[other] == PINNED)
             left += 1
-        s.chance[0] = s.chance[0] * MULTIPLIER % MODULUS
-        seeming = cost + (cost >> 10) * (s.chance[0] % _NOISE)
+        chance = chance * MULTIPLIER % MODULUS
+        seeming = cost + (cost >> 10) * (chance % _NOISE)
         if pinned == 0 and seeming < least:
             best, least = place, seeming
         if place == top:
+            s.chance[0] = chance
             return best
-        place = min(top, next_place(s, place, alignment, first + count, entered, second + count, left))
-
-
-def next_place(
-    s: EjectionSearch, place: int, alignment: int, entered_end: int, entered: int, left_end: int, left: int
-) -> int:
-    """Returns the lowest aligned offset above this one that lies below or above something; ENDLESS if there is none.
-
-    Ranges from `entered` on begin at this offset or above it, those from `left` on end above it.
-    """
-    following = ENDLESS
-    while entered < entered_end and s.ceilings[entered] - s.ceilings[entered] % alignment <= place:
-        entered += 1
-    if entered < entered_end:
-        following = s.ceilings[entered] - s.ceilings[entered] % alignment
-    return min(following, aligned(s.floors[left], alignment)) if left < left_end else following
+        following = aligned(floors[left], alignment) if left < left_end else top
+        at = entered
+        while at < entered_end and aligned_below(ceilings[at], alignment) <= place:
+            at += 1
+        if at < entered_end:
+            following = min(following, aligned_below(ceilings[at], alignment))
+        place = min(top, following)
 
 
 def make_room(s: EjectionSearch, unit: int, place: int, first: int, count: int) -> None:

@@ -17,6 +17,8 @@ BELOW = -1
 """Ceiling of a range in which offset 0 lies: there is no gap below it."""
 FEW = 32
 """Up to so many ranges are sorted by insertion."""
+MOST_PAIRS = 8
+"""Others that have the same highest bits as a range, on average and at most, where these are sorted by insertion."""
 WIDEST = 11
 """Bits of a digit that a pass of the sort looks at, at most: digits stay in the cache of the processor."""
 DIGITS = 1 << WIDEST
@@ -185,45 +187,63 @@ def tightest(barred: Barred, count: int, alignment: int) -> int:
 
 
 def sort(floors: Numbers, ceilings: Numbers, digits: Numbers, count: int) -> int:
-    """Returns the ranges by ceiling, lowest first. Returns where the first one stands now.
+    """Sorts the ranges by ceiling, lowest first; equal ones keep their order. Returns where the first one stands now.
 
-    By digits, last digit first, to and fro between the two halves of the columns; a few by insertion.
+    A few by insertion. More are dealt by their highest bits, so that most stand near their place, and then inserted.
+    Where too many have the same highest bits: by all digits, last digit first, to and fro between the halves of the
+    columns.
     """
-    falls = 0
-    for k in range(1, count):
-        falls += ceilings[k] < ceilings[k - 1]
+    falls, largest = 0, 0
+    for k in range(count):
+        largest = max(largest, ceilings[k] - BELOW)
+        falls += k > 0 and ceilings[k] < ceilings[k - 1]
     if falls == 0:
         return 0
     if count <= FEW:
-        insert_all(floors, ceilings, count)
+        insert_all(floors, ceilings, 0, count)
         return 0
-    here, shift, width, largest = 0, 0, 4, 0
-    for k in range(count):
-        largest = max(largest, ceilings[k] - BELOW)
+    here, shift, width = 0, 0, 4
     while width < WIDEST and count >> (width + 1):
         width += 1
+    mask = (1 << width) - 1
+    while largest >> shift >> width:
+        shift += 1
+    if tally(ceilings, digits, count, here, shift, mask) <= MOST_PAIRS * count:
+        deal(floors, ceilings, digits, count, here, shift, mask)
+        insert_all(floors, ceilings, count, count)
+        return count
+    shift = 0
     while largest >> shift:
-        deal(floors, ceilings, digits, count, here, shift, (1 << width) - 1)
+        tally(ceilings, digits, count, here, shift, mask)
+        deal(floors, ceilings, digits, count, here, shift, mask)
         here, shift = count - here, shift + width
     return here
 
 
-def insert_all(floors: Numbers, ceilings: Numbers, count: int) -> None:
-    """Sorts by insertion."""
-    for k in range(1, count):
+def insert_all(floors: Numbers, ceilings: Numbers, first: int, count: int) -> None:
+    """Sorts by insertion what stands from `first` on."""
+    for k in range(first + 1, first + count):
         ceiling, floor, to = ceilings[k], floors[k], k
-        while to > 0 and ceilings[to - 1] > ceiling:
+        while to > first and ceilings[to - 1] > ceiling:
             ceilings[to], floors[to] = ceilings[to - 1], floors[to - 1]
             to -= 1
         ceilings[to], floors[to] = ceiling, floor
 
 
-def deal(floors: Numbers, ceilings: Numbers, digits: Numbers, count: int, here: int, shift: int, mask: int) -> None:
-    """Moves the ranges from one half of the columns to the other, sorted by one digit of the ceiling."""
+def tally(ceilings: Numbers, digits: Numbers, count: int, here: int, shift: int, mask: int) -> int:
+    """Counts how often each digit of the ceilings occurs. Returns the pairs of ranges that have the same, twice."""
+    pairs = 0
     for digit in range(mask + 1):
         digits[digit] = 0
     for k in range(here, here + count):
-        digits[((ceilings[k] - BELOW) >> shift) & mask] += 1
+        digit = ((ceilings[k] - BELOW) >> shift) & mask
+        pairs += 2 * digits[digit]
+        digits[digit] += 1
+    return pairs
+
+
+def deal(floors: Numbers, ceilings: Numbers, digits: Numbers, count: int, here: int, shift: int, mask: int) -> None:
+    """Moves the ranges from one half of the columns to the other, sorted by the digit that was counted."""
     to = count - here
     for digit in range(mask + 1):
         digits[digit], to = to, to + digits[digit]

@@ -32,7 +32,10 @@ _STEP = 100
 
 
 class Waiting(NamedTuple):
-    """Units by begin: unit k lives in ticks [begin, end). Those that begin in tick t start with number first[t]."""
+    """Units by begin: unit k lives in ticks [begin, end). Those that begin in tick t start with number first[t].
+
+    All between unit k and before[k] wait no more.
+    """
 
     begin: Numbers
     end: Numbers
@@ -40,6 +43,7 @@ class Waiting(NamedTuple):
     alignment: Numbers
     worth: Numbers
     first: Numbers
+    before: Numbers
 
 
 class Skyline(NamedTuple):
@@ -262,20 +266,29 @@ def lose(cover: Cover, since: int, until: int, lost: int, peak: int) -> None:
 
 def find_cover(waiting: Waiting, cover: Cover, line: int, until: int) -> int:
     """Finds the best cover of a line, from its last tick to its first. Returns its value; 0 where no unit fits."""
-    end, worth, prices, value = waiting.end, waiting.worth, cover.prices, cover.value
+    end, worth, first, before = waiting.end, waiting.worth, waiting.first, waiting.before
+    price, prices, value, chosen = cover.price, cover.prices, cover.value, cover.unit
     prices[until] = value[until] = 0
-    unit = waiting.first[until] - 1
+    unit = last_waiting(worth, before, first[until] - 1)
     for tick in range(until - 1, line - 1, -1):
-        prices[tick] = prices[tick + 1] + cover.price[tick]
+        prices[tick] = prices[tick + 1] + price[tick]
         most, best = value[tick + 1], NO_UNIT
-        while unit >= waiting.first[tick]:
+        while unit >= first[tick]:
             if end[unit] <= until:
                 gained = worth[unit] * (prices[tick] - prices[end[unit]]) + value[end[unit]]
                 if gained > most:
                     most, best = gained, unit
-            unit -= 1
-        value[tick], cover.unit[tick] = most, best
+            before[unit] = last_waiting(worth, before, before[unit])
+            unit = before[unit]
+        value[tick], chosen[tick] = most, best
     return value[line]
+
+
+def last_waiting(worth: Numbers, before: Numbers, unit: int) -> int:
+    """Returns this unit if it waits, else the last one before it that does, or NO_UNIT."""
+    while unit != NO_UNIT and worth[unit] == 0:
+        unit = before[unit]
+    return unit
 
 
 def lay(waiting: Waiting, skyline: Skyline, cover: Cover, line: int, peak: int, offset: Numbers) -> int:

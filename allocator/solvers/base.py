@@ -27,17 +27,24 @@ class SolverOptions:
     nodes: int = NO_NODES
     goal: int = 0
 
+    @property
+    def is_limited(self) -> bool:
+        """Returns whether nodes or time are limited."""
+        return self.nodes != NO_NODES or self.until < math.inf
+
 
 @frozen(eq=False)
 class Answer:
     """Offset of each chunk in bytes (0 for chunks of no bytes), and what the solver itself proved: no arena is smaller.
 
     `lower_bound` is 0 where a solver proves nothing. `maker`: the strategy that found it, where a solver asks others.
+    `nodes`: what it took, in nodes of a search, where that does not follow from the number of chunks; else 0.
     """
 
     offset: Column = field(converter=column)
     lower_bound: int = 0
     maker: str = ""
+    nodes: int = 0
 
 
 @frozen

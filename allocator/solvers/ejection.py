@@ -8,7 +8,6 @@ from attrs import define, evolve, frozen
 from allocator.problem import FREE, Column, Problem
 from allocator.solvers.base import Answer, SolverOptions, Traits
 from allocator.solvers.first_fit import FIRST_FIT
-from allocator.solvers.placing.conflicts import mean_conflicts
 from allocator.solvers.search.budget import Budget
 from allocator.solvers.search.partial_plan import PartialPlan, PlanRepair
 from allocator.solvers.search.steps import Steps, answer_of
@@ -27,25 +26,26 @@ _LEAST_SHARE = 1e-3
 
 @frozen(eq=False)
 class Ejection:
-    """Searches from first fit by size. One node is one step: a unit gets a place below a target.
+    """Searches from first fit by size. In a step, a unit gets a place below a target.
+
+    A step is one node, or several where it looks at more than sixty units that are alive at the same time.
 
     A target lies between the arena of the best plan and the one that is good enough. After a target that is reached
     comes a lower one. A target that takes too many steps is given up: the search goes back to the best plan, with a
     higher target and more patience. Chains of overwrites are rectangles here, so that the bytes that an overwriter
-    leaves free stay free. With no limit given, it has `nodes` nodes, or fewer where many units are alive at once or
-    there are few: about two seconds.
+    leaves free stay free. With no limit given, it has `nodes` nodes, which take about two seconds, or fewer where there
+    are few units.
     """
 
     name: str = "ejection"
     traits: Traits = Traits()
-    nodes: int = 200_000
-    meetings: int = 100_000_000
+    nodes: int = 600_000
     by_chunk: int = 1_000
 
     def solve(self, problem: Problem, options: SolverOptions) -> Answer:
         """Returns the offsets, and no bound."""
         start = FIRST_FIT.solve(problem, evolve(options, until=math.inf)).offset
-        nodes = min(self.nodes, self.by_chunk * len(problem), self.meetings // (1 + mean_conflicts(problem)))
+        nodes = min(self.nodes, self.by_chunk * len(problem))
         return answer_of(self.search(problem, start, options, Budget.of(options, nodes)))
 
     def search(self, problem: Problem, offset: Column, options: SolverOptions, budget: Budget) -> "_Search":
@@ -85,11 +85,9 @@ class _Search(PlanRepair):
 def reach(plan: PartialPlan, target: int, steps: int, budget: Budget) -> Steps[bool]:
     """Returns whether all units have a place below a target, after so many steps."""
     while not plan.is_whole and not plan.is_stuck:
-        portion = budget.portion(steps)
-        if not portion:
+        done = plan.put_back(target, steps, budget)
+        if not done:
             return False
-        done = plan.put_back(target, portion)
-        budget.spend(done)
         steps -= done
         yield
     if plan.is_stuck:

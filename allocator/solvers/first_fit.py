@@ -1,11 +1,11 @@
 """First fit by size: the largest chains first, each at the lowest place that is free. For problems of any size."""
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import frozen
 
 from allocator.kernels.eject import ENDLESS
 from allocator.problem import Problem
-from allocator.solvers.base import NO_NODES, Answer, SolverOptions, Traits
+from allocator.solvers.base import Answer, SolverOptions, Traits
 from allocator.solvers.naive import completed
 from allocator.solvers.search.budget import Budget
 from allocator.solvers.search.partial_plan import PartialPlan
@@ -20,11 +20,11 @@ class FirstFit:
 
     def solve(self, problem: Problem, options: SolverOptions) -> Answer:
         """Returns the offsets, and no bound."""
-        plan, budget = PartialPlan.of(problem), Budget.of(evolve(options, nodes=NO_NODES), len(problem))
+        plan, budget = PartialPlan.of(problem), Budget.of_time(options)
         plan.start_from(np.maximum(problem.pinned, 0))
         plan.take_out_above(0)
-        while not plan.is_whole and (portion := budget.portion(len(plan))):
-            budget.spend(plan.put_back(ENDLESS, portion))
+        while not plan.is_whole and plan.put_back(ENDLESS, len(plan), budget):
+            pass
         return Answer(completed(problem, plan.ids, plan.placed()))
 
 

@@ -23,14 +23,17 @@ from allocator.kernels.strip_packing import (
     pack_strip,
 )
 from allocator.problem import FREE, Column, Problem, column
-from allocator.solvers.base import Answer, SolverOptions, Traits
+from allocator.solvers.base import ANY_COUNT, Answer, SolverOptions, Traits
 from allocator.solvers.first_fit import FIRST_FIT
 from allocator.solvers.naive import completed
+from allocator.solvers.placing.conflicts import count_conflicts
 from allocator.solvers.placing.units import Units, units_of
 from allocator.solvers.search.budget import Budget
 
 _PLAIN = 40
 """Units up to which plain kernels pack."""
+_NODES_OF_LOOKS = 2
+"""Nodes of a search in whose time a cover looks at a thousand ticks and chunks."""
 
 
 @frozen(eq=False)
@@ -82,12 +85,14 @@ class StripPackingCover:
 
     Of all sets of chunks that live one after the other within the gap, it takes the one that leaves the least empty,
     where a tick counts more the closer it is to the peak. What has no place after half of the time, or when it looked
-    at `nodes` thousand ticks and chunks, which takes 1.5 seconds, first fit places, as where many chunks live long.
+    at `nodes` thousand ticks and chunks, which takes two seconds, first fit places, as where many chunks live long.
+    Where more than `meetings` pairs of chunks meet, first fit takes too long, and these lie above all others.
     """
 
     name: str = "strip_packing_cover"
     traits: Traits = Traits(pinned=False, conflicts=False, most_chunks=200_000)
     nodes: int = 300_000
+    meetings: int = ANY_COUNT
 
     def solve(self, problem: Problem, options: SolverOptions) -> Answer:
         """Returns the offsets, and no bound."""
@@ -97,11 +102,12 @@ class StripPackingCover:
         limited = evolve(options, nodes=self.nodes, until=now + (options.until - now) / 2)
         strip, budget = _Strip.of(units), Budget.of(limited, self.nodes)
         budget.run(strip.fill, lambda: strip.is_whole)
-        if strip.is_whole:
-            return Answer(units.offsets(problem, strip.offset))
+        nodes = _NODES_OF_LOOKS * budget.spent
+        if strip.is_whole or count_conflicts(problem) > self.meetings:
+            return Answer(completed(problem, units.ids, np.array(strip.offset)), nodes=nodes)
         placed = np.full(len(problem), FREE)
         placed[units.ids] = column(strip.offset)
-        return FIRST_FIT.solve(evolve(problem, pinned=placed), options)
+        return evolve(FIRST_FIT.solve(evolve(problem, pinned=placed), options), nodes=nodes)
 
 
 @define(eq=False)
@@ -124,9 +130,8 @@ class _Strip:
         alive = breadths_of(units.begin, units.end, units.size)
         begin, end = np.searchsorted(alive.tick, units.begin), np.searchsorted(alive.tick, units.end)
         first, ticks = np.searchsorted(units.begin, alive.tick), len(alive.tick)
-        waiting = Waiting(
-            *mode.numbers(begin, end, units.size, units.alignment, _worth(units.size, end - begin), first)
-        )
+        worth, before = _worth(units.size, end - begin), np.arange(count) - 1
+        waiting = Waiting(*mode.numbers(begin, end, units.size, units.alignment, worth, first, before))
         skyline = Skyline(*mode.zeros(2 << ticks.bit_length(), ticks, ticks))
         cover = Cover(*mode.numbers(alive.value), *mode.zeros(*[ticks] * 4))
         peak, (left, offset) = int(alive.value.max(initial=0)), mode.numbers(np.array([count]), np.full(count, NOWHERE))

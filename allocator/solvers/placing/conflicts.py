@@ -13,11 +13,6 @@ def count_conflicts(problem: Problem) -> int:
     return int((stop - np.arange(1, len(ids) + 1)).sum())
 
 
-def mean_conflicts(problem: Problem) -> int:
-    """Returns how many others a chunk meets, on average."""
-    return 2 * count_conflicts(problem) // max(len(problem), 1)
-
-
 def conflict_pairs(problem: Problem) -> Conflicts:
     """Returns all pairs of chunks with bytes that may share none. Memory grows with `count_conflicts`."""
     if problem.conflicts is not None:

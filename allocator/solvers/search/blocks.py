@@ -6,12 +6,13 @@ multi-dimensional strip packing problem with guillotine cutting constraint".) Bl
 for them is no bound for their chunks.
 """
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
 from attrs import define, field, frozen
 
-from allocator.problem import FREE, Column, Problem, column
+from allocator.problem import FREE, NO_CAPACITY, Column, Problem, column
 from allocator.ragged import RaggedArray
 from allocator.solvers.base import SolverOptions
 from allocator.solvers.placing.units import Units, offsets_of, units_of
@@ -29,10 +30,10 @@ _RARITIES = (100, 10, 1, 0)
 order. Pieces of a rectangle that was cut at once meet in one tick by hundreds, and rows of them are mostly wrong."""
 _MOST_LOOKS = 20
 """Times that each chunk is looked at. Rectangles that were cut need 5 to 15; a spiral would take a round for each."""
-_LOOKS_OF_NODE = 4
+_LOOKS_OF_NODE = 5
 """Chunks that are looked at in the time of one node of a search."""
-_PART = 2
-"""Blocks take at most this part of the nodes that are left: the half. A search has to move them."""
+_PART = 2 / 3
+"""Blocks take at most this part of the nodes that are left. A search has to move them."""
 
 
 @frozen(eq=False)
@@ -58,7 +59,7 @@ class Blocks:
         units = units.in_order(np.lexsort((units.alignment, units.size, units.end, units.begin)))
         level, count, looked = _Level.of(units), len(units.ids), 0
         budget = budget or Budget.of_time(SolverOptions())
-        most = min(_MOST_LOOKS * count, budget.left // _PART * _LOOKS_OF_NODE)
+        most = min(_MOST_LOOKS * count, int(budget.left * _PART) * _LOOKS_OF_NODE)
         while looked <= most and not budget.is_over:
             looked += len(level)
             budget.spend(len(level) // _LOOKS_OF_NODE)
@@ -177,18 +178,19 @@ class _Level:
 
     def _join(self, label: Column, inner: Column) -> bool:
         """Makes one block of those with the same label. Returns whether there are any. Blocks are numbered by time."""
-        labels, place = np.unique(label, return_inverse=True)
-        if len(labels) == len(self):
+        is_used = np.bincount(label) > 0
+        count, place = np.count_nonzero(is_used), (np.cumsum(is_used) - 1)[label]
+        if count == len(self):
             return False
-        begin, end, size, alignment = (np.zeros(len(labels), np.int64) for _ in range(4))
+        begin, end, size, alignment = (np.zeros(count, np.int64) for _ in range(4))
         begin[place] = self.begin
         np.minimum.at(begin, place, self.begin)
         np.maximum.at(end, place, self.end)
         np.maximum.at(size, place, inner + self.size)
         alignment[place] = self.alignment
-        order = np.lexsort((alignment, size, end, begin))
-        number = np.empty(len(labels), np.int64)
-        number[order] = np.arange(len(labels))
+        order = _ordered(alignment, size, end, begin)
+        number = np.empty(count, np.int64)
+        number[order] = np.arange(count)
         self.inner = self.inner + inner[self.block]
         self.block = number[place[self.block]]
         self.begin, self.end, self.size, self.alignment = begin[order], end[order], size[order], alignment[order]
@@ -202,7 +204,7 @@ def touching(begin: Column, end: Column, size: Column, alignment: Column) -> tup
     """
     count = len(begin)
     keys = [np.concatenate(two) for two in ((end, begin), (size, size), (alignment, alignment))]
-    order = np.lexsort(keys)
+    order = _ordered(*keys)
     is_new = np.any([np.diff(key[order]) != 0 for key in keys], axis=0)
     run = np.append(0, np.cumsum(is_new)) if count else order
     places = []
@@ -213,6 +215,20 @@ def touching(begin: Column, end: Column, size: Column, alignment: Column) -> tup
     (before, one), (after, other) = places
     _, first, second = np.intersect1d(one, other, assume_unique=True, return_indices=True)
     return before[first], after[second]
+
+
+def _ordered(*keys: Column) -> Column:
+    """Returns the order by some keys, none of them negative; the last one decides, as in np.lexsort.
+
+    Sorts once where the keys fit into one number.
+    """
+    spans = [int(key.max(initial=0)) + 1 for key in keys]
+    if math.prod(spans) > NO_CAPACITY:
+        return np.lexsort(keys)
+    packed = np.zeros(len(keys[0]), np.int64)
+    for key, span in zip(reversed(keys), reversed(spans), strict=True):
+        packed = packed * span + key
+    return np.argsort(packed, kind="stable")
 
 
 def _occurrences(values: Column, wanted: Column) -> Column:

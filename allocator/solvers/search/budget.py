@@ -43,8 +43,7 @@ class Budget:
     @classmethod
     def of(cls, options: SolverOptions, nodes: int) -> Self:
         """Returns the budget of the options; `nodes` where they name no limit at all."""
-        is_free = options.nodes == NO_NODES and options.until == math.inf
-        seen, most = current(), nodes if is_free else options.nodes
+        seen, most = current(), options.nodes if options.is_limited else nodes
         seen.done, seen.total, seen.unit = 0, 0 if most == NO_NODES else most, "steps"
         return cls(_Purse(most, options.until, seen, current_stop()))
 

@@ -18,6 +18,8 @@ from allocator.solvers.search.budget import Budget
 
 _SLOTS = 2
 """Slots of time that a unit lives in, on average."""
+_UNITS_OF_NODE = 60
+"""Units that are looked at in the time of one node of a search."""
 _PLAIN, _PLAIN_STEPS = 40, 2_000
 """Units up to which plain kernels search, and for how many steps: for so few, none waits for machine code."""
 
@@ -73,12 +75,18 @@ class PartialPlan:
         """Takes out all that ends above a target."""
         self._mode.kernel(eject.take_out_above)(self._state, target)
 
-    def put_back(self, target: int, steps: int) -> int:
-        """Places units that wait, each below the target, in so many steps at most. Returns the number of steps."""
+    def put_back(self, target: int, steps: int, budget: Budget) -> int:
+        """Places units that wait, each below the target, in so many steps at most. Returns the number of steps.
+
+        A step is one node of the budget, or as many as it takes where it looks at many units. Ends in time to look at
+        the clock: see `Budget.portion`.
+        """
+        portion = budget.portion(steps)
         if self._mode.is_plain and self._steps > _PLAIN_STEPS:
             self._mode = KernelMode(False)
             self._state = eject.EjectionSearch(*(np.array(numbers, np.int64) for numbers in self._state))
-        done = self._mode.kernel(eject.put_back)(self._state, target, steps)
+        done = self._mode.kernel(eject.put_back)(self._state, target, portion, portion * _UNITS_OF_NODE)
+        budget.spend(max(done, int(self._state.cursor[eject.LOOKED]) // _UNITS_OF_NODE))
         self._steps += done
         return done
 
@@ -189,4 +197,4 @@ def _state(units: Units, pinned: Column, near: _Near, seed: int, mode: KernelMod
     )
     scratch = mode.zeros(n, *(2 * near.most + 1,) * 4, DIGITS)
     chance = np.array([Random(seed).randrange(1, MODULUS)])
-    return eject.EjectionSearch(*columns, *scratch, *mode.numbers(chance, np.zeros(2, np.int64)))
+    return eject.EjectionSearch(*columns, *scratch, *mode.numbers(chance, np.zeros(3, np.int64)))
