@@ -20,7 +20,7 @@ from allocator.io.files import write_whole
 from allocator.problem import Status
 from allocator.progress import each
 from allocator.solvers import BEST, solve
-from engine.cli.options.common import STRATEGY_CHOICES, count, duration, positive
+from engine.cli.options.values import STRATEGY_CHOICES, count, duration, positive
 from engine.cli.progress import add_quiet, progress_shown
 from engine.text.tables import in_columns
 from tools.entry import run_script

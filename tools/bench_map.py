@@ -23,7 +23,7 @@ from allocator.io.files import write_whole
 from allocator.progress import each
 from engine.api import make_plan
 from engine.batch_runs.map import Batch, planned_contents, run_batch
-from engine.cli.options.common import positive
+from engine.cli.options.values import positive
 from engine.cli.progress import add_quiet, progress_shown
 from engine.models.named import NamedModel
 from engine.models.zoo import PREFIX

@@ -26,7 +26,7 @@ from allocator.memories.plan import BaselineName, MemoryPlan
 from allocator.memories.problem import MemoryProblem
 from allocator.problem import Status
 from allocator.progress import each
-from engine.cli.options.common import count, duration, positive
+from engine.cli.options.values import count, duration, positive
 from engine.cli.progress import add_quiet, progress_shown
 from engine.text.tables import in_columns
 from tools.entry import run_script

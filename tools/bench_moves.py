@@ -32,7 +32,7 @@ from allocator.memories.routes import STAYS, Visits, find_routes
 from allocator.memories.units import Units
 from allocator.progress import each
 from engine import Graph, zoo
-from engine.cli.options.common import positive
+from engine.cli.options.values import positive
 from engine.cli.progress import add_quiet, progress_shown
 from engine.text.tables import in_columns
 from engine.text.units import format_bytes, format_small_seconds

@@ -35,7 +35,7 @@ from allocator.problem import NO_CAPACITY, Bound, Plan, Problem, column
 from allocator.progress import each
 from allocator.solvers import BEST, STRATEGIES, solve
 from allocator.solvers.base import NO_NODES, SolverOptions, arena_bytes
-from engine.cli.options.common import STRATEGY_CHOICES, count, duration, positive
+from engine.cli.options.values import STRATEGY_CHOICES, count, duration, positive
 from engine.cli.progress import add_quiet, progress_shown, say
 from tools.entry import run_script
 from tools.solver_instances import GENERATORS, RANDOM, draw

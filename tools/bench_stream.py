@@ -25,7 +25,7 @@ import ops
 from allocator.io.files import write_whole
 from allocator.progress import Activity, each
 from engine import Graph
-from engine.cli.options.common import positive
+from engine.cli.options.values import positive
 from engine.cli.progress import add_quiet, progress_shown
 from engine.graph.var import Var
 from engine.system.process_memory import anonymous_bytes

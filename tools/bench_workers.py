@@ -25,7 +25,7 @@ from attrs import asdict, frozen
 
 from allocator.io.files import write_whole
 from allocator.progress import each
-from engine.cli.options.common import positive
+from engine.cli.options.values import positive
 from engine.cli.progress import add_quiet, progress_shown
 from engine.models.named import NamedModel
 from engine.sweeps.rows import carry_out

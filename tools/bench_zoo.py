@@ -19,7 +19,7 @@ from allocator.io.files import write_whole
 from allocator.progress import each
 from allocator.solvers import solve
 from engine import make_plan
-from engine.cli.options.common import positive
+from engine.cli.options.values import positive
 from engine.cli.progress import add_quiet, progress_shown
 from engine.models.batches import at_batch, training_at_batch
 from engine.models.named import NamedModel

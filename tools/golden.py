@@ -35,8 +35,8 @@ from attrs import asdict
 import engine
 from allocator.io.files import write_whole
 from allocator.progress import each
-from engine.cli.options.common import positive
 from engine.cli.options.models import light_model, random_feeds
+from engine.cli.options.values import positive
 from engine.cli.progress import add_quiet, progress_shown
 from engine.execution_plan import ExecutionPlan
 from engine.graph.graph import Graph

@@ -19,7 +19,7 @@ import ops
 from allocator.progress import each
 from engine import Executable, Graph, Var
 from engine.cli.main import guarded
-from engine.cli.options.common import positive
+from engine.cli.options.values import positive
 from engine.cli.progress import add_quiet, progress_shown, say
 from engine.text.units import format_bytes
 from ops.tensor.spec import Array

@@ -6,22 +6,11 @@ from functools import partial
 from engine.api import check_evict, make_plan
 from engine.cli.comparison import compare_graph
 from engine.cli.measure.result import measure_plan
-from engine.cli.options.common import (
-    add_evict,
-    add_json,
-    add_planning,
-    add_running,
-    count,
-    plan_options,
-    positive,
-    print_json,
-    print_text,
-    share,
-    stdout_width,
-)
+from engine.cli.options.common import add_evict, add_planning, add_running, plan_options, print_text, stdout_width
 from engine.cli.options.dims import check_known
 from engine.cli.options.model_flags import add_model
 from engine.cli.options.models import Subject, load_subject
+from engine.cli.options.values import add_json, count, positive, print_json, share
 from engine.cli.oracle import TOLERANCE, compare_with_oracle, onnxruntime_runner
 from engine.cli.passes import compare_passes
 from engine.cli.stages import compare_stages

@@ -13,8 +13,9 @@ from allocator.problem import NO_CAPACITY
 from allocator.progress import each
 from allocator.recompute.work import RecomputeProblem
 from engine.api import check_evict, make_plan
-from engine.cli.options.common import plan_options, print_json, print_text
+from engine.cli.options.common import plan_options, print_text
 from engine.cli.options.models import load_graph
+from engine.cli.options.values import print_json
 from engine.execution_plan import ExecutionPlan
 from engine.graph.graph import Graph
 from engine.lower.costs import lowered_cost

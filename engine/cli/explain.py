@@ -9,8 +9,9 @@ from attrs import evolve
 from allocator.progress import each
 from engine.cli import plan as planning
 from engine.cli.ladder import has_ladder, print_ladder
-from engine.cli.options.common import plan_options, print_json, print_text
+from engine.cli.options.common import plan_options, print_text
 from engine.cli.options.models import load_graph
+from engine.cli.options.values import print_json
 from engine.execution_plan import ExecutionPlan
 from engine.explain.alternatives import NODES, Alternative, Alternatives, FindAlternatives, alternative
 from engine.explain.explanation import explain

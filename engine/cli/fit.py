@@ -9,17 +9,10 @@ from allocator.problem import NO_CAPACITY
 from engine.budgets.fit import Axis, search_fit
 from engine.budgets.fitted import fit_chart
 from engine.cli.ladder import NO_FIT
-from engine.cli.options.common import (
-    add_json,
-    add_parallel,
-    add_planning,
-    is_planning_option,
-    plan_options,
-    print_json,
-    print_text,
-)
+from engine.cli.options.common import add_parallel, add_planning, is_planning_option, plan_options, print_text
 from engine.cli.options.model_flags import add_model
 from engine.cli.options.models import named_model
+from engine.cli.options.values import add_json, print_json
 from engine.cli.options.vary import Vary, add_vary, check_names
 from engine.cli.sweep import chart_path
 from engine.graph.graph import Graph

@@ -12,19 +12,11 @@ from allocator.problem import NO_CAPACITY, Column
 from allocator.progress import each
 from engine.api import make_plan
 from engine.cli.evictions import run_evictions
-from engine.cli.options.common import (
-    add_evict,
-    add_json,
-    add_planning,
-    add_running,
-    plan_options,
-    print_json,
-    print_text,
-    size,
-)
+from engine.cli.options.common import add_evict, add_planning, add_running, plan_options, print_text
 from engine.cli.options.compile import compile_subject
 from engine.cli.options.model_flags import add_model
 from engine.cli.options.models import load_graph, load_subject
+from engine.cli.options.values import add_json, print_json, size
 from engine.graph.graph import Graph
 from engine.text.tables import in_columns, joined
 from engine.trace.to_problem import heap_events

@@ -9,9 +9,10 @@ from itertools import count, pairwise, takewhile
 from allocator.problem import NO_CAPACITY
 from engine.budgets.ladder import Ladder
 from engine.budgets.search import Resized, search_ladder
-from engine.cli.options.common import plan_options, print_json, print_text
+from engine.cli.options.common import plan_options, print_text
 from engine.cli.options.embedded import REQUIRED
 from engine.cli.options.models import named_model
+from engine.cli.options.values import print_json
 from engine.graph.graph import Graph
 from engine.models.named import NamedModel, with_value
 from engine.models.zoo import is_zoo, options_of

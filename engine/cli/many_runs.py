@@ -9,10 +9,11 @@ from typing import Any
 
 from allocator.progress import Activity
 from engine.batch_runs.map import mapped_batches, planned_contents
-from engine.cli.options.common import plan_options, print_json
+from engine.cli.options.common import plan_options
 from engine.cli.options.embedded import plan_in_file
 from engine.cli.options.files import check_arrays_path, write_arrays
 from engine.cli.options.models import Subject, load_subject
+from engine.cli.options.values import print_json
 from engine.text.errors import EngineError, OptionError
 from engine.text.tables import in_columns, joined
 from ops.tensor.spec import Array

@@ -5,9 +5,10 @@ from pathlib import Path
 
 from allocator.cuts.problem import OBJECTIVES, TRAFFIC
 from allocator.io.files import is_special, write_whole
-from engine.cli.options.common import add_json, add_planning_without_budget, plan_options, print_json, size
+from engine.cli.options.common import add_planning_without_budget, plan_options
 from engine.cli.options.model_flags import add_model
 from engine.cli.options.models import load_graph
+from engine.cli.options.values import add_json, print_json, size
 from engine.exporters.svg import to_svg
 from engine.partitions.drawing import draw
 from engine.partitions.partition import BANDWIDTH, partition

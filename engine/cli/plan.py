@@ -8,21 +8,13 @@ from typing import Any
 from engine.api import make_plan
 from engine.cli.interrupts import interrupt_ends_search
 from engine.cli.length_ranges import plan_length_ranges
-from engine.cli.options.common import (
-    add_json,
-    add_parallel,
-    add_planning,
-    count,
-    plan_options,
-    print_json,
-    print_text,
-    stdout_width,
-)
+from engine.cli.options.common import add_parallel, add_planning, plan_options, print_text, stdout_width
 from engine.cli.options.dims import named_length_ranges
 from engine.cli.options.embedded import REQUIRED, add_plan_from_file, plan_in_file
 from engine.cli.options.model_flags import add_model
 from engine.cli.options.models import load_graph, load_open
 from engine.cli.options.plan_output import add_plan_output, asked_output, check_one_plan, write_planned
+from engine.cli.options.values import add_json, count, print_json
 from engine.cli.options.workers import add_workers, workers_share
 from engine.cli.stages import plan_first, stage_data, stage_text
 from engine.execution_plan import ExecutionPlan, execution_plan

@@ -11,20 +11,13 @@ from allocator.progress import Activity
 from engine.api import Executable
 from engine.cli.comparison import interleaved
 from engine.cli.many_runs import has_patterns, run_many
-from engine.cli.options.common import (
-    add_evict,
-    add_json,
-    add_parallel,
-    add_planning,
-    add_running,
-    positive,
-    print_json,
-)
+from engine.cli.options.common import add_evict, add_parallel, add_planning, add_running
 from engine.cli.options.compile import blas_threads, compile_subject
 from engine.cli.options.embedded import add_plan_from_file, plan_in_file, tell_origin
 from engine.cli.options.files import check_arrays_path, write_arrays
 from engine.cli.options.model_flags import add_model
 from engine.cli.options.models import Subject, load_subject
+from engine.cli.options.values import add_json, positive, print_json
 from engine.cli.options.workers import add_workers
 from engine.system.threads import limit_threads
 from engine.text.errors import OptionError

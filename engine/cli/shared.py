@@ -9,9 +9,10 @@ from attrs import evolve
 
 from engine.api import make_plan
 from engine.cli.interrupts import interrupt_ends_search
-from engine.cli.options.common import plan_options, print_json, print_text, stdout_width
+from engine.cli.options.common import plan_options, print_text, stdout_width
 from engine.cli.options.embedded import plan_in_file
 from engine.cli.options.models import load_graph
+from engine.cli.options.values import print_json
 from engine.cli.options.workers import workers_share
 from engine.execution_plan import ExecutionPlan
 from engine.models.zoo import is_zoo

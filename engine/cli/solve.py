@@ -18,7 +18,7 @@ from allocator.problem import FREE, NO_CAPACITY, Plan, Problem, Status
 from allocator.solvers import BEST
 from engine import searches
 from engine.cli.interrupts import interrupt_ends_search
-from engine.cli.options.common import STRATEGY_CHOICES, add_json, add_limits, count, positive, print_json, size
+from engine.cli.options.values import STRATEGY_CHOICES, add_json, add_limits, count, positive, print_json, size
 from engine.cli.options.workers import add_workers, is_shared
 from engine.cli.strategies import Entry, StrategyComparison, compare_strategies, ratio, table, timed_solve, to_json
 from engine.cli.validation import validated

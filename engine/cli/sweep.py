@@ -6,18 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from allocator.io.files import check_folder, write_whole
-from engine.cli.options.common import (
-    add_json,
-    add_parallel,
-    add_planning,
-    count,
-    plan_options,
-    planning_keyword,
-    positive,
-    print_json,
-)
+from engine.cli.options.common import add_parallel, add_planning, plan_options, planning_keyword
 from engine.cli.options.model_flags import add_import
 from engine.cli.options.models import named_model
+from engine.cli.options.values import add_json, count, positive, print_json
 from engine.cli.options.vary import Vary, add_vary, check_names
 from engine.cli.options.workers import add_workers
 from engine.pictures.matplotlib import PICTURES, picture

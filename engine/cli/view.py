@@ -16,8 +16,8 @@ from allocator.io import formats
 from allocator.io.files import is_special, open_whole
 from allocator.io.instance import Instance, in_names
 from allocator.problem import FREE, NO_CAPACITY, Plan
-from engine.cli.options.common import STRATEGY_CHOICES
 from engine.cli.options.model_flags import add_model, refuse_unused
+from engine.cli.options.values import STRATEGY_CHOICES
 from engine.cli.trace import add_making, traced
 from engine.cli.validation import validated
 from engine.exporters.html import titled

@@ -27,7 +27,7 @@ from engine.lower.target import HOST, Target
 from engine.lower.target_file import as_target
 from engine.system.threads import check_threads
 from engine.text.errors import OptionError
-from engine.text.options import check_flag
+from engine.text.options import NODES, TIMEOUT, check_flag
 from engine.text.units import parse_bytes, parse_seconds
 from ops.tensor.spec import HALVES
 
@@ -162,7 +162,7 @@ class Options:
         default=math.inf,
         converter=parse_seconds,
         metadata=_about(
-            "time limit of strategies that search, such as 10s, 500ms or 2m (default: none)",
+            TIMEOUT,
             group=LIMITS,
             metavar="TIME",
         ),
@@ -170,7 +170,7 @@ class Options:
     nodes: int = field(
         default=NO_NODES,
         metadata=_about(
-            "most steps of strategies that search; with a seed, the plan is the same on every machine",
+            NODES,
             group=LIMITS,
             metavar="N",
             least=1,

@@ -1,9 +1,13 @@
-"""Checks of keyword arguments that functions pass on: unknown names, and flags that are no bool."""
+"""Options that functions pass on: unknown names, flags that are no bool, help texts that several commands share."""
 
 from collections.abc import Collection
 from difflib import get_close_matches
 
 from engine.text.errors import OptionError, UnknownOptionError
+
+TIMEOUT = "time limit of strategies that search, such as 10s, 500ms or 2m (default: none)"
+NODES = "most steps of strategies that search; with a seed, the plan is the same on every machine"
+"""Help texts of the limits of a search, for the planner's options and for commands that do not plan."""
 
 MOST_LISTED = 40
 """Names that a message lists."""

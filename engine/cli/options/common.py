@@ -4,28 +4,22 @@ import os
 import shutil
 import sys
 import textwrap
-from argparse import ArgumentError, ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentError, ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
 from allocator.machine_code.instructions import NAMES
 from allocator.problem import NO_CAPACITY
-from allocator.solvers import BEST, STRATEGIES
+from engine.cli.options.values import add_limits, count, duration, named_path, positive, size
 from engine.lower.target import Target
 from engine.planning.options import AT_ONCE, CALLS, EVICTIONS, FIELDS, LIMITS, SEARCH, PlanOptions, about, flag
 from engine.system.threads import AS_THEY_ARE
 from engine.text.errors import OptionError
-from engine.text.json_text import json_text
 from engine.text.screen import screen_of
 from engine.text.tables import fitted
-from engine.text.units import parse_bytes, parse_seconds
-
-STRATEGY_CHOICES = (BEST, *STRATEGIES)
 
 AddOptions = Callable[[ArgumentParser], None]
-_DIGITS = 9
-"""Digits of the largest integer that an option takes."""
 _BUDGET = "budget"
 
 
@@ -60,11 +54,6 @@ def _add_budget(parser: ArgumentParser) -> None:
     parser.add_argument(
         f"--{_BUDGET}", metavar="SIZE", type=size, default=NO_CAPACITY, help='most bytes of the arena, such as "8 MiB"'
     )
-
-
-def add_limits(parser: ArgumentParser) -> None:
-    """Adds the options that say when a search ends."""
-    _add_group(parser, LIMITS)
 
 
 def _add_group(parser: ArgumentParser, group: str) -> None:
@@ -151,11 +140,6 @@ def add_evict(parser: ArgumentParser) -> None:
     )
 
 
-def add_json(parser: ArgumentParser) -> None:
-    """Adds the option for JSON output."""
-    parser.add_argument("--json", action="store_true", help="print JSON; sizes in bytes, times in seconds")
-
-
 def plan_options(arguments: Namespace) -> PlanOptions:
     """Returns the planner's options that the command line gives."""
     values = {name: getattr(arguments, _dest(name)) for name in _flagged()}
@@ -208,11 +192,6 @@ def defaults(adders: Collection[AddOptions], file: Path) -> dict[str, Any]:
     return vars(parser.parse_args(["--", str(file)]))
 
 
-def print_json(data: Mapping[str, Any]) -> None:
-    """Prints one JSON object on stdout."""
-    print(json_text(data), end="")
-
-
 def stdout_width() -> int:
     """Returns the columns of the terminal that stdout is; UNBOUNDED for a file or a pipe."""
     return screen_of(sys.stdout, os.environ).width
@@ -221,81 +200,6 @@ def stdout_width() -> int:
 def print_text(text: str) -> None:
     """Prints a text on stdout; on a terminal, lines that are too long go on below their last column."""
     print(fitted(text, stdout_width()), end="")
-
-
-def named_shape(text: str) -> tuple[str, tuple[int | str, ...]]:
-    """Reads NAME=D,D,...; NAME= is a scalar. A dimension is an integer or a name."""
-    name, dims = _named(text, "x=1,3,224,224")
-    try:
-        return name, tuple(map(_dim, dims.split(","))) if dims.strip() else ()
-    except ValueError as error:
-        wanted = "neither an integer nor a name; write for example x=1,3,224"
-        raise ArgumentTypeError(f"{text!r} has a dimension that is {wanted}") from error
-
-
-def _dim(text: str) -> int | str:
-    return text.strip() if text.strip().isidentifier() else int(text)
-
-
-def named_path(text: str) -> tuple[str, Path]:
-    """Reads NAME=FILE."""
-    name, path = _named(text, "x=x.npy")
-    return name, Path(path)
-
-
-def named_rule(text: str) -> tuple[str, str]:
-    """Reads OPERATOR=RULE."""
-    return _named(text, "acme.MyOp=like:0")
-
-
-def count(text: str) -> int:
-    """Reads an integer from 0 on."""
-    return _integer(text, 0)
-
-
-def positive(text: str) -> int:
-    """Reads an integer from 1 on."""
-    return _integer(text, 1)
-
-
-def share(text: str) -> float:
-    """Reads a number from 0 on."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number < float("inf"):
-        raise ArgumentTypeError(f"{text!r} is no number from 0 on")
-    return number
-
-
-def size(text: str) -> int:
-    """Reads bytes, with a unit or without."""
-    try:
-        return parse_bytes(text)
-    except OptionError as error:
-        raise ArgumentTypeError(str(error)) from error
-
-
-def duration(text: str) -> float:
-    """Reads seconds from a text such as 10s, 500ms, 2m, 1h, or a plain number of seconds."""
-    try:
-        return parse_seconds(text)
-    except OptionError as error:
-        raise ArgumentTypeError(str(error)) from error
-
-
-def _named(text: str, example: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not name or not equals:
-        raise ArgumentTypeError(f"{text!r} is no NAME=VALUE; write for example {example}")
-    return name, value
-
-
-def _integer(text: str, least: int) -> int:
-    if not text.isdecimal() or len(text) > _DIGITS or int(text) < least:
-        raise ArgumentTypeError(f"{text[:40]!r} is no integer from {least} on, or too large a one")
-    return int(text)
 
 
 _MARGIN = 2

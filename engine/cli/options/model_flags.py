@@ -4,8 +4,9 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Collection
 from pathlib import Path
 
-from engine.cli.options.common import AddOptions, defaults, named_path, named_rule, named_shape
+from engine.cli.options.common import AddOptions, defaults
 from engine.cli.options.dims import named_lengths
+from engine.cli.options.values import named_path, named_rule, named_shape
 from engine.text.errors import OptionError
 from engine.zoo import NETWORKS
 

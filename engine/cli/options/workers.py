@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from allocator.solvers import BEST
 from engine import searches
-from engine.cli.options.common import positive
+from engine.cli.options.values import positive
 from engine.text.errors import OptionError
 from engine.workers.names import AS_MANY_AS_PROCESSORS, HERE, ON, PROCESSES
 

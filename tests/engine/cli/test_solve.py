@@ -18,7 +18,7 @@ from allocator.solvers import STRATEGIES, solve
 from allocator.solvers.base import NO_NODES, Traits
 from engine.cli import strategies as comparing
 from engine.cli.main import main
-from engine.cli.options.common import duration
+from engine.cli.options.values import duration
 from engine.system.process_memory import reset_peak
 from tests.helpers.cli.cli_checks import PLACED, SOLVED, Capture, data, error, save
 from tests.helpers.paths import ROOT
