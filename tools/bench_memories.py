@@ -5,7 +5,7 @@
 Kinds of tools/solver_instances.py and boards take turns; the buffers are 20 to 500. The memories of a board have parts
 of the instance's bound, and the largest always has room. Each buffer is written once and read by one to four calls. For
 each kind: the geometric mean of the cost over that of both baselines, the mean and the largest gap to the bound, and
-the seconds of processor of the mean and the slowest instance.
+the seconds of processor of the mean instance.
 """
 
 import json
@@ -13,7 +13,6 @@ import time
 from argparse import SUPPRESS, ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from statistics import geometric_mean
 
 import numpy as np
 from attrs import asdict, frozen
@@ -24,11 +23,11 @@ from allocator.memories.assign import assign
 from allocator.memories.memory import Memory
 from allocator.memories.plan import BaselineName, MemoryPlan
 from allocator.memories.problem import MemoryProblem
-from allocator.problem import Status
 from allocator.progress import each
 from engine.cli.options.values import count, duration, positive
 from engine.cli.progress import add_quiet, progress_shown
 from engine.text.tables import in_columns
+from tools.benchmark_tables import memories_table
 from tools.entry import run_script
 from tools.solver_instances import KINDS, draw
 
@@ -98,23 +97,6 @@ def _cost(plan: MemoryPlan, name: BaselineName) -> float:
     return next(baseline.cost for baseline in plan.baselines if baseline.name == name)
 
 
-def table(rows: Sequence[Row]) -> list[tuple[str, ...]]:
-    """Returns the table: a row for each kind, and one for all of them."""
-    groups = {kind: [row for row in rows if row.kind == kind] for kind in KINDS} | {"all": list(rows)}
-    head = ("kind", "instances", "proved", "/ first come", "/ density", "mean gap", "worst gap", "mean s", "most s")
-    return [head, *((kind, *_figures(group)) for kind, group in groups.items() if group)]
-
-
-def _figures(rows: Sequence[Row]) -> tuple[str, ...]:
-    proved = sum(row.status == Status.OPTIMAL for row in rows)
-    first, density = (
-        geometric_mean([row.cost / getattr(row, key) for row in rows]) for key in ("first_come", "density")
-    )
-    gaps, seconds = [row.gap for row in rows], [row.seconds for row in rows]
-    means = f"{sum(gaps) / len(rows):.1%}", f"{max(gaps):.1%}", f"{sum(seconds) / len(rows):.2f}", f"{max(seconds):.2f}"
-    return (str(len(rows)), str(proved), f"{first:.3f}", f"{density:.3f}", *means)
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Prints the table; writes the rows as JSON where asked."""
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
@@ -129,9 +111,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     with progress_shown(arguments.quiet):
         rows = [measure(*one, arguments) for one in each("instance", tuple(drawn(arguments.instances, arguments.seed)))]
-    print("\n".join(in_columns(table(rows), right=range(1, 9))))
+    facts = [asdict(row) | {"gap": row.gap} for row in rows]
+    table = list(memories_table(facts))
+    print("\n".join(in_columns(table, right=range(1, len(table[0])))))
     if arguments.output is not None:
-        data = {"seed": arguments.seed, "rows": [asdict(row) | {"gap": row.gap} for row in rows]}
+        data = {"seed": arguments.seed, "rows": facts}
         write_whole(arguments.output, (json.dumps(data, indent=1) + "\n").encode())
     return 0
 

@@ -92,6 +92,27 @@ def memories_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
         yield [kind, str(len(group)), str(proved), *(f"{mean:.3f}" for mean in means), *numbers]
 
 
+def boards_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
+    """Yields a line for each network and board, and the means over those where not all fits the fastest memory."""
+    yield ["network", "board", "plan", "transfers, ms", "bound, ms", "gap", "/ first come", "/ lifetime density"]
+    for row in rows:
+        if row["reason"]:
+            plan = "proved impossible" if row["status"] == "infeasible" else "none found"
+            yield [row["network"], row["board"], plan, *["-"] * 5]
+            continue
+        plan = "proved" if row["status"] == "optimal" else "found"
+        times = (seconds(1e3 * row[key]) for key in ("cost", "bound"))
+        ratios = (f"{row['cost'] / row[key]:.3f}" for key in ("first_come", "density"))
+        plan = f"all in the fastest, {plan}" if row["fits_fastest"] else plan
+        yield [row["network"], row["board"], plan, *times, f"{row['gap']:.1%}", *ratios]
+    scarce = [row for row in rows if not row["reason"] and not row["fits_fastest"]]
+    if scarce:
+        means = (geometric_mean([row["cost"] / row[key] for row in scarce]) for key in ("first_come", "density"))
+        gaps = [row["gap"] for row in scarce]
+        worst = f"{sum(gaps) / len(gaps):.1%}, at most {max(gaps):.1%}"
+        yield ["means where not all fits the fastest", "", "", "", "", worst, *(f"{mean:.3f}" for mean in means)]
+
+
 def zoo_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
     """Yields a line for each network of the zoo and one for all: how many plans are proved, and the slowest."""
     yield ["network", "plans", "most buffers", "proved", "most bytes above the bound", "slowest, ms"]
@@ -311,6 +332,7 @@ TABLES: Mapping[str, Callable[[Sequence[Row]], Iterable[Sequence[str]]]] = {
     "proofs": proofs_table,
     "kinds": kinds_table,
     "memories": memories_table,
+    "boards": boards_table,
     "zoo": zoo_table,
     "networks": networks_table,
     "startup": startup_table,

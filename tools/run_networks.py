@@ -23,8 +23,10 @@ from tools.networks.convnext import convnext_atto
 from tools.networks.crnn import crnn
 from tools.networks.detector import detector
 from tools.networks.inverted_residuals import efficientnet_b0, mobilenet_v2
+from tools.networks.tiny import keyword_spotter, person_detector
 from tools.networks.transformers import encoder, vit_tiny
 from tools.networks.unet import unet
+from tools.networks.yolo import yolo_nano
 
 FOLDER = Path("out/networks")
 
@@ -42,11 +44,15 @@ def _light(name: str) -> ModelProto:
     return read_model(light_model(name)).proto
 
 
-def _quantised(network: Callable[[], Graph]) -> ModelProto:
-    """Quantises a network of the zoo by onnxruntime: codes and pairs of Q and DQ, a scale for each output channel."""
+def _quantised(network: Callable[[], Graph | ModelProto]) -> ModelProto:
+    """Quantises a network by onnxruntime: codes and pairs of Q and DQ, a scale for each output channel."""
     with TemporaryDirectory() as folder:
         path = import_module("tests.helpers.onnx.quantised_models").quantised_model(network(), Path(folder))
         return read_model(path).proto
+
+
+def _quantised_as(title: str, model: Callable[[], ModelProto]) -> Network:
+    return Network(title, lambda: _quantised(lambda: seed_weights(model())), has_weights=True)
 
 
 def _from_onnx(name: str, title: str) -> Network:
@@ -73,6 +79,9 @@ NETWORKS: Mapping[str, Network] = MappingProxyType(
         "mobilenet_v2_int8": Network(
             "MobileNet v2 in int8 (QDQ)", partial(_quantised, zoo.mobilenet_v2), has_weights=True
         ),
+        "keyword_spotter_int8": _quantised_as("DS-CNN, a keyword spotter, in int8 (QDQ)", keyword_spotter),
+        "person_detector_int8": _quantised_as("MobileNet v1 0.25, 96 x 96, in int8 (QDQ)", person_detector),
+        "yolo_nano_int8": _quantised_as("YOLOv8n, 320 x 320, in int8 (QDQ)", yolo_nano),
     }
 )
 

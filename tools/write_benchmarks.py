@@ -180,6 +180,7 @@ MEASURES: Mapping[str, Callable[[Path], Sequence[Row]]] = {
     "proofs": measure_proofs,
     "kinds": lambda _: measured("tools.bench_kinds", "--nodes", str(KINDS_NODES))["rows"],
     "memories": lambda _: measured("tools.bench_memories", OPENBLAS_NUM_THREADS="1")["rows"],
+    "boards": lambda _: measured("tools.bench_boards", OPENBLAS_NUM_THREADS="1")["rows"],
     "zoo": lambda _: measured("tools.bench_zoo", OPENBLAS_NUM_THREADS="1")["rows"],
     "networks": lambda _: measure_networks(),
     "startup": measure_startup,

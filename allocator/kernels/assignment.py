@@ -13,7 +13,8 @@ from allocator.kernels.numbers import Numbers, kernel
 class Assignment(NamedTuple):
     """The memory of each unit, and the bytes of each memory in each tick, memory after memory.
 
-    The parts of unit k are start[k] to start[k + 1].
+    The parts of unit k are start[k] to start[k + 1]. By memory, so that most questions for room need no look at each
+    tick: `most`, what the load is in no tick above, and `full`, the place in `load` that had no room last.
     """
 
     start: Numbers
@@ -24,6 +25,8 @@ class Assignment(NamedTuple):
     capacity: Numbers
     load: Numbers
     memory: Numbers
+    most: Numbers
+    full: Numbers
 
 
 @kernel
@@ -55,10 +58,15 @@ def has_room(s: Assignment, unit: int, memory: int) -> bool:
         return True
     ticks = len(s.load) // len(s.capacity)
     for part in range(s.start[unit], s.start[unit + 1]):
-        most = s.capacity[memory] - s.size[part]
-        for at in range(memory * ticks + s.first[part], memory * ticks + s.last[part]):
-            if s.load[at] > most:
+        room = s.capacity[memory] - s.size[part]
+        if s.most[memory] > room:
+            first, last = memory * ticks + s.first[part], memory * ticks + s.last[part]
+            if first <= s.full[memory] < last and s.load[s.full[memory]] > room:
                 return False
+            for at in range(first, last):
+                if s.load[at] > room:
+                    s.full[memory] = at
+                    return False
     return True
 
 
@@ -82,3 +90,4 @@ def add(s: Assignment, unit: int, memory: int, times: int) -> None:
     for part in range(s.start[unit], s.start[unit + 1]):
         for at in range(memory * ticks + s.first[part], memory * ticks + s.last[part]):
             s.load[at] += times * s.size[part]
+            s.most[memory] = max(s.most[memory], s.load[at])

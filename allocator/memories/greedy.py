@@ -48,6 +48,7 @@ class Filler:
             *self.mode.numbers(
                 *(units.start, units.first, units.last, units.size, rank, capacities),
                 *(np.zeros(count * len(units.ticks), np.int64), np.full(len(units), count)),
+                *np.zeros((2, count), np.int64),
             )
         )
 

@@ -49,9 +49,7 @@ def _heads(to: Writer, depth: int) -> tuple[str, str]:
         before = channels
     x = _conv(to, x, (before, NARROW), 1)
     coarse = to.conv(_conv(to, x, (NARROW, 512), 3), (512, depth), 1)
-    scales = to.array(np.array([1, 1, 2, 2], np.float32))
-    attributes = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
-    wide = to.node("Resize", [_conv(to, x, (NARROW, 128), 1), "", scales], attributes)
+    wide = to.doubled(_conv(to, x, (NARROW, 128), 1))
     both = to.node("Concat", [wide, skip], {"axis": 1})
     return coarse, to.conv(_conv(to, both, (128 + BACKBONE[SKIP][0], 256), 3), (256, depth), 1)
 

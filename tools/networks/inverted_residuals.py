@@ -40,13 +40,13 @@ def mobilenet_v2() -> ModelProto:
 def efficientnet_b0() -> ModelProto:
     """Builds EfficientNet-B0: x [1, 3, 224, 224] to 1000 classes, without a softmax."""
     to = Writer()
-    x, channels = _swish(to, to.conv("x", (3, STEM), 3, 2)), STEM
+    x, channels = to.swish(to.conv("x", (3, STEM), 3, 2)), STEM
     for expansion, wide, blocks, first, kernel in EFFICIENTNET:
         for block in range(blocks):
             shape = expansion, first if block == 0 else 1, kernel
-            x = _block(to, x, (channels, wide), shape, _swish, squeeze=SQUEEZE)
+            x = _block(to, x, (channels, wide), shape, Writer.swish, squeeze=SQUEEZE)
             channels = wide
-    return _classified(to, "efficientnet_b0", _swish(to, to.conv(x, (channels, LAST), 1)))
+    return _classified(to, "efficientnet_b0", to.swish(to.conv(x, (channels, LAST), 1)))
 
 
 def _block(
@@ -72,16 +72,12 @@ def _block(
 def _excited(to: Writer, x: str, channels: int, inner: int) -> str:
     """Adds a squeeze and excitation (Hu et al. 2018): each channel is multiplied by a weight of its own."""
     means = to.node("GlobalAveragePool", [x])
-    weights = to.conv(_swish(to, to.conv(means, (channels, inner), 1)), (inner, channels), 1)
+    weights = to.conv(to.swish(to.conv(means, (channels, inner), 1)), (inner, channels), 1)
     return to.node("Mul", [to.node("Sigmoid", [weights]), x])
 
 
 def _clipped(to: Writer, x: str) -> str:
     return to.node("Clip", [x, to.number(0), to.number(6)])
-
-
-def _swish(to: Writer, x: str) -> str:
-    return to.node("Mul", [x, to.node("Sigmoid", [x])])
 
 
 def _classified(to: Writer, name: str, x: str) -> ModelProto:

@@ -94,6 +94,16 @@ class Writer:
         erf = self.node("Erf", [self.node("Div", [x, self.number(math.sqrt(2))])])
         return self.node("Mul", [self.node("Mul", [x, self.node("Add", [erf, self.number(1)])]), self.number(0.5)])
 
+    def swish(self, x: str) -> str:
+        """Adds a product with the sigmoid. Returns the name of its output."""
+        return self.node("Mul", [x, self.node("Sigmoid", [x])])
+
+    def doubled(self, x: str) -> str:
+        """Adds a resize to twice the height and width, by the nearest pixel. Returns the name of its output."""
+        scales = self.array(np.array([1, 1, 2, 2], np.float32))
+        attributes = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+        return self.node("Resize", [x, "", scales], attributes)
+
     def reshape(self, x: str, *shape: int) -> str:
         """Adds a reshape. Returns the name of its output."""
         return self.node("Reshape", [x, self.integers(*shape)])

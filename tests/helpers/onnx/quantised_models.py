@@ -17,6 +17,8 @@ from onnxruntime.quantization import (
 )
 
 from engine import Graph
+from engine.onnx.library import ModelProto
+from engine.onnx.load import load_onnx
 from engine.passes.fold.batch_norm import FOLD_BATCH_NORM
 from ops.tensor.spec import Array
 from tests.helpers.graphs.unplanned_run import random_feeds
@@ -46,14 +48,15 @@ def quietly() -> Iterator[None]:
         logging.disable(logging.NOTSET)
 
 
-def _saved(graph: Graph, folder: Path) -> Path:
-    """Returns the path of a model of a graph, in which normalizations are folded."""
-    onnx.save(to_onnx(FOLD_BATCH_NORM(graph)), folder / "float.onnx")
+def _saved(network: Graph | ModelProto, folder: Path) -> Path:
+    """Returns the path of a model as it is, or of a model of a graph, in which normalizations are folded."""
+    proto = to_onnx(FOLD_BATCH_NORM(network)) if isinstance(network, Graph) else network
+    onnx.save(proto, folder / "float.onnx")
     return folder / "float.onnx"
 
 
 def quantised_model(
-    graph: Graph,
+    network: Graph | ModelProto,
     folder: Path,
     kind: str = "uint8",
     *,
@@ -65,7 +68,8 @@ def quantised_model(
 
     Its form is QDQ, as exporters write it, or QOperator. `narrow` weights have 7 bits; see `exact_factors`.
     """
-    source, target = _saved(graph, folder), folder / f"{kind}.onnx"
+    source, target = _saved(network, folder), folder / f"{kind}.onnx"
+    graph = network if isinstance(network, Graph) else load_onnx(source)
     with quietly():
         quantize_static(
             source,
