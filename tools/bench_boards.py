@@ -1,6 +1,6 @@
 """Networks on boards with several memories: what transfers cost against simple ways to assign, and against the bound.
 
-    python -m tools.bench_boards [mobilenet_v2_int8 ...] [--boards tools/boards/sram_psram.toml ...] [--nodes N] [-o FILE]
+    python -m tools.bench_boards [mobilenet_v2_int8 ...] [--boards tools/boards/sram_psram.toml ...] [-o boards.json]
 
 Each network is planned for each board, with its weights in any memory that has room. Where not everything fits the
 fastest memory, the table has what the plan costs over what both simple ways cost, and the gap to the bound.
@@ -38,21 +38,22 @@ CASES = ("mobilenet_v2_int8", "keyword_spotter_int8", "person_detector_int8", "y
 
 @frozen
 class Row:
-    """One network on one board. Costs are seconds of transfers, infinity where a way has no plan.
+    """One network on one board. Costs are seconds of transfers, 0 where there is no plan.
 
     `fits_fastest`: everything lies in the first memory. `reason`: why there is no plan, "" where there is one.
+    `first_come` and `density`: what the simple ways cost. `seconds`: those of the processor that planning took.
     """
 
     network: str
     board: str
     status: str
-    fits_fastest: bool
-    cost: float
-    bound: float
-    gap: float
-    first_come: float
-    density: float
     seconds: float
+    fits_fastest: bool = False
+    cost: float = 0.0
+    bound: float = 0.0
+    gap: float = 0.0
+    first_come: float = 0.0
+    density: float = 0.0
     reason: str = ""
 
 
@@ -63,12 +64,19 @@ def measure(title: str, graph: Graph, board: Path, **limits: Any) -> Row:
         (transfers,) = engine.make_plan(graph, target=str(board), **limits).report().transfers
     except (BudgetError, UndecidedError) as error:
         status = Status.INFEASIBLE if isinstance(error, BudgetError) else Status.UNKNOWN
-        costs = (float("inf"), 0.0, 0.0, float("inf"), float("inf"))
-        return Row(title, board.stem, status, False, *costs, time.process_time() - begin, str(error))
-    fits = all(share.used_bytes == 0 for share in transfers.memories[1:])
-    costs = (transfers.seconds, transfers.lower_bound, transfers.gap)
-    ways = (_seconds(transfers, name) for name in (BaselineName.FIRST_COME, BaselineName.DENSITY))
-    return Row(title, board.stem, transfers.status, fits, *costs, *ways, time.process_time() - begin)
+        return Row(title, board.stem, status, seconds=time.process_time() - begin, reason=str(error))
+    return Row(
+        title,
+        board.stem,
+        transfers.status,
+        seconds=time.process_time() - begin,
+        fits_fastest=all(share.used_bytes == 0 for share in transfers.memories[1:]),
+        cost=transfers.seconds,
+        bound=transfers.lower_bound,
+        gap=transfers.gap,
+        first_come=_seconds(transfers, BaselineName.FIRST_COME),
+        density=_seconds(transfers, BaselineName.DENSITY),
+    )
 
 
 def _seconds(transfers: Transfers, name: BaselineName) -> float:

@@ -102,15 +102,16 @@ def boards_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
             continue
         plan = "proved" if row["status"] == "optimal" else "found"
         times = (seconds(1e3 * row[key]) for key in ("cost", "bound"))
-        ratios = (f"{row['cost'] / row[key]:.3f}" for key in ("first_come", "density"))
+        ratios = (f"{row['cost'] / row[key]:.3f}" if row[key] else "no plan" for key in ("first_come", "density"))
         plan = f"all in the fastest, {plan}" if row["fits_fastest"] else plan
         yield [row["network"], row["board"], plan, *times, f"{row['gap']:.1%}", *ratios]
     scarce = [row for row in rows if not row["reason"] and not row["fits_fastest"]]
     if scarce:
-        means = (geometric_mean([row["cost"] / row[key] for row in scarce]) for key in ("first_come", "density"))
+        of = {key: [row["cost"] / row[key] for row in scarce if row[key]] for key in ("first_come", "density")}
+        means = (f"{geometric_mean(ratios):.3f}" if ratios else "-" for ratios in of.values())
         gaps = [row["gap"] for row in scarce]
         worst = f"{sum(gaps) / len(gaps):.1%}, at most {max(gaps):.1%}"
-        yield ["means where not all fits the fastest", "", "", "", "", worst, *(f"{mean:.3f}" for mean in means)]
+        yield ["means where not all fits the fastest", "", "", "", "", worst, *means]
 
 
 def zoo_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:

@@ -13,6 +13,7 @@ from allocator.memories.integer_costs import IntegerCosts
 from allocator.memories.local_search import LocalSearch
 from allocator.memories.plan import CLOSE
 from allocator.memories.relaxation import Relaxation
+from allocator.memories.tree import Tree
 from allocator.problem import Column
 from allocator.progress import current
 from allocator.solvers.base import SolverOptions
@@ -55,7 +56,7 @@ class Improvement:
         """Returns what begins with the best of some placements."""
         units, limits = addresses.units, addresses.limits
         filler = Filler(units, KernelMode(len(units) <= _PLAIN))
-        relaxation = Relaxation(units)
+        relaxation = Relaxation.of(units)
         costs = IntegerCosts.of(relaxation.regret)
         budget = Budget.of(SolverOptions(limits.seed, limits.until, limits.nodes), _NODES)
         best = tuple(sorted(starts, key=lambda p: p.cost)[:1])
@@ -75,6 +76,8 @@ class Improvement:
             self._search()
         if self.best and not self.is_over:
             self._take(self.addresses.lifted(self.best[0]))
+        if not self.is_over:
+            self._bound()
         if not self.is_over and len(self.addresses.units) <= MOST_UNITS:
             self._branch()
 
@@ -87,8 +90,7 @@ class Improvement:
         """Raises the bound, and keeps the best assignment that follows from prices as a start."""
         current().item = "by relaxation"
         units, relaxation = self.addresses.units, self.relaxation
-        worst = relaxation.least + float(np.where(units.can, relaxation.regret, 0.0).max(axis=1).sum())
-        cost = self.best[0].cost if self.best else worst
+        cost = self.best[0].cost if self.best else relaxation.worst
         least = self.costs.total(self.start)
         budget = self.budget.at(1 + len(units) + len(units.ticks))
         for step, _ in enumerate(relaxation.steps(cost), 1):
@@ -123,6 +125,13 @@ class Improvement:
         """Returns by how many bytes the plan of each memory exceeds its capacity."""
         plans = [self.addresses.probe(m, memory == m) for m in range(len(self.addresses.units.capacities))]
         return np.array([0 if fits(plan) else plan.arena_bytes - plan.capacity for plan in plans])
+
+    def _bound(self) -> None:
+        """Raises the bound by a tree of relaxations."""
+        current().item = "by a tree of relaxations"
+        tree = Tree(self.addresses, self.filler, self.relaxation, self.best)
+        tree.run(self.budget)
+        self.best, self.bound = tree.best, max(self.bound, tree.bound)
 
     def _branch(self) -> None:
         """Tries all assignments, as far as the budget goes."""

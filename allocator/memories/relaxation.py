@@ -7,13 +7,14 @@ no larger than the largest total of chunks' sizes that fits into it.
 """
 
 from collections.abc import Iterator
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 from attrs import define, field
 
 from allocator.cliques.subset_sum import largest_sum
-from allocator.memories.problem import Seconds
+from allocator.memories.problem import Mask, Seconds
 from allocator.memories.units import Units
 from allocator.problem import Column
 
@@ -21,7 +22,8 @@ Table = npt.NDArray[np.int64]
 _WORK = 2**27
 """Bits that are shifted, in all ticks together, to find the largest totals of sizes: a tenth of a second."""
 _MEMORY = 0.9
-"""The part of the last direction that is kept: prices go to and fro less (Camerini, Fratta and Maffioli 1975)."""
+"""The part of the last direction that is kept: prices go to and fro less (deflected subgradients: Sherali, Choi and
+Tuncbilek 2000, "A variable target value method for nondifferentiable optimization")."""
 _PATIENCE, _LEAST_FACTOR = 20, 1e-3
 """Steps without a better bound after which steps become half as long, and when they are too short."""
 
@@ -32,22 +34,42 @@ class Relaxation:
 
     `regret`, by unit and memory: the seconds beyond those in the unit's fastest memory, infinity where it may not lie.
     `least`: the seconds of all units in their fastest memories. `capacities`: the bytes of each memory that units can
-    fill, in each tick.
+    fill, in each tick. `shares`, of the same shape as `regret`: how often, of late, a unit cost least in a memory with
+    its price.
     """
 
     units: Units
-    regret: Seconds = field(init=False)
-    least: float = field(init=False)
-    capacities: Table = field(init=False)
-    prices: Seconds = field(init=False)
-    bound: float = field(init=False)
+    regret: Seconds
+    least: float
+    capacities: Table
+    prices: Seconds
+    bound: float
+    shares: Seconds = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        fastest = self.units.seconds.min(axis=1, keepdims=True)
-        self.regret, self.least = self.units.seconds - fastest, float(fastest.sum())
-        self.capacities = fillable(self.units)
-        self.prices = np.zeros(self.capacities.shape)
-        self.bound = self.least
+        self.shares = np.zeros(self.regret.shape)
+
+    @classmethod
+    def of(cls, units: Units) -> Self:
+        """Returns what begins with no prices."""
+        fastest = units.seconds.min(axis=1, keepdims=True)
+        capacities, least = fillable(units), float(fastest.sum())
+        return cls(units, units.seconds - fastest, least, capacities, np.zeros(capacities.shape), least)
+
+    @property
+    def worst(self) -> float:
+        """Returns what no assignment costs more than."""
+        return self.least + float(np.where(np.isfinite(self.regret), self.regret, 0.0).max(axis=1).sum())
+
+    def within(self, can: Mask) -> "Relaxation":
+        """Returns the relaxation with fewer memories for some units, from the prices of this one.
+
+        Where all that may lie in a memory fits, room has no price: without it the bound is no lower.
+        """
+        regret = np.where(can, self.regret, np.inf)
+        is_scarce = np.array([self.units.load(row) for row in can.T]).reshape(self.prices.shape) > self.capacities
+        prices = np.where(is_scarce, self.prices, 0.0)
+        return Relaxation(self.units, regret, self.least, self.capacities, prices, self.bound)
 
     def priced(self, prices: Seconds) -> Seconds:
         """Returns the regret of each unit in each memory, with the price of its bytes."""
@@ -57,9 +79,12 @@ class Relaxation:
     def steps(self, cost: float) -> Iterator[None]:
         """Raises the bound, step after step, at most to the cost of a plan. Ends where steps become too short."""
         prices, factor, since, heading = self.prices, 1.0, 0, np.zeros(self.prices.shape)
+        rows = np.arange(len(self.regret))
         while factor > _LEAST_FACTOR and self.bound < cost:
             priced = self.priced(prices)
             memory = priced.argmin(axis=1)
+            self.shares *= _MEMORY
+            self.shares[rows, memory] += 1 - _MEMORY
             value = self.least + float(priced.min(axis=1).sum()) - float((prices * self.capacities).sum())
             since += 1
             if value > self.bound:

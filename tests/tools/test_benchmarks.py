@@ -202,7 +202,9 @@ def test_a_benchmark_table_has_each_number_in_its_column(name: str) -> None:
 
 
 def test_every_benchmark_table_is_checked_by_its_columns() -> None:
-    assert set(TABLES) == set(SAMPLES) | {"strategies", "proofs", "speed", "kinds", "memories", "zoo", "runs_avx2"}
+    assert set(TABLES) == set(SAMPLES) | {"strategies", "proofs", "speed", "kinds", "memories", "boards", "zoo"} | {
+        "runs_avx2"
+    }
     assert TABLES["runs_avx2"] is TABLES["runs"]
 
 
@@ -217,6 +219,25 @@ def test_the_table_of_kinds_counts_what_is_proved_and_what_is_near() -> None:
         ["one", "2", "1", "1", "0.50%", "1", "1"],
         ["other", "1", "0", "0", "2.00%", "4", "4"],
         ["all", "3", "1", "1", "2.00%", "2", "4"],
+    ]
+
+
+def test_the_table_of_boards_has_means_where_not_all_fits_the_fastest_memory() -> None:
+    row = {"network": "net", "board": "b", "status": "optimal", "fits_fastest": True, "reason": "", "gap": 0.0}
+    row |= {"cost": 0.001, "bound": 0.001, "first_come": 0.001, "density": 0.001}
+    scarce = {"fits_fastest": False, "status": "feasible", "gap": 0.04}
+    rows = [
+        row,
+        row | scarce | {"first_come": 0.002},
+        row | scarce | {"first_come": 0.008, "gap": 0.0, "density": 0.0},
+        row | {"status": "infeasible", "fits_fastest": False, "reason": "too much", "cost": 0.0},
+    ]
+    assert list(TABLES["boards"](rows))[1:] == [
+        ["net", "b", "all in the fastest, proved", "1", "1", "0.0%", "1.000", "1.000"],
+        ["net", "b", "found", "1", "1", "4.0%", "0.500", "1.000"],
+        ["net", "b", "found", "1", "1", "0.0%", "0.125", "no plan"],
+        ["net", "b", "proved impossible", "-", "-", "-", "-", "-"],
+        ["means where not all fits the fastest", "", "", "", "", "2.0%, at most 4.0%", "0.250", "1.000"],
     ]
 
 

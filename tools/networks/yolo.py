@@ -31,9 +31,7 @@ def yolo_nano() -> ModelProto:
     coarse = _stage(to, to.node("Concat", [narrower, coarse], {"axis": 1}), (384, 256), 1, adds=False)
     heads = [_head(to, level, channels) for level, channels in ((fine, 64), (middle, 128), (coarse, 256))]
     depth = 4 * BINS + CLASSES
-    shapes = {
-        head: (1, depth, IMAGE // stride, IMAGE // stride) for head, stride in zip(heads, STRIDES, strict=True)
-    }
+    shapes = {head: (1, depth, IMAGE // stride, IMAGE // stride) for head, stride in zip(heads, STRIDES, strict=True)}
     return to.model("yolo_nano", (1, 3, IMAGE, IMAGE), shapes)
 
 
