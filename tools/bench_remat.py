@@ -61,9 +61,9 @@ class Row:
         return (self.arena - self.parameters) / (self.plain - self.parameters)
 
 
-def trained(name: str, batch: int) -> Graph:
-    """Builds a network of the zoo, as a step of gradient descent with momentum."""
-    graph = NETWORKS[name](batch=batch, training=True)
+def trained(name: str, batch: int, **sizes: int) -> Graph:
+    """Builds a network of the zoo, of such sizes, as a step of gradient descent with momentum."""
+    graph = NETWORKS[name](batch=batch, training=True, **sizes)
     return engine.train_step(graph, graph.outputs["loss"], engine.SGD(0.01, 0.9)).graph
 
 

@@ -114,6 +114,40 @@ def boards_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
         yield ["means where not all fits the fastest", "", "", "", "", worst, *means]
 
 
+def tiers_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
+    """Yields a line for each way to train or run a network: bytes in RAM and on the disk, seconds."""
+    yield [
+        "network",
+        "way",
+        "in RAM, planned",
+        "measured",
+        "off by",
+        "on the disk",
+        "seconds",
+        "of processor",
+        "result",
+    ]
+    first = {(row["what"], row["network"]): row for row in reversed(rows)}
+    for row in rows:
+        batch = f", training, batch {row['batch']}" if "batch" in row else f", weights {_mib(row['weights_bytes'])}"
+        name = row["network"] + batch
+        if row.get("failed"):
+            yield [name, f"{row['way']}, room for {_mib(row['room'])}", *["-"] * 6, "does not run"]
+            continue
+        way = row["way"]
+        if row.get("again"):
+            way += f": {row['share']:.1%} more operations"
+        off = f"{row['grown_bytes'] / row['ram_bytes'] - 1:+.1%}"
+        same = "" if row is first[row["what"], row["network"]] else "the same bits" if row["same"] else "DIFFERENT"
+        sizes = [_mib(row[key]) for key in ("ram_bytes", "grown_bytes", "disk_bytes")]
+        times = (seconds(row[key]) for key in ("step_s", "processor_s"))
+        yield [name, way, *sizes[:2], off, sizes[2], *times, same]
+
+
+def _mib(nbytes: int) -> str:
+    return f"{nbytes / 2**20:.1f} MiB"
+
+
 def zoo_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
     """Yields a line for each network of the zoo and one for all: how many plans are proved, and the slowest."""
     yield ["network", "plans", "most buffers", "proved", "most bytes above the bound", "slowest, ms"]
@@ -334,6 +368,7 @@ TABLES: Mapping[str, Callable[[Sequence[Row]], Iterable[Sequence[str]]]] = {
     "kinds": kinds_table,
     "memories": memories_table,
     "boards": boards_table,
+    "tiers": tiers_table,
     "zoo": zoo_table,
     "networks": networks_table,
     "startup": startup_table,

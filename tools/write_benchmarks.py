@@ -32,6 +32,7 @@ PAGE, KEPT = Path("docs/benchmarks.md"), Path("out/benchmarks.json")
 PAGES: Mapping[str, Path] = {
     **dict.fromkeys(("lengths", "decoding", "threads"), Path("docs/performance.md")),
     **dict.fromkeys(("cascades", "streams"), Path("docs/cascades.md")),
+    "tiers": Path("docs/memories.md"),
 }
 """The pages of the sections that are not on PAGE."""
 MOST_SECONDS = 150
@@ -181,6 +182,7 @@ MEASURES: Mapping[str, Callable[[Path], Sequence[Row]]] = {
     "kinds": lambda _: measured("tools.bench_kinds", "--nodes", str(KINDS_NODES))["rows"],
     "memories": lambda _: measured("tools.bench_memories", OPENBLAS_NUM_THREADS="1")["rows"],
     "boards": lambda _: measured("tools.bench_boards", OPENBLAS_NUM_THREADS="1")["rows"],
+    "tiers": lambda _: measured("tools.bench_tiers")["rows"],
     "zoo": lambda _: measured("tools.bench_zoo", OPENBLAS_NUM_THREADS="1")["rows"],
     "networks": lambda _: measure_networks(),
     "startup": measure_startup,

@@ -105,6 +105,11 @@ def has_files(plan: PlacedPlan) -> bool:
     return any(memory.folder for memory, _, _ in _parts(plan))
 
 
+def file_bytes(plan: PlacedPlan) -> int:
+    """Returns how many bytes of the arena lie in files when the plan runs here."""
+    return sum(high - low for memory, low, high in _parts(plan) if memory.folder)
+
+
 def arena_in(plan: PlacedPlan, buffers: Any) -> GivenArena:
     """Returns the bytes of a plan's arena in a caller's buffer, or in one for each of its memories, by name.
 

@@ -12,19 +12,23 @@ from typing import Any
 
 from attrs import asdict
 
-from engine.api import Executable, compile_graph, make_plan
+from engine.api import Executable, make_plan
 from engine.cli.measure.processes import BYTES, PROCESS, SECONDS, MeasureTask, read_task
-from engine.cli.measure.readings import Run, digest, noise_bytes, time_runs, trace_arrays, watch
+from engine.cli.measure.readings import AnonymousPeak, Outputs, Run, digest, noise_bytes, time_runs, trace_arrays, watch
 from engine.cli.options.common import plan_options
 from engine.cli.options.models import Subject, load_subject
 from engine.executor.arenas import new_arena
+from engine.executor.binding import packs_from
 from engine.executor.dynamic import DynamicExecutor
+from engine.executor.file_packs import packs_of
 from engine.executor.static import StaticExecutor
+from engine.executor.team import team
 from engine.models.own_operators import run_operator_files
+from engine.planning.placed import PlacedPlan
 from engine.report.resident import resident_set
 from engine.system import process_memory
 from engine.system.instructions import limit_instructions
-from engine.system.threads import limit_threads
+from engine.system.threads import cpus, limit_threads
 
 
 def measure(task: MeasureTask) -> dict[str, Any]:
@@ -47,7 +51,8 @@ def _process(task: MeasureTask, subject: Subject) -> dict[str, Any]:
     options, recompute = plan_options(arguments), not arguments.no_recompute
     plan = make_plan(subject.graph, budget=arguments.budget, recompute=recompute, **options)
     predicted = resident_set(plan, task.mode).resident_bytes
-    executor = DynamicExecutor(plan) if task.mode == "dynamic" else StaticExecutor(plan, new_arena(plan))
+    with packs_from(packs_of(plan)):
+        executor = _dynamic(plan, task) if task.mode == "dynamic" else _static(plan, task)
     run = _run(task, Executable(subject.graph, executor), subject)
     run()
     process_memory.reset_peak()
@@ -59,11 +64,19 @@ def _run(task: MeasureTask, executable: Executable, subject: Subject) -> Run:
     return partial(executable.run, subject.feeds, copy=task.mode == "static")
 
 
-def _bytes(_: MeasureTask, executable: Executable, subject: Subject, run: Run) -> dict[str, Any]:
+def _bytes(task: MeasureTask, executable: Executable, subject: Subject, _: Run) -> dict[str, Any]:
     noise = noise_bytes()
     process_memory.give_back()
+    anonymous = AnonymousPeak()
+
+    def run() -> Outputs:
+        outputs = executable.executor.run_timed(subject.feeds, {}, task.mode == "static", anonymous)
+        anonymous.look()  # at the copies of the outputs, too
+        return outputs
+
     watched = watch(run)
-    return asdict(watched) | asdict(trace_arrays(executable, subject.feeds)) | {"noise_bytes": noise}
+    traced = asdict(trace_arrays(executable, subject.feeds))
+    return asdict(watched) | traced | {"noise_bytes": noise, "anonymous_bytes": anonymous.peak}
 
 
 def _seconds(task: MeasureTask, _: Executable, __: Subject, run: Run) -> dict[str, Any]:
@@ -76,14 +89,23 @@ def _rehearsed(task: MeasureTask, subject: Subject) -> Executable:
     """Returns an executable that has loaded all that a run needs, with an arena of which no byte was touched."""
     arguments = task.arguments
     options, recompute = plan_options(arguments), not arguments.no_recompute
-    executable = compile_graph(subject.graph, mode="dynamic", budget=arguments.budget, recompute=recompute, **options)
-    executable.run(subject.feeds, copy=False)
-    if task.mode == "dynamic":
-        return executable
-    plan = executable.plan
-    del executable
-    process_memory.give_back()  # else the arena may come to lie on pages that are resident already
-    return Executable(subject.graph, StaticExecutor(plan, new_arena(plan)))
+    plan = make_plan(subject.graph, budget=arguments.budget, recompute=recompute, **options)
+    with packs_from(packs_of(plan)):
+        executable = Executable(subject.graph, _dynamic(plan, task))
+        executable.run(subject.feeds, copy=False)
+        if task.mode == "dynamic":
+            return executable
+        del executable
+        process_memory.give_back()  # else the arena may come to lie on pages that are resident already
+        return Executable(subject.graph, _static(plan, task))
+
+
+def _dynamic(plan: PlacedPlan, task: MeasureTask) -> DynamicExecutor:
+    return DynamicExecutor(plan, runner=team(task.arguments.threads or cpus()))
+
+
+def _static(plan: PlacedPlan, task: MeasureTask) -> StaticExecutor:
+    return StaticExecutor(plan, new_arena(plan), task.arguments.threads or cpus())
 
 
 if __name__ == "__main__":

@@ -128,6 +128,28 @@ class Census(Stopwatch):
         return run
 
 
+@define(eq=False)
+class AnonymousPeak(Stopwatch):
+    """The most bytes of this process that are no pages of files (RssAnon), above those at first: behind calls."""
+
+    before: int | None = field(factory=process_memory.anonymous_bytes)
+    peak: int | None = None
+
+    def around(self, tick: int, thunk: Thunk) -> Thunk:  # noqa: ARG002 (bytes, not seconds)
+        """Returns the same thunk, with a look at the bytes behind it."""
+
+        def run() -> None:
+            thunk()
+            self.look()
+
+        return run
+
+    def look(self) -> None:
+        """Notes the bytes of this moment."""
+        above = _above(self.before, process_memory.anonymous_bytes())
+        self.peak = above if self.peak is None or above is None else max(self.peak, above)
+
+
 def _timed(run: Run) -> Timed:
     before, begin = process_memory.page_faults(), time.perf_counter()
     outputs = run()

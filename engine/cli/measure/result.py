@@ -9,6 +9,7 @@ from attrs import asdict, frozen
 
 from allocator.bounds import refcount_peak
 from engine.cli.measure.processes import MODES, ModeReadings, in_turn
+from engine.executor.arenas import file_bytes
 from engine.planning.placed import PlacedPlan
 from engine.system.process_memory import PAGE, whole_pages
 from engine.text.screen import UNBOUNDED
@@ -28,11 +29,13 @@ class Prediction:
     """Bytes above what the process held before its first run: at the peak, behind the run, and in numpy's arrays.
 
     Static: the pages of the arena and of the copies of the outputs that the caller gets. Dynamic: reference counting.
+    `anonymous_bytes` are those of the peak that are no pages of files.
     """
 
     peak_bytes: int
     held_bytes: int
     numpy_bytes: int
+    anonymous_bytes: int
 
 
 @frozen(eq=False)
@@ -40,7 +43,8 @@ class Mode:
     """Predicted and measured needs of one mode. Faults and seconds are medians over all processes.
 
     `difference` is measured peak / predicted peak - 1, by the system's peak or else by sampling. `reason` is empty
-    where it is within the tolerance. The bytes of the process are its whole resident set. None: unknown here.
+    where it is within the tolerance. The bytes of the process are its whole resident set. The anonymous ones are no
+    pages of files, such as those of memories with a folder. None: unknown here.
     """
 
     predicted_bytes: int
@@ -64,6 +68,9 @@ class Mode:
     predicted_process_bytes: int | None
     process_bytes: int | None
     process_difference: float | None
+    predicted_anonymous_bytes: int
+    anonymous_bytes: int | None
+    anonymous_difference: float | None
 
 
 @frozen(eq=False)
@@ -113,10 +120,10 @@ def predict(plan: PlacedPlan, mode: str) -> Prediction:
     """Predicts the bytes that a run of a mode needs."""
     if mode == "dynamic":
         peak = refcount_peak(plan.program)
-        return Prediction(whole_pages(peak), 0, peak)
+        return Prediction(whole_pages(peak), 0, peak, whole_pages(peak))
     arena, lowered = whole_pages(plan.arena_bytes), plan.lowered
     copies = sum(whole_pages(lowered.values[v].spec.nbytes) for v in lowered.outputs.values())
-    return Prediction(arena + copies, arena, 0)
+    return Prediction(arena + copies, arena, 0, whole_pages(plan.arena_bytes - file_bytes(plan)) + copies)
 
 
 def explain(predicted: Prediction, counted: Mapping[str, Any], noise: int) -> str:
@@ -169,6 +176,9 @@ def _mode(predicted: Prediction, read: ModeReadings, noise: int) -> Mode:
         predicted_process_bytes=expected,
         process_bytes=read.whole["peak_bytes"],
         process_difference=_difference(read.whole["peak_bytes"], expected),
+        predicted_anonymous_bytes=predicted.anonymous_bytes,
+        anonymous_bytes=counted["anonymous_bytes"],
+        anonymous_difference=_difference(counted["anonymous_bytes"], predicted.anonymous_bytes),
     )
 
 
@@ -208,6 +218,9 @@ _ROWS: tuple[tuple[str, Callable[[Mode], str]], ...] = (
     ("peak, sampled", lambda mode: _bytes(mode.sampled_bytes)),
     ("  samples", lambda mode: str(mode.samples)),
     ("measured over predicted", lambda mode: _percent(mode.difference)),
+    ("anonymous, predicted", lambda mode: _bytes(mode.predicted_anonymous_bytes)),
+    ("anonymous, measured", lambda mode: _bytes(mode.anonymous_bytes)),
+    ("anonymous, off by", lambda mode: _percent(mode.anonymous_difference)),
     ("held behind the run", lambda mode: _bytes(mode.held_bytes)),
     ("numpy's arrays, predicted", lambda mode: _bytes(mode.predicted_numpy_bytes)),
     ("numpy's arrays, traced", lambda mode: _bytes(mode.numpy_bytes)),

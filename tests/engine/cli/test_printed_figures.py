@@ -214,6 +214,9 @@ def test_the_table_of_measurements_has_a_line_for_each_figure_of_both_modes() ->
         81_920,
         90_112,
         0.1,
+        3072,
+        3584,
+        0.167,
     )
     dynamic = Mode(
         *(1024, 1152, 0.125, "x", 1280, 32, 1408, 0, 1536, 1664, 1792, 21.0, 22.0, 23.0, 24.0),
@@ -223,17 +226,23 @@ def test_the_table_of_measurements_has_a_line_for_each_figure_of_both_modes() ->
         77_824,
         None,
         None,
+        2048,
+        None,
+        None,
     )
     text = Measured("net", 5, 3, 4096, 131_072, True, static, dynamic).text()
     lines = [cells(line) for line in text.splitlines()]
     assert text.splitlines()[0].startswith("net: 3 processes of each mode in turn, 5 runs after a first one in each; ")
     assert lines[1] == ["above the baseline", "static", "dynamic"]
-    assert {row[0]: row[1:] for row in lines[2:19]} == {
+    assert {row[0]: row[1:] for row in lines[2:22]} == {
         "peak, predicted": ["4096 B", "4.00 KiB", "1024 B", "1.00 KiB"],
         "peak, measured": ["5120 B", "5.00 KiB", "1152 B", "1.12 KiB"],
         "peak, sampled": ["6144 B", "6.00 KiB", "1280 B", "1.25 KiB"],
         "samples": ["31", "32"],
         "measured over predicted": ["+25.0%", "+12.5%"],
+        "anonymous, predicted": ["3072 B", "3.00 KiB", "2048 B", "2.00 KiB"],
+        "anonymous, measured": ["3584 B", "3.50 KiB", "-"],
+        "anonymous, off by": ["+16.7%", "-"],
         "held behind the run": ["7168 B", "7.00 KiB", "1408 B", "1.38 KiB"],
         "numpy's arrays, predicted": ["8192 B", "8.00 KiB", "1536 B", "1.50 KiB"],
         "numpy's arrays, traced": ["9216 B", "9.00 KiB", "1664 B", "1.62 KiB"],
@@ -247,5 +256,5 @@ def test_the_table_of_measurements_has_a_line_for_each_figure_of_both_modes() ->
         "whole process, measured": ["90112 B", "88.00 KiB", "-"],
         "whole process, off by": ["+10.0%", "-"],
     }
-    assert text.splitlines()[19] == "noise floor 128.00 KiB; pages of 4.00 KiB"
+    assert text.splitlines()[22] == "noise floor 128.00 KiB; pages of 4.00 KiB"
     assert text.splitlines()[-1] == "dynamic: off by 12%: x"

@@ -55,7 +55,14 @@ def options(*words: str) -> Namespace:
 def counted(**changes: Any) -> dict[str, Any]:
     """Returns what the child that counts bytes prints."""
     fields = {name: getattr(COUNTED, name) for name in ("peak_bytes", "sampled_bytes", "samples", "held_bytes")}
-    readings = {"huge_bytes": 0, "numpy_bytes": 0, "traced_bytes": 10, "noise_bytes": 0, "digest": "same"}
+    readings = {
+        "anonymous_bytes": 0,
+        "huge_bytes": 0,
+        "numpy_bytes": 0,
+        "traced_bytes": 10,
+        "noise_bytes": 0,
+        "digest": "same",
+    }
     return fields | readings | changes
 
 
@@ -87,7 +94,7 @@ def test_a_reason_is_given_exactly_where_a_prediction_is_off(
     predicted: int, peak: int, held: int, noise: int, huge: int
 ) -> None:
     readings = counted(peak_bytes=peak, held_bytes=held, huge_bytes=huge)
-    reason = explain(Prediction(predicted, 0, 0), readings, noise)
+    reason = explain(Prediction(predicted, 0, 0, 0), readings, noise)
     assert bool(reason) == (abs(peak - predicted) > TOLERANCE * predicted)
 
 
@@ -105,12 +112,12 @@ def test_a_reason_is_given_exactly_where_a_prediction_is_off(
     ],
 )
 def test_likely_reasons_of_a_prediction_that_is_off(changes: dict[str, Any], words: str) -> None:
-    reason = explain(Prediction(100 * MIB, 0, 0), counted(**changes), MIB)
+    reason = explain(Prediction(100 * MIB, 0, 0, 0), counted(**changes), MIB)
     assert words in reason and bool(words) == bool(reason)
 
 
 def test_below_the_noise_floor_a_difference_means_nothing() -> None:
-    reason = explain(Prediction(8192, 4096, 0), counted(peak_bytes=50_000), SMALL_BYTES)
+    reason = explain(Prediction(8192, 4096, 0, 0), counted(peak_bytes=50_000), SMALL_BYTES)
     assert "noise floor" in reason and "less than 2.50 MiB" in reason
 
 
@@ -283,6 +290,19 @@ def test_compare_measures_in_fresh_processes(tmp_path: Path, capsys: Capture) ->
     assert static["held_bytes"] > 0.95 * 32 * MIB and static["minor_faults"] is not None
     assert dynamic["peak_bytes"] > 0.95 * dynamic["predicted_bytes"]
     assert static["samples"] > 0
+    assert abs(static["anonymous_difference"]) < TOLERANCE
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not LINUX, reason="needs Linux's /proc")
+def test_anonymous_bytes_are_those_of_the_memories_in_ram(tmp_path: Path, capsys: Capture) -> None:
+    path = save_chain(tmp_path / "chain.onnx")
+    memories = ["--memory", "ram=1MiB,10GB/s", "--memory", f"disk=1GiB,1GB/s,folder={tmp_path}"]
+    printed = data(["compare", path, "--measure", "--pairs", "1", "--runs", "1", *memories], capsys)
+    static, plain = printed["static"], make_plan(load_onnx(path))
+    assert printed["outputs_equal"] is True and static["predicted_bytes"] > plain.arena_bytes
+    assert static["predicted_anonymous_bytes"] < 0.75 * static["predicted_bytes"]
+    assert abs(static["anonymous_difference"]) < TOLERANCE
 
 
 @pytest.mark.slow
