@@ -21,7 +21,7 @@ from allocator.memories.plan import BaselineName
 from allocator.problem import Status
 from allocator.progress import each
 from engine import Graph
-from engine.cli.options.common import positive
+from engine.cli.options.values import positive
 from engine.cli.progress import add_quiet, progress_shown
 from engine.onnx.load import load_onnx
 from engine.report.memories import Transfers

@@ -20,7 +20,7 @@ from typing import Any
 
 from allocator.io.files import write_whole
 from allocator.progress import each
-from engine.cli.options.common import positive
+from engine.cli.options.values import positive
 from engine.cli.progress import add_quiet, progress_shown
 from tools.benchmark_tables import markdown, tiers_table
 from tools.entry import run_script
