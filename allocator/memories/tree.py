@@ -21,15 +21,15 @@ from allocator.memories.relaxation import Relaxation
 from allocator.problem import column
 from allocator.solvers.search.budget import Budget
 
-_PRICE = 4
-"""A step of a relaxation, for each unit and tick that it looks at, in steps of branch and bound."""
+_STEP, _PRICE = 1_500, 3
+"""A step of a relaxation in steps of branch and bound: by itself, and for each unit and tick that it looks at."""
 _STEPS = 40
 """Steps of the relaxation of a node."""
 _NODES = 400
 """Nodes of the tree at most. tools/bench_memories.py shows what they are worth."""
 _SHARE = 2
 """The tree may spend this part of the budget."""
-_MOST_TRIED = 32
+_MOST_TRIED = 8
 """Assignments of nodes, cheaper than the best plan, for which addresses are planned."""
 
 
@@ -64,7 +64,7 @@ class Tree:
     def run(self, budget: Budget) -> None:
         """Splits nodes until none can have a better plan, or the tree is large enough."""
         units = self.addresses.units
-        own = budget.at(_PRICE * (1 + len(units) + len(units.ticks)))
+        own = budget.at(_STEP + _PRICE * (len(units) + len(units.ticks)))
         most, numbers, ended = own.left // _SHARE, count(), math.inf
         self._add(units.can, self.relaxation, next(numbers), own)
         while self._open and self._open[0][0] < self._cost:
@@ -137,13 +137,15 @@ class Tree:
 
     def _try(self, can: Mask, priced: Seconds) -> None:
         """Takes the assignment that follows from prices, if it has addresses and costs less than the best."""
+        if self._tried == _MOST_TRIED:
+            return
         units = self.addresses.units
         least = np.where(can, priced, np.inf)
         first, second = np.sort(least, axis=1)[:, :2].T
         order = np.argsort(first - second, kind="stable")
         state = self.filler.filled(order, units.capacities, least.argmin(axis=1), ranks(units.can, units.seconds))
         memory = column(state.memory)
-        if self._tried == _MOST_TRIED or (memory == can.shape[1]).any() or units.cost(memory) >= self._cost:
+        if (memory == can.shape[1]).any() or units.cost(memory) >= self._cost:
             return
         self._tried += 1
         placement = self.addresses.repaired(memory, "a tree of relaxations")
