@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 from attrs import define, field, frozen
 
 from engine.exporters.events import layer_note, nanoseconds, without_overlaps
-from engine.exporters.groups import Around, around, memory_title
+from engine.exporters.groups import Around, around, in_its_memory, memory_title
 from engine.text.names import to_unicode
 from engine.trace.trace import EVICT, NOWHERE, OVERWRITE, PEAK, STAGE, VIEW, Event, RunInfo, Trace
 
@@ -99,11 +99,14 @@ class _Alive:
 
 @define(eq=False)
 class _Page:
-    """Open slices, the last value of each counter, and the bytes that are alive in each process of a memory."""
+    """Open slices, the last value of each counter, and the bytes that are alive in each process of a memory.
+
+    `rows` has the process and the row of those that have a name.
+    """
 
     facts: RunInfo
     around: Around
-    rows: set[int] = field(factory=set)
+    rows: set[tuple[int, int]] = field(factory=set)
     running: dict[int, float] = field(factory=dict)
     alive: dict[int, _Alive] = field(factory=dict)
     held: Counter[int] = field(factory=Counter)
@@ -127,7 +130,7 @@ class _Page:
                 yield from self._copied(event, begin, time)
                 yield from ({"ph": "E", **_thread(event), "ts": time} for _ in range(self.around.closing[event.tick]))
             case "stage" | "peak" | "view" | "evict":
-                yield _instant(event, time)
+                yield _instant(in_its_memory(event, self.facts), time)
         yield from self._counted(event, time)
 
     def closed(self) -> Iterator[Shown]:
@@ -141,7 +144,7 @@ class _Page:
         process = _process(self.facts.memory_at(event.offset))
         self.alive[event.chunk] = chunk = _Alive(to_unicode(event.tensor), process, event.bytes)
         self.held[process] += event.bytes
-        yield _tensor("b", event.chunk, chunk, time) | {"args": _details(event)}
+        yield _tensor("b", event.chunk, chunk, time) | {"args": _details(in_its_memory(event, self.facts))}
 
     def _departure(self, chunk: int, time: float) -> Iterator[Shown]:
         if chunk in self.alive:
@@ -170,19 +173,23 @@ class _Page:
         source = _process(weights[move.source].memory) if move.is_weight else self.alive[move.source].process
         for process, phase in ((source, "s"), (self.alive[move.chunk].process, "f")):
             where = {"pid": process, "tid": _COPIES, "cat": "copy", "name": to_unicode(event.operator), "ts": begin}
-            yield _named("thread_name", _COPIES, "copies", process)
+            yield from self._row(_COPIES, "copies", process)
             yield {"ph": "X", **where, "dur": time - begin, "args": {"tick": event.tick}}
             yield {"ph": phase, **where, "id": event.tick, "bp": "e"}
 
     def _operator(self, event: Event, begin: float, time: float) -> Iterator[Shown]:
         row = max(event.thread, 0) + 1
-        if row not in self.rows:
-            self.rows.add(row)
-            yield _named("thread_name", row, "operators" if event.thread < 0 else f"thread {event.thread}")
+        yield from self._row(row, "operators" if event.thread < 0 else f"thread {event.thread}", _RUN)
         times = {"ts": begin, "dur": time - begin}
         args = {"schema": to_unicode(event.schema), "tick": event.tick, "stage": event.stage, **_layer(event)}
         name = to_unicode(event.operator)
         yield {"ph": "X", "cat": "operator", "name": name, **_PROCESS, "tid": row, **times, "args": args}
+
+    def _row(self, row: int, name: str, process: int) -> Iterator[Shown]:
+        """Yields the name of a row of a process when it first has something."""
+        if (process, row) not in self.rows:
+            self.rows.add((process, row))
+            yield _named("thread_name", row, name, process)
 
     def _counted(self, event: Event, time: float) -> Iterator[Shown]:
         live, footprint = event.live_bytes, event.footprint_bytes

@@ -4,11 +4,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from engine.text.units import format_bytes
 from engine.trace.details import Move, StripeRun, Weight
-from engine.trace.trace import MemoryPart, Trace
+from engine.trace.trace import NOWHERE, Event, MemoryPart, RunInfo, Trace
 
 
 @frozen
@@ -63,3 +63,9 @@ def _groups(stripes: Sequence[StripeRun]) -> Iterator[Group]:
 def memory_title(part: MemoryPart) -> str:
     """Returns the name of a memory, and how much of it is in use."""
     return f"{part.name}: {format_bytes(part.used_bytes)} of {format_bytes(part.capacity)} used"
+
+
+def in_its_memory(event: Event, facts: RunInfo) -> Event:
+    """Returns an event whose offset counts from the first byte of its memory, as those of weights do."""
+    memory = facts.memory_at(event.offset)
+    return event if memory == NOWHERE else evolve(event, offset=event.offset - facts.memories[memory].start)

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 from attrs import define, field
 
 from engine.exporters.events import layer_note, nanoseconds, without_overlaps
-from engine.exporters.groups import Around, around, memory_title
+from engine.exporters.groups import Around, around, in_its_memory, memory_title
 from engine.text.errors import EngineError
 from engine.text.names import to_unicode
 from engine.trace.trace import BEGIN, FREE, NOWHERE, OVERWRITE, Event, RunInfo, Trace
@@ -110,7 +110,8 @@ class _Tracks:
         lane = heappop(free) if free else self._new_lane(memory)
         self.lane[event.chunk] = memory, lane
         flows = self.around.moved.get(event.chunk, ())
-        self._write(_SLICE_BEGIN, _FIRST_LANE + lane, event.tensor, dict(_details(event)), flows)
+        notes = dict(_details(in_its_memory(event, self.facts)))
+        self._write(_SLICE_BEGIN, _FIRST_LANE + lane, event.tensor, notes, flows)
 
     def _new_lane(self, memory: int) -> int:
         name = "tensors" if memory == NOWHERE else memory_title(self.facts.memories[memory])

@@ -119,11 +119,17 @@ function seconds(plan, chunk) {
 
 /** @param {Plan} plan @param {number} chunk @returns {string} */
 function address(plan, chunk) {
-  const { offset, size, memory } = plan.columns;
-  if (chunk >= plan.tensors && memory[chunk] < 0) return "none: weights lie outside the arena";
+  const { offset, size } = plan.columns;
+  if (chunk >= plan.tensors && !memory(plan, chunk)) return "none: weights lie outside the arena";
   if (offset[chunk] < 0) return "none: this run has no arena";
   const at = plan.addressOf(chunk);
-  return `${whole(at)} up to ${whole(at + size[chunk])}${memory[chunk] < 0 ? "" : ` in ${plan.lanes[memory[chunk]].name}`}`;
+  return `${whole(at)} up to ${whole(at + size[chunk])}${memory(plan, chunk)}`;
+}
+
+/** @param {Plan} plan @param {number} chunk @returns {string} in which memory it lies, if there are several */
+function memory(plan, chunk) {
+  const lane = plan.lanes[plan.columns.memory[chunk]];
+  return lane ? ` in ${lane.name}` : "";
 }
 
 /** @param {Plan} plan @param {number} chunk @returns {Node | false} why it lies in its memory, if there are several */
@@ -147,8 +153,7 @@ function twin(app, pane, chunk) {
   const [other] = app.twins({ pane, chunk });
   if (!other) return false;
   const plan = app.plans[other.pane];
-  const place = plan.columns.offset[other.chunk];
-  const text = `${bytes(plan.columns.size[other.chunk])}${place < 0 ? "" : ` at ${whole(place)}`}, ${lifetime(plan, other.chunk)}`;
+  const text = `${bytes(plan.columns.size[other.chunk])}${plan.columns.offset[other.chunk] < 0 ? "" : ` at ${whole(plan.addressOf(other.chunk))}${memory(plan, other.chunk)}`}, ${lifetime(plan, other.chunk)}`;
   return button(text, () => app.select(other));
 }
 
@@ -171,7 +176,7 @@ export function brief(app, { pane, chunk }) {
   const lines = [shown(plan.text("name", chunk), 90), `${bytes(size[chunk])}  ${shown(plan.text("shape", chunk) || "", 60)} ${shown(plan.text("dtype", chunk) || "", 20)}`.replace(/\(no name\)/g, "")];
   if (plan.text("operator", chunk)) lines.push(`by ${named(plan.text("operator", chunk), plan.text("schema", chunk))}`);
   lines.push(lifetime(plan, chunk));
-  if (offset[chunk] >= 0 && !plan.text("reason", chunk)) lines.push(`at ${whole(plan.addressOf(chunk))}`);
+  if (offset[chunk] >= 0 && !plan.text("reason", chunk)) lines.push(`at ${whole(plan.addressOf(chunk))}${memory(plan, chunk)}`);
   if (overwrites[chunk] >= 0) lines.push(`written over ${shown(plan.text("name", overwrites[chunk]), 60)}`);
   lines.push(...plan.text("reason", chunk).split("\n").filter((line) => line && !line.startsWith(" ")).map((line) => shown(line, 300)));
   return lines;

@@ -6,7 +6,7 @@ import { withWeights } from "./weights.js";
 /** @typedef {import("./payload.js").MemoryPart} MemoryPart */
 /** @typedef {MemoryPart & {low: number, shown: number, high: number}} Lane a memory, of which `shown` bytes are drawn from `low` on in the picture; up to `high` there is room for its name */
 
-/** The space above each lane, for its name, as a share of all bytes. */
+/** The space above each lane, for its name, as a share of all bytes; in whole bytes, so that addresses stay exact. */
 const APART = 0.045;
 
 /** @param {Payload} payload @param {boolean} hasWeights whether they are drawn @returns {Payload} with the place of each row in the picture */
@@ -29,7 +29,7 @@ function lanesOf(memories, hasWeights) {
   const all = sizes.reduce((sum, size) => sum + size, 0) || 1;
   let low = 0;
   return memories.map((part, m) => {
-    const lane = { ...part, low, shown: sizes[m], high: low + sizes[m] + APART * all };
+    const lane = { ...part, low, shown: sizes[m], high: low + sizes[m] + Math.ceil(APART * all) };
     low = lane.high;
     return lane;
   });

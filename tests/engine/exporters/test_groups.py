@@ -37,6 +37,7 @@ def test_chrome_has_a_process_for_each_memory_with_its_tensors_and_arrows_betwee
     begun = {e["name"]: e["pid"] for e in shown if e["ph"] == "b"}
     assert begun["far"] == process["dram"] and begun["near"] == begun["fetched"] == process["sram"]
     assert begun["w"] == begun["unread"] == process["flash"]
+    assert next(e["args"]["offset"] for e in shown if (e["ph"], e["name"]) == ("b", "far")) == 0  # the first in dram
     arrows = {
         e["id"]: (s["pid"], e["pid"])
         for e in shown
@@ -85,6 +86,8 @@ def test_perfetto_has_tracks_of_memories_with_flows_and_slices_of_cascades(casca
         for flow in event.flow_ids:
             flows[flow].append(event.name)
     assert (where["far"], where["unread"]) == ("dram", "flash")
+    far = next(event for event in events if event.name == "far")
+    assert [note.int_value for note in far.debug_annotations if note.name == "offset"] == [0]  # the first in dram
     assert ["far", "near"] in flows.values()
     assert ["w", "fetched"] in flows.values()
     _, events = _perfetto(cascaded.trace())

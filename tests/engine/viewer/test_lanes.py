@@ -45,6 +45,15 @@ def test_the_page_has_a_lane_for_each_memory_with_its_tensors_weights_and_copies
     assert said["svg"].count('stroke-width="1.75"') == len(of.moves) == 2
 
 
+def test_the_same_tensor_of_another_plan_has_its_address_in_its_memory(shown: Open) -> None:
+    trace = moved_tensors().trace()
+    with shown(trace, trace) as page:
+        page.evaluate(f"arenaplan.select({rectangles_of(trace).name.index('far')})")
+        panel = page.evaluate(_SHOWN)["panel"].split("\n")
+    assert any(line.startswith("0 up to 4,096 in dram") for line in panel)
+    assert any(line.startswith("4.00 KiB at 0 in dram, ") for line in panel)
+
+
 def test_one_memory_has_no_lanes_and_no_table(shown: Open) -> None:
     with shown(cascaded_plan().trace()) as page:
         assert page.evaluate("document.getElementById('memories').hidden")
