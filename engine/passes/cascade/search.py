@@ -42,8 +42,9 @@ def cascade_bound(graph: Graph) -> int:
     """Returns bytes below which no arena is, whatever is cut into stripes, however high, and whatever rows are kept.
 
     A cascade holds what it reads from outside, its result, and a row of each tensor inside while that is computed. An
-    image that is taken in pieces is there twice in front of it, and no longer when its last row is computed. The bound
-    is the least, over all ways to cut the sequence into segments, of the largest need of a segment.
+    image that is taken in pieces is there in front of it together with copies of all rows that are read, and no longer
+    when its last row is computed. The bound is the least, over all ways to cut the sequence into segments, of the
+    largest need of a segment.
     """
     return _Search(graph, graph.operators).bound()
 
@@ -95,9 +96,10 @@ class _Search:
             if first < end - 1:
                 (output,) = self.operators[first].outputs
                 row = max(row, output.spec.nbytes // output.shape[ROWS])
-                held = self._held_bytes(first)
-                taken = self._dying_image(first, end)
-                need = max(held + taken, result.spec.nbytes + held - taken + row)
+                held, taken = self._held_bytes(first), self._dying_image(first, end)
+                pieces = _read_bytes(self.operators[first].inputs[0], stripe) if taken else 0
+                taken = taken if pieces else 0
+                need = max(held + pieces, result.spec.nbytes + held - taken + row)
                 yield first, min(need, result.spec.nbytes + held + row)
 
     @cached_property
@@ -281,6 +283,12 @@ def _share(part: Part) -> float:
     """Returns the share of the rows of its operator that a part computes."""
     first, last = part.written
     return (last - first) / part.operator.outputs[0].shape[ROWS]
+
+
+def _read_bytes(image: Var, stripe: Stripe) -> int:
+    """Returns the bytes of the rows of an image that a stripe reads; 0 where it reads it whole."""
+    low, high = stripe.needed.get(image, (0, 0)) if image not in stripe.whole else (0, 0)
+    return image.spec.nbytes // image.shape[ROWS] * (high - low)
 
 
 def _rows(stripe: Stripe) -> int:

@@ -19,8 +19,10 @@ from engine.lower.costs import graph_cost
 from engine.passes.automatic import limited
 from engine.passes.cascade import choose
 from engine.passes.cascade.choices import Choice
+from engine.passes.cascade.rewrite import with_cascades
 from engine.passes.cascade.search import cascade_bound, search_cascades
 from engine.planning.options import CASCADE_PERCENT, DEFAULTS, Options
+from engine.planning.placed import Cascade
 from engine.text.errors import GraphError
 from tests.engine.passes.cascade.random_chains import large_codes, large_decoder, large_images, random_encoder
 
@@ -173,3 +175,17 @@ def test_the_search_for_addresses_ends_after_some_steps_where_neither_steps_nor_
     assert limited(DEFAULTS, ()) == DEFAULTS
     for asked in (Options(nodes=7), Options(timeout=5.0)):
         assert limited(asked, done) == asked
+
+
+def test_the_bound_counts_the_rows_alone_that_are_read_of_an_image_in_pieces() -> None:
+    rng = np.random.default_rng(0)
+    graph = Graph("cropped")
+    x = graph.input("x", (1, 8, 256, 24))
+    for shape, lower in (((32, 8, 3, 3), -128), ((32, 32, 3, 3), 0), ((20, 32, 1, 1), 0)):
+        convolved = ops.conv2d(x, graph.constant(rng.standard_normal(shape, np.float32)), pads=(shape[2] // 2,) * 4)
+        x = ops.pad(ops.relu(convolved), (0, 0, lower, 0), axes=(2, 3)) if lower else convolved
+    graph.output(ops.reduce_mean(x, axes=(2, 3)), "y")
+    graph = engine.optimise(graph)
+    cut = with_cascades(graph, [Cascade(1, 5, 4, (3,), in_pieces=True)])
+    arena = engine.make_plan(cut, optimise=0, nodes=100).arena_bytes
+    assert cascade_bound(graph) <= arena < 2 * graph.inputs["x"].spec.nbytes
