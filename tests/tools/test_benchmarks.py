@@ -122,6 +122,14 @@ SAMPLES: dict[str, tuple[list[dict[str, Any]], dict[str, str]]] = {
         | {"arena of the whole image, MiB": "400.0", "more operations": "16.8%", "anonymous memory, MiB": "41.0"}
         | {"beyond the interpreter, MiB": "16.0"},
     ),
+    "tiers": (
+        [
+            {"what": "train", "network": "net", "batch": 8, "way": "disk", "ram_bytes": 4 << 20, "grown_bytes": 5 << 20}
+            | {"disk_bytes": 3 << 20, "step_s": 2.5, "processor_s": 1.5}
+        ],
+        {"network": "net, training, batch 8", "way": "disk", "in RAM, planned": "4.0 MiB", "measured": "5.0 MiB"}
+        | {"off by": "+25.0%", "on the disk": "3.0 MiB", "seconds": "2.5", "of processor": "1.5", "result": ""},
+    ),
     "runs": (
         [
             {"network": "net", "backend": "numba", "threads": 2, "arena_bytes": 3_000_000, "ratio_median": 1.5}
