@@ -10,6 +10,8 @@ ones in another order (Schrimpf, Schneider, Stamm-Wilbrandt and Dueck 2000).
 import math
 import time
 from collections.abc import Sequence
+from itertools import pairwise
+from operator import add
 from random import Random
 from typing import Any
 
@@ -29,6 +31,8 @@ ROUNDS = 100
 are worth: ten times as many gain half a percent, in seven times the processor time."""
 _TOGETHER = 8
 """Units that get new routes in one round, at most."""
+_STOPS = 1000
+"""A round counts once more for each so many stops: units with very many stops take no longer than others."""
 _SAME = 1e-12
 """Costs that differ by no more than this part are the same."""
 
@@ -104,7 +108,10 @@ class _Stops:
 
 @define(eq=False)
 class _Routing:
-    """`route` has, for each unit, the memory of each of its stops; `load` the bytes in each memory and tick."""
+    """`route` has, for each unit, the memory of each of its stops; `load` the bytes in each memory and tick.
+
+    `copy_seconds` has, for copies of so many bytes, the seconds of those into each memory from each memory.
+    """
 
     problem: MemoryProblem
     stops: tuple[_Stops, ...]
@@ -112,6 +119,7 @@ class _Routing:
     route: list[Column]
     load: Any
     cost: Seconds
+    copy_seconds: dict[int, list[list[float]]] = field(factory=dict)
 
     @classmethod
     def of(cls, units: Units, visits: Visits, memory: Column) -> "_Routing":
@@ -142,7 +150,7 @@ class _Routing:
                     improved |= self._again([unit])
         begin = np.array([stops.begin for stops in self.stops])
         end = np.array([stops.begin + len(stops.profile) for stops in self.stops])
-        for _ in range(rounds):
+        while rounds > 0:
             wanting = np.flatnonzero(self.cost > least * (1 + _SAME))
             if not len(wanting) or time.monotonic() >= until:
                 break
@@ -151,6 +159,7 @@ class _Routing:
             others = [other for other in beside.tolist() if other != unit]
             chosen = random.sample(others, min(len(others), random.randint(1, _TOGETHER)))
             self._again([unit, *chosen])
+            rounds -= 1 + sum(len(self.route[one]) for one in (unit, *chosen)) // _STOPS
 
     def _again(self, chosen: Sequence[int]) -> bool:
         """Gives units new routes, one after the other; undone where that costs more. Returns whether it costs less."""
@@ -179,28 +188,28 @@ class _Routing:
 
     def _add(self, unit: int, sign: int) -> None:
         """Adds the bytes of a unit to the load, or takes them from it."""
-        stops = self.stops[unit]
-        ends = [*stops.first[1:].tolist(), len(stops.profile)]
-        for memory, first, end in zip(self.route[unit].tolist(), stops.first.tolist(), ends, strict=True):
+        stops, route = self.stops[unit], self.route[unit]
+        changes = np.flatnonzero(np.diff(route)) + 1
+        edges = [0, *stops.first[changes].tolist(), len(stops.profile)]
+        for memory, (first, end) in zip(route[[0, *changes]].tolist(), pairwise(edges), strict=True):
             self.load[memory, stops.begin + first : stops.begin + end] += sign * stops.profile[first:end]
 
     def _cheapest(self, unit: int) -> Column | None:
         """Returns the cheapest route in the room that is left; None where there is none."""
         stops = self.stops[unit]
-        cost = np.where(self._has_room(stops), stops.seconds, np.inf)
-        came = np.zeros(cost.shape, np.int64)
-        total: Seconds = cost[0]
-        every = np.arange(cost.shape[1])
-        for k, nbytes in enumerate(stops.nbytes):
-            ways = total[:, None] + self._copy_seconds(nbytes)
-            came[k + 1] = ways.argmin(axis=0)
-            total = ways[came[k + 1], every] + cost[k + 1]
-        memory = int(total.argmin())
+        total, *costs = np.where(self._has_room(stops), stops.seconds, np.inf).tolist()
+        came = list[list[int]]()
+        for cost, nbytes in zip(costs, stops.nbytes, strict=True):
+            ways = [list(map(add, total, into)) for into in self._copies(nbytes)]
+            least = list(map(min, ways))
+            came.append([way.index(seconds) for way, seconds in zip(ways, least, strict=True)])
+            total = list(map(add, least, cost))
+        memory = total.index(min(total))
         if not math.isfinite(total[memory]):
             return None
         route = [memory]
-        for k in range(len(stops.nbytes), 0, -1):
-            route.append(int(came[k, route[-1]]))
+        for back in reversed(came):
+            route.append(back[route[-1]])
         return column(route[::-1])
 
     def _has_room(self, stops: _Stops) -> Any:
@@ -209,20 +218,22 @@ class _Routing:
         peak = np.maximum.reduceat(np.where(profile > 0, load, 0), stops.first, axis=1)
         return (peak <= self.capacities[:, None]).T
 
-    def _copy_seconds(self, nbytes: int) -> Seconds:
-        """Returns the seconds of a copy from each memory to each other one, of shape (from, to); 0 where it stays."""
-        memories = self.problem.memories
-        read = np.array([nbytes / m.read_bandwidth + m.latency for m in memories])
-        write = np.array([nbytes / m.write_bandwidth + m.latency for m in memories])
-        seconds: Seconds = read[:, None] + write
-        np.fill_diagonal(seconds, 0.0)
-        return seconds
+    def _copies(self, nbytes: int) -> list[list[float]]:
+        """Returns the seconds of a copy into each memory, from each memory; 0 where it stays."""
+        if nbytes not in self.copy_seconds:
+            memories = self.problem.memories
+            read = np.array([nbytes / m.read_bandwidth + m.latency for m in memories])
+            write = np.array([nbytes / m.write_bandwidth + m.latency for m in memories])
+            seconds = write[:, None] + read
+            np.fill_diagonal(seconds, 0.0)
+            self.copy_seconds[nbytes] = seconds.tolist()
+        return self.copy_seconds[nbytes]
 
     def _seconds(self, unit: int) -> float:
         stops, route = self.stops[unit], self.route[unit]
         seconds = float(stops.seconds[np.arange(len(route)), route].sum())
         for k in np.flatnonzero(np.diff(route)).tolist():
-            seconds += float(self._copy_seconds(stops.nbytes[k])[route[k], route[k + 1]])
+            seconds += self._copies(stops.nbytes[k])[int(route[k + 1])][int(route[k])]
         return seconds
 
 

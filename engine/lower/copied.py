@@ -35,17 +35,25 @@ def with_copies(lowered: Lowered, copies: Sequence[Copied]) -> tuple[Lowered, tu
 
     Those of one tick stand in the given order.
 
-    Raises OtherPlanError for a tensor that cannot be copied: it is unknown, outside of the arena, state, with holes, or
-    inside another that is not complete.
+    Raises OtherPlanError for a tensor that cannot be copied (`copyable`), is unknown, or is written behind the tick.
     """
     return _Copying(lowered, list(lowered.values)).run(copies)
 
 
 def copyable(lowered: Lowered) -> frozenset[int]:
-    """Returns the values of which calls may read a copy: they are dense tensors in the arena, and no state."""
+    """Returns the values of which calls may read a copy: they are dense tensors in the arena, and no state.
+
+    A join needs its inputs at their places in its output, so neither they nor what they are views of are among them.
+    """
     state = {lowered.values[v].owner for pair in lowered.parameters.items() for v in pair}
+    parts = set[int]()
+    for instruction in reversed(lowered.instructions):
+        if isinstance(instruction, Join):
+            parts.update(instruction.inputs)
+        elif isinstance(instruction, Alias) and not parts.isdisjoint(instruction.outputs):
+            parts.add(instruction.inputs[0])
     tensors = (v for v in lowered.values if v.storage is Storage.ARENA and v.role is not Role.WORKSPACE)
-    return frozenset(v.id for v in tensors if v.owner not in state and v.layout.is_dense)
+    return frozenset(v.id for v in tensors if v.owner not in state and v.layout.is_dense and v.id not in parts)
 
 
 @define(eq=False)
@@ -65,11 +73,14 @@ class _Copying:
     def run(self, copies: Sequence[Copied]) -> tuple[Lowered, tuple[int, ...]]:
         lowered, by_name = self.lowered, {value.name: value for value in self.lowered.values}
         can_be = copyable(lowered)
+        written = {v: instruction.tick for instruction in lowered.instructions for v in instruction.outputs}
         behind: dict[int, list[tuple[int, Value]]] = defaultdict(list)
         for number, copied in enumerate(copies):
             value = by_name.get(copied.tensor)
-            if value is None or value.id not in can_be or not 0 <= copied.after <= len(lowered.instructions):
+            if value is None or not written.get(value.id, 0) <= copied.after <= len(lowered.instructions):
                 raise OtherPlanError(f"there is no {copied.tensor!r} to copy behind tick {copied.after}")
+            if value.id not in can_be:
+                raise OtherPlanError(f"{copied.tensor!r} cannot be copied: its bytes must stay, or have holes")
             behind[copied.after].append((number, value))
         self.names = {*by_name, *(instruction.name for instruction in lowered.instructions)}
         self._copy_all(behind[0])
@@ -82,8 +93,6 @@ class _Copying:
         return after, tuple(self.copies[number] for number in range(len(copies)))
 
     def _instruction(self, instruction: Instruction) -> None:
-        if isinstance(instruction, Join) and not self.now.keys().isdisjoint(instruction.inputs):
-            raise OtherPlanError(f"{instruction.name!r} wants its inputs where they were computed, not copies")
         inputs = tuple(self.now.get(value, value) for value in instruction.inputs)
         if isinstance(instruction, Alias):
             self._look(instruction, inputs[0])

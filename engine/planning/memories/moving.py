@@ -6,8 +6,10 @@ is kept only where that is less than without them.
 """
 
 import time
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate
 
 import numpy as np
 from attrs import evolve, frozen
@@ -16,7 +18,7 @@ from allocator.memories.plan import CLOSE
 from allocator.memories.routes import ROUNDS, STAYS, Visits, find_routes
 from allocator.memories.units import Units
 from allocator.progress import Activity
-from engine.lower.calls import Join, Lowered
+from engine.lower.calls import Lowered
 from engine.lower.copied import Copied, copyable, with_copies
 from engine.lower.traffic import accesses
 from engine.planning.memories.placed import Contents, InMemories, Moved
@@ -26,6 +28,8 @@ from engine.text.errors import BudgetError, UndecidedError
 
 Plan = Callable[[Lowered, Options], PlacedPlan]
 """Plans calls in their order."""
+NOBODY = -1
+"""The value that is alone in a unit where none is, or several are."""
 
 
 def with_moves(plain: PlacedPlan, options: Options, plan: Plan) -> PlacedPlan:
@@ -55,19 +59,20 @@ def with_moves(plain: PlacedPlan, options: Options, plan: Plan) -> PlacedPlan:
 def _best(
     plain: PlacedPlan, copies: Sequence[Copied], planned: Callable[[Sequence[Copied]], PlacedPlan | None]
 ) -> PlacedPlan:
-    """Returns the best plan with the copies, then with those alone that go from one memory to another in that plan."""
-    best = plain
+    """Returns the plan with the copies, or with some of them, or the plain one: that whose transfers take least.
+
+    Copies that lie where what they copy lies are left out, and the rest is planned again, until each goes from one
+    memory to another.
+    """
     while copies:
         plan = planned(copies)
         if plan is None:
             break
-        if _seconds(plan) < _seconds(best) * (1 - CLOSE):
-            best = plan
         needed = moves_of(plan)
         if len(needed) == len(copies):
-            break
+            return plan if _seconds(plan) < _seconds(plain) * (1 - CLOSE) else plain
         copies = needed
-    return best
+    return plain
 
 
 def moves_of(plan: PlacedPlan) -> list[Copied]:
@@ -105,57 +110,77 @@ def copies_between(plain: PlacedPlan, units: Units, options: Options) -> list[Co
     for change in routes.changes:
         unit = int(visits.unit[change.visit])
         after = int(visits.tick[change.visit + 1]) - 1 if change.is_late else int(visits.tick[change.visit])
-        (value,) = uses.there(unit, after)
+        value = uses.alone(unit, after)
         copies.append(Copied(plain.lowered.values[value].name, after))
     return copies
 
 
 @frozen(eq=False)
-class _Uses:
-    """When the values of a program are there: value v is written in tick first[v], and used last in tick last[v].
+class _Ticks:
+    """Ticks of values in ascending order, and the sums of the values before each of them, and of all."""
 
-    `values_of` has the values of each unit. `parts` are those that must stay inside another value.
+    ticks: Sequence[int]
+    sums: Sequence[int]
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[int, int]]) -> "_Ticks":
+        ticks, values = zip(*sorted(pairs), strict=True)
+        return cls(ticks, tuple(accumulate(values, initial=0)))
+
+    def up_to(self, tick: int) -> tuple[int, int]:
+        """Returns how many values have their tick up to one, and their sum."""
+        count = bisect_right(self.ticks, tick)
+        return count, self.sums[count]
+
+
+@frozen(eq=False)
+class _Uses:
+    """When the values of units are there: from the tick that writes them to the one that uses them last.
+
+    `written` and `used` have, for each unit, these ticks of its values in ascending order, each with the sum of the
+    values up to it: where one value is there, it is the difference of two sums.
     """
 
     lowered: Lowered
     contents: Contents
     units: Units
-    first: dict[int, int]
-    last: dict[int, int]
-    values_of: dict[int, list[int]]
-    parts: frozenset[int]
+    written: dict[int, _Ticks]
+    used: dict[int, _Ticks]
 
     @classmethod
     def of(cls, lowered: Lowered, contents: Contents, units: Units) -> "_Uses":
         first = dict.fromkeys((*lowered.inputs.values(), *lowered.parameters), 0)
-        last, parts = dict[int, int](), set[int]()
+        last = dict[int, int]()
         for instruction in lowered.instructions:
             first |= dict.fromkeys(instruction.outputs, instruction.tick)
             last |= dict.fromkeys(instruction.inputs, instruction.tick)
-            parts.update(instruction.inputs if isinstance(instruction, Join) else ())
         fetch = len(lowered.instructions) + 1
         last |= dict.fromkeys((*lowered.outputs.values(), *lowered.parameters.values()), fetch)
         values_of: dict[int, list[int]] = defaultdict(list)
         for value, row in contents.row_of.items():
-            if value in first and row < contents.chunks:
+            if value in first and first[value] < last.get(value, 0) and row < contents.chunks:
                 values_of[int(units.unit_of[row])].append(value)
-        return cls(lowered, contents, units, first, last, values_of, frozenset(parts))
+        written = {unit: _Ticks.of((first[v], v) for v in values) for unit, values in values_of.items()}
+        used = {unit: _Ticks.of((last[v], v) for v in values) for unit, values in values_of.items()}
+        return cls(lowered, contents, units, written, used)
 
-    def there(self, unit: int, tick: int) -> list[int]:
-        """Returns the values of a unit that are written up to a tick, and used behind it."""
-        return [v for v in self.values_of[unit] if self.first[v] <= tick < self.last.get(v, 0)]
+    def alone(self, unit: int, tick: int) -> int:
+        """Returns the value of a unit that is written up to a tick and used behind it; NOBODY for none or several."""
+        if unit not in self.written:
+            return NOBODY
+        (came, total), (went, gone) = self.written[unit].up_to(tick), self.used[unit].up_to(tick)
+        return total - gone if came - went == 1 else NOBODY
 
     def visits(self) -> Visits:
         """Returns the visits of units, and where a copy can be made of all that a unit then has."""
-        rows, can_be = list(self._rows()), copyable(self.lowered) - self.parts
+        rows, can_be = list(self._rows()), copyable(self.lowered)
         writable = [memory.writable for memory in self.units.problem.memories]
         is_ruled = (self.contents.allowed[: self.contents.chunks] != writable).any(axis=1)
         ruled = set(self.units.unit_of[np.flatnonzero(is_ruled)].tolist())
 
         def nbytes(unit: int, tick: int) -> int:
-            there = self.there(unit, tick)
-            is_copied = unit not in ruled and len(there) == 1 and there[0] in can_be
-            return self.lowered.values[there[0]].spec.nbytes if is_copied else STAYS
+            value = NOBODY if unit in ruled else self.alone(unit, tick)
+            return self.lowered.values[value].spec.nbytes if value in can_be else STAYS
 
         leaving, coming = [], []
         for (unit, tick, *_), (following, then, *_) in zip(rows, [*rows[1:], (-1, 0)], strict=True):

@@ -1,5 +1,7 @@
 """A network with a tensor that waits: it is read often, then not for a while, then often again."""
 
+import numpy as np
+
 import ops
 from engine import Graph
 
@@ -18,4 +20,23 @@ def waiting(products: int = 4, reads: int = 3) -> Graph:
     for _ in range(reads):
         y = y * waits
     graph.output(y, "y")
+    return graph
+
+
+def drawn_waiting(seed: int, operators: int = 16) -> Graph:
+    """Draws a graph of tensors of 1 KiB, which later operators read again, through views, and side by side."""
+    rng, graph = np.random.default_rng(seed), Graph("drawn")
+    pool = [graph.input("x", (16, 16))]
+    for _ in range(operators):
+        one, other = pool[-1], pool[int(rng.integers(len(pool)))]
+        kind = rng.random()
+        if kind < 0.5:
+            pool.append(one * other)
+        elif kind < 0.7:
+            pool.append(ops.tanh(one @ one))
+        elif kind < 0.85:
+            pool.append(ops.reshape(ops.reshape(other, (256,)), (16, 16)))
+        else:
+            pool.append(ops.tanh(ops.concat([one, other], axis=0))[:16])
+    graph.output(pool[-1], "y")
     return graph
