@@ -77,7 +77,11 @@ class Memory:
 
 
 def _is_path(value: object) -> bool:
-    return isinstance(value, str) and "\0" not in value
+    """Returns whether a value is a text that the system takes as a path."""
+    try:
+        return isinstance(value, str) and b"\0" not in os.fsencode(value)
+    except UnicodeEncodeError:
+        return False
 
 
 def _is_size(value: object) -> bool:

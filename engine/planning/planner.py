@@ -54,9 +54,10 @@ def plan_graph(graph: Graph, options: Options, budget: int = NO_CAPACITY) -> Pla
 
     The arena may be larger than the budget in bytes; `plan.plan.status` says whether a smaller one is possible.
     """
+    until = time.monotonic() + options.timeout
     lowered = lower_graph(graph, options)
     plan = plan_in_order(lowered, options, lambda calls: _plan_nested(calls, options, budget))
-    return several.with_moves(plan, options, plan_lowered) if options.board else plan
+    return several.with_moves(plan, options, plan_lowered, until) if options.board else plan
 
 
 def lower_graph(graph: Graph, options: Options) -> Lowered:

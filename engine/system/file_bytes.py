@@ -18,31 +18,43 @@ from engine.text.units import format_bytes
 from ops.tensor.layout import address_of
 from ops.tensor.spec import Array
 
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOMEM}
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_NOT_RESERVED = {errno.EINVAL, errno.EOPNOTSUPP}
+"""What posix_fallocate says where the file system cannot reserve bytes (man 3 posix_fallocate)."""
 
 
 def bytes_in_file(folder: Path, nbytes: int, alignment: int) -> Array:
     """Returns zeros that start at a multiple of `alignment`, in a new file in a folder.
 
     The system reserves them on the disk where it can (posix_fallocate): a full disk is an error here, and not a signal
-    while the network runs. Raises NoMemoryError where the disk, or a limit, has no room; OptionError where no file can
-    be made in the folder.
+    while the network runs. Raises NoMemoryError where the disk, a limit, or the addresses of the process have no room;
+    OptionError where no file can be made in the folder.
     """
     if not nbytes:
         return np.empty(0, np.uint8)
     size = nbytes + (alignment if alignment > mmap.PAGESIZE else 0)
     try:
         with TemporaryFile(dir=folder) as file:
-            if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(file.fileno(), 0, size)
-            else:
-                file.truncate(size)
+            _reserve(file.fileno(), size)
             mapping = mmap.mmap(file.fileno(), size)
     except OSError as error:
         reason = error.strerror or str(error)
+        if error.errno == errno.ENOMEM:
+            raise NoMemoryError(f"a file of {format_bytes(size)} cannot be mapped: {reason}") from error
         if error.errno in _FULL:
             raise NoMemoryError(f"folder {str(folder)!r} has no room for {format_bytes(size)}: {reason}") from error
         raise OptionError(f"folder {str(folder)!r}: no file can be made there: {reason}") from error
     row = np.frombuffer(mapping, np.uint8)
     start = -address_of(row) % alignment
     return row[start : start + nbytes]
+
+
+def _reserve(file: int, size: int) -> None:
+    """Gives a file so many bytes, reserved on the disk where the system and the file system can do that."""
+    if hasattr(os, "posix_fallocate"):
+        try:
+            os.posix_fallocate(file, 0, size)
+        except OSError as error:
+            if error.errno not in _NOT_RESERVED:
+                raise
+    os.ftruncate(file, size)

@@ -211,7 +211,8 @@ def _no_fit(
     Where no moment has more bytes than the memories have, what it calls required is the bound of one arena, which may
     be less than is there: they hold as many bytes, but not these.
     """
-    head, capacity = f"the memories cannot hold {lowered.graph.name!r}", sum(m.capacity for m in whole.memories)
+    capacity = sum(memory.capacity for memory in whole.memories)
+    head = f"the memories cannot hold {lowered.graph.name!r} without copies between them, which is proved"
     if assigned.status is not Status.INFEASIBLE:
         return UndecidedError(
             f"no plan of {lowered.graph.name!r} in these memories was found, and it is not proved that there is none: "
@@ -219,9 +220,9 @@ def _no_fit(
         )
     for shortage in assigned.shortages:
         text = _shortage_text(shortage, whole, contents, lowered)
-        return BudgetError(f"{head}, which is proved: {text}", shortage.nbytes, shortage.capacity, shortage.nbytes)
+        return BudgetError(f"{head}: {text}", shortage.nbytes, shortage.capacity, shortage.nbytes)
     least = proved_bound(whole.chunks).nbytes
-    return BudgetError(f"{head}, which is proved: {assigned.reason}", least, capacity, least)
+    return BudgetError(f"{head}: {assigned.reason}", least, capacity, least)
 
 
 def _shortage_text(shortage: Shortage, whole: MemoryProblem, contents: Contents, lowered: Lowered) -> str:

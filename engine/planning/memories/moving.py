@@ -32,28 +32,33 @@ NOBODY = -1
 """The value that is alone in a unit where none is, or several are."""
 
 
-def with_moves(plain: PlacedPlan, options: Options, plan: Plan) -> PlacedPlan:
+def with_moves(plain: PlacedPlan, options: Options, plan: Plan, until: float) -> PlacedPlan:
     """Returns the plan with tensors copied between memories where its transfers then take less; else the plain plan.
 
-    Nothing is copied where operators run at once, or where tensors share no bytes; nor is what rules speak of.
+    Nothing is copied where operators run at once, or where tensors share no bytes; nor is what rules speak of. It all
+    ends at `until`, by time.monotonic(): the plain plan stays where no time is left.
     """
     (memories,) = plain.memories
     units = Units.of(memories.problem)
     if options.parallel or not options.reuse or len(memories.memories) == 1 or _is_ideal(memories, units):
         return plain
-    until = time.monotonic() + options.timeout
+
+    def left() -> float:
+        return max(until - time.monotonic(), 0.0)
 
     def planned(copies: Sequence[Copied]) -> PlacedPlan | None:
+        if not left():
+            return None
         lowered, values = with_copies(plain.lowered, copies)
         try:
-            moved = plan(lowered, evolve(options, timeout=max(until - time.monotonic(), 0.0)))
+            moved = plan(lowered, evolve(options, timeout=left()))
         except (BudgetError, UndecidedError):
             return None
         done = Moved(tuple(copies), values, _seconds(plain))
         return evolve(moved, options=options, orderings=plain.orderings, moved=(done,))
 
-    with Activity("moving between memories", limit=options.timeout):
-        return _best(plain, copies_between(plain, units, options), planned)
+    with Activity("moving between memories", limit=left()):
+        return _best(plain, copies_between(plain, units, evolve(options, timeout=left())), planned)
 
 
 def _best(

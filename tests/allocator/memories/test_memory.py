@@ -51,6 +51,8 @@ def chunks(count: int, pinned: int = FREE) -> Problem:
         ({"write_bandwidth": math.nan}, "write bandwidth is nan"),
         ({"latency": -1.0}, "latency is -1.0"),
         ({"latency": math.inf}, "latency is inf"),
+        ({"folder": "a\0b"}, "its folder is 'a.*b', and must be the name of a folder"),
+        ({"folder": "\ud800"}, "its folder is '.*', and must be the name of a folder"),
     ],
 )
 def test_a_memory_that_makes_no_sense_is_refused(fields: dict[str, Any], message: str) -> None:

@@ -1,6 +1,9 @@
 """Memories that are buffers of their own: those that the caller gives, and files in a folder."""
 
+import errno
 import gc
+import mmap
+import os
 import pickle
 from pathlib import Path
 from typing import Any
@@ -16,7 +19,7 @@ from engine.executor.static import StaticExecutor
 from engine.graph.mapped import mapping_of
 from engine.saved import embed
 from engine.system.file_bytes import bytes_in_file
-from engine.text.errors import OptionError
+from engine.text.errors import NoMemoryError, OptionError
 from ops.tensor.layout import address_of
 from ops.tensor.spec import Array
 from tests.helpers.graphs.perceptrons import perceptron, perceptron_feeds
@@ -159,3 +162,27 @@ def test_bytes_in_a_file_are_aligned_zeros_that_keep_the_file(nbytes: int, align
     row[:] = 7
     gc.collect()
     assert (row == 7).all() and not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="nothing is reserved here")
+@pytest.mark.parametrize("number", [errno.EINVAL, errno.EOPNOTSUPP])
+def test_a_file_system_that_reserves_nothing_has_a_file_with_holes(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "posix_fallocate", refuse)
+    row = bytes_in_file(tmp_path, 10_000, 64)
+    assert len(row) == 10_000 and not row.any()
+
+
+def test_a_file_that_cannot_be_mapped_says_nothing_of_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: int) -> None:
+        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+
+    monkeypatch.setattr(mmap, "mmap", refuse)
+    with pytest.raises(NoMemoryError, match=r"^a file of 9\.77 KiB cannot be mapped: "):
+        bytes_in_file(tmp_path, 10_000, 64)

@@ -1,6 +1,7 @@
 """Tensors that change their memory between two uses: same bits in all ways to run, and never longer transfers."""
 
 import pickle
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from engine import SGD, Executable, Graph
 from engine.lower.calls import Join
 from engine.lower.copied import Copied, with_copies
 from engine.planning import memories as several
-from engine.text.errors import OtherPlanError, PlanRefusedError
+from engine.planning.placed import PlacedPlan
+from engine.text.errors import BudgetError, OtherPlanError, PlanRefusedError
 from tests.helpers.graphs.perceptrons import perceptron
 from tests.helpers.graphs.unplanned_run import assert_same, random_feeds, run_unplanned
 from tests.helpers.graphs.waiting import BOARD, drawn_waiting, waiting
@@ -116,7 +118,7 @@ def test_drawn_networks_copy_from_one_memory_to_another_alone(seed: int, monkeyp
     plan = engine.make_plan(graph, **{**PLAIN, "memories": BOARD if seed % 2 else board})
     (transfers,) = plan.report().transfers
     assert transfers.moves and all(move.leaves != move.enters for move in transfers.moves)
-    monkeypatch.setattr(several, "with_moves", lambda plan, *_, **__: plan)
+    monkeypatch.setattr(several, "with_moves", lambda plan, *_: plan)
     (without,) = engine.make_plan(graph, **{**PLAIN, "memories": BOARD if seed % 2 else board}).report().transfers
     assert transfers.seconds < transfers.unmoved_seconds == without.seconds
     feeds = random_feeds(graph)
@@ -157,3 +159,26 @@ def test_what_inputs_of_a_join_are_views_of_stays_where_it_is() -> None:
     for name in ("tanh_0", "relu_0"):
         with pytest.raises(OtherPlanError, match=f"'{name}' cannot be copied"):
             with_copies(lowered, [Copied(name, 3)])
+
+
+def test_no_copies_are_tried_when_the_time_of_planning_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(several, "with_moves", lambda plan, *_: plan)
+        plain = engine.make_plan(waiting(), **PLAIN)
+
+    def plan(*_: object) -> PlacedPlan:
+        raise AssertionError
+
+    assert several.with_moves(plain, plain.options, plan, time.monotonic()) is plain
+    with pytest.raises(AssertionError):
+        several.with_moves(plain, plain.options, plan, time.monotonic() + 60)
+
+
+def test_what_fits_only_with_copies_is_not_said_to_fit_in_no_way() -> None:
+    graph = Graph("phases")
+    a, b, c = (graph.input(name, shape) for name, shape in (("a", (16, 16)), ("b", (16, 16)), ("c", (48, 16))))
+    d = ops.tanh(ops.expand(ops.reduce_sum(c) + ops.reduce_sum(b), (32, 16)))
+    graph.output(ops.reduce_sum(d * ops.sigmoid(d)) + ops.reduce_sum(d), "y")
+    graph.output(ops.tanh(a), "z")
+    with pytest.raises(BudgetError, match="cannot hold 'phases' without copies between them, which is proved: "):
+        engine.make_plan(graph, memories=["fast=3328,10GB/s", "slow=2304,1GB/s"], optimise=0)
