@@ -1,6 +1,8 @@
 """Routes of units through memories: the cheapest of one unit by brute force, never worse than where they begin."""
 
 from itertools import pairwise, product
+from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -81,3 +83,22 @@ def test_routes_take_no_longer_than_the_assignment_and_are_the_same_each_time(se
     assert routes[1].changes == routes[2].changes
     for change in routes[1].changes:
         assert (visits.coming if change.is_late else visits.leaving)[change.visit] != STAYS
+
+
+def test_units_with_thousands_of_visits_have_fewer_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds = list[int]()
+
+    class Counted(Random):
+        def sample(self, population: Any, k: int, **options: Any) -> list[Any]:
+            rounds.append(k)
+            return super().sample(population, k, **options)
+
+    monkeypatch.setattr("allocator.memories.routes.Random", Counted)
+    count, most = 1500, 20
+    chunks = Problem([0, 0], [2 * count] * 2, [8, 8], [1, 1], [FREE] * 2)
+    unit, tick, read = np.repeat([0, 1], count), np.arange(2 * count), np.full(2 * count, 8)
+    size = np.where(np.arange(2 * count) % count == count - 1, STAYS, 8)
+    visits = Visits(unit, 2 * (tick % count) + unit, read, 0 * read, 0 * read, size, size)
+    units = Units.of(problem_of(visits, chunks, MEMORIES))
+    find_routes(units, np.array([1, 2]), visits, rounds=most)
+    assert 0 < len(rounds) <= most * 1000 // (2 * count) + 1
