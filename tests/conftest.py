@@ -1,6 +1,7 @@
 """Settings and fixtures that all tests share: how long one example takes is up to the machine."""
 
 import os
+import signal
 from collections.abc import Iterator
 from weakref import WeakValueDictionary
 
@@ -15,6 +16,8 @@ from ops.tensor.spec import Array
 from tests.helpers.browser.browser_session import Session, session
 from tests.helpers.skips import skipped
 
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # in the background of a script: commands would not hear Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.register_profile("arenaplan", deadline=None, derandomize=True, max_examples=50)
 settings.register_profile("fresh", deadline=None, derandomize=False, print_blob=True)
 settings.load_profile("arenaplan")

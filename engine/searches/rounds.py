@@ -175,14 +175,16 @@ def _both(problem: Problem, best: Answer, other: Answer) -> Answer:
 
 @contextmanager
 def _closed_by(stop: Stop, board: Board) -> Iterator[None]:
-    """Closes the board when somebody asks to stop, so that searches under way end with what they have."""
+    """Closes the board when somebody asks to stop, so that searches under way end with what they have.
+
+    It is closed again and again until all have ended: a write that comes behind a close may bring it back.
+    """
     is_over = threading.Event()
 
     def watch() -> None:
         while not is_over.wait(PAUSE):
             if stop.is_asked:
                 board.close()
-                return
 
     watcher = threading.Thread(target=watch, name="stop", daemon=True)
     watcher.start()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attrs import evolve
+from attrs import evolve, field, frozen
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -168,6 +168,25 @@ def test_a_search_ends_with_what_it_has_when_the_board_is_closed_or_shows_a_proo
     board = KeptBoard()
     board.write(Answer(answer.offset, arena_bytes(problem, answer.offset), "another"))
     assert carry_out(evolve(search, seconds=PATIENCE, board=board)).maker == "another"
+
+
+@frozen
+class StubbornBoard(NoBoard):
+    """A board that keeps when it was closed."""
+
+    closings: list[float] = field(factory=list)
+
+    def close(self) -> None:
+        self.closings.append(time.monotonic())
+
+
+def test_a_board_that_a_late_write_may_bring_back_is_closed_until_the_round_is_over() -> None:
+    stop, board, end = Stop(), StubbornBoard(), time.monotonic() + PATIENCE
+    stop.is_asked = True
+    with rounds._closed_by(stop, board):
+        while len(board.closings) < 2 and time.monotonic() < end:
+            time.sleep(0.01)
+    assert len(board.closings) >= 2
 
 
 def test_a_board_in_a_folder_shows_the_last_value_until_it_is_closed() -> None:
