@@ -24,6 +24,10 @@ from ops.tensor.spec import Array
 from tests.helpers.graphs.unplanned_run import random_feeds
 from tests.helpers.onnx.onnx_writer import to_onnx
 
+DRIFTING = frozenset({"yolo_nano_int8"})
+"""Networks of `tools.run_networks` that are too deep for a tolerance: one code more or less becomes dozens later on.
+onnxruntime's own passes move values of this one by 40 codes."""
+
 
 class _Feeds(CalibrationDataReader):  # type: ignore[misc]
     """A few seeded feeds, from whose ranges scales and zero points are taken."""
