@@ -12,6 +12,7 @@ import json
 import resource
 import sys
 import time
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -168,6 +169,7 @@ def _data_bytes() -> int:
 
 def main() -> None:
     """Reads a task, and prints what was measured as JSON."""
+    ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter).parse_args()
     process_memory.refuse_huge_pages()
     task = json.load(sys.stdin)
     print(json.dumps({"train": train, "infer": infer}[task["what"]](task)))
