@@ -1,6 +1,6 @@
 """The problem of several memories, in numbers: the chunks, what is read and written of each, and where each may lie."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,13 +30,11 @@ def _anywhere(problem: "MemoryProblem") -> Mask:
     return np.ones((len(problem), len(problem.memories)), bool)
 
 
-def _seconds(problem: "MemoryProblem") -> Seconds:
-    memories = problem.memories
+def transfer_seconds(memories: Sequence[Memory], read_bytes: Column, written_bytes: Column, calls: Column) -> Seconds:
+    """Returns the seconds of each row's transfers in each memory: (rows, memories)."""
     read, write = (np.array([getattr(m, f"{way}_bandwidth") for m in memories], float) for way in ("read", "write"))
     latency = np.array([m.latency for m in memories], float)
-    transfers = problem.read_bytes[:, None] / read + problem.written_bytes[:, None] / write
-    seconds: Seconds = transfers + problem.calls[:, None] * latency
-    seconds.flags.writeable = False
+    seconds: Seconds = read_bytes[:, None] / read + written_bytes[:, None] / write + calls[:, None] * latency
     return seconds
 
 
@@ -73,7 +71,9 @@ class MemoryProblem:
             if (numbers < 0).any():
                 raise ProblemError(f"chunk {int(np.argmax(numbers < 0))}: its {what} are negative")
         _check_pinned(self)
-        object.__setattr__(self, "seconds", _seconds(self))
+        seconds = transfer_seconds(self.memories, self.read_bytes, self.written_bytes, self.calls)
+        seconds.flags.writeable = False
+        object.__setattr__(self, "seconds", seconds)
 
     def __len__(self) -> int:
         return len(self.chunks)

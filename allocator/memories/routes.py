@@ -19,7 +19,7 @@ import numpy as np
 from attrs import define, field, frozen
 
 from allocator.breadths import first_tick
-from allocator.memories.problem import MemoryProblem, Seconds
+from allocator.memories.problem import MemoryProblem, Seconds, transfer_seconds
 from allocator.memories.units import Units
 from allocator.problem import Column, column
 from allocator.ragged import row_starts
@@ -221,9 +221,8 @@ class _Routing:
     def _copies(self, nbytes: int) -> list[list[float]]:
         """Returns the seconds of a copy into each memory, from each memory; 0 where it stays."""
         if nbytes not in self.copy_seconds:
-            memories = self.problem.memories
-            read = np.array([nbytes / m.read_bandwidth + m.latency for m in memories])
-            write = np.array([nbytes / m.write_bandwidth + m.latency for m in memories])
+            sizes = column([nbytes, 0]), column([0, nbytes]), column([1, 1])
+            read, write = transfer_seconds(self.problem.memories, *sizes)
             seconds = write[:, None] + read
             np.fill_diagonal(seconds, 0.0)
             self.copy_seconds[nbytes] = seconds.tolist()
@@ -241,11 +240,7 @@ def _stops_of(units: Units, visits: Visits) -> list[_Stops]:
     """Returns the stops of each unit; a unit with no bytes has one, without ticks."""
     profiles = _profiles(units)
     start = row_starts(visits.unit, len(units)).tolist()
-    memories = units.problem.memories
-    rates = [
-        np.array([getattr(m, name) for m in memories]) for name in ("read_bandwidth", "write_bandwidth", "latency")
-    ]
-    seconds = visits.read[:, None] / rates[0] + visits.written[:, None] / rates[1] + visits.calls[:, None] * rates[2]
+    seconds = transfer_seconds(units.problem.memories, visits.read, visits.written, visits.calls)
     stops = []
     for unit, (begin, profile) in enumerate(profiles):
         stops.append(_stops(units, visits, seconds, (unit, begin, profile), range(start[unit], start[unit + 1])))

@@ -6,6 +6,7 @@ reads no more of any than that. The feed writes the inputs and the fetch reads t
 no memory of the plan.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -34,6 +35,15 @@ class Access:
     read: tuple[tuple[int, int], ...]
     written: tuple[tuple[int, int], ...]
 
+    def by_row(self, row_of: Mapping[int, int]) -> Mapping[int, list[int]]:
+        """Returns the bytes read and written of each row that is touched; `row_of` has the row of a value."""
+        moved: dict[int, list[int]] = defaultdict(lambda: [0, 0])
+        for kind, pairs in enumerate((self.read, self.written)):
+            for value, nbytes in pairs:
+                if value in row_of:
+                    moved[row_of[value]][kind] += nbytes
+        return moved
+
 
 def accesses(lowered: Lowered) -> Iterator[Access]:
     """Yields what the feed, each call and the fetch read and write, in the order of ticks."""
@@ -53,13 +63,8 @@ def traffic_of(lowered: Lowered, row_of: Mapping[int, int], count: int) -> Traff
     """Returns the traffic of `count` rows; `row_of` has the row of each value that lies in some memory."""
     moved: Any = np.zeros((3, count), np.int64)
     for access in accesses(lowered):
-        touched = set[int]()
-        for kind, pairs in enumerate((access.read, access.written)):
-            for value, nbytes in pairs:
-                if value in row_of:
-                    moved[kind, row_of[value]] += nbytes
-                    touched.add(row_of[value])
-        moved[2, list(touched)] += 1
+        for row, (read, written) in access.by_row(row_of).items():
+            moved[:, row] += read, written, 1
     return Traffic(*moved)
 
 

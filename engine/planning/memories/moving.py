@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 from attrs import evolve, frozen
@@ -198,15 +199,10 @@ class _Uses:
     def _rows(self) -> Iterator[tuple[int, int, int, int, int]]:
         """Yields the unit, the tick, the bytes read, the bytes written and the chunks touched of each visit."""
         row_of, unit_of = self.contents.row_of, self.units.unit_of
-        visits: dict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0])
-        touched: dict[tuple[int, int], set[int]] = defaultdict(set)
+        visits: dict[tuple[int, int], Any] = defaultdict(lambda: np.zeros(3, np.int64))
         for access in accesses(self.lowered):
-            for kind, pairs in enumerate((access.read, access.written)):
-                for value, nbytes in pairs:
-                    if value in row_of:
-                        key = int(unit_of[row_of[value]]), access.tick
-                        visits[key][kind] += nbytes
-                        touched[key].add(row_of[value])
+            for row, (read, written) in access.by_row(row_of).items():
+                visits[int(unit_of[row]), access.tick] += (read, written, 1)
         for unit, tick in sorted(visits):
-            read, written = visits[unit, tick]
-            yield unit, tick, read, written, len(touched[unit, tick])
+            read, written, chunks = visits[unit, tick].tolist()
+            yield unit, tick, read, written, chunks
