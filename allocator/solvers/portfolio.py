@@ -38,8 +38,7 @@ _QUICK: tuple[Solver, ...] = (
 )
 """The cheapest first: the first that meets the goal is the last."""
 _QUICK_AND_LARGE: tuple[Solver, ...] = (PUSHDOWN_SORTED,)
-_LATE: tuple[Solver, ...] = (_COVER,)
-"""The same for large problems, and what comes next where these have no blocks. Where none of them fits, FIRST_FIT."""
+"""The same for large problems; _COVER comes next where these have no blocks. Where none of them fits, FIRST_FIT."""
 _TURN = 2_000
 """Nodes of each search in the first round; each round has twice as many as the one before. tools/bench_solvers.py
 shows what these numbers, and the prices below, are worth."""
@@ -89,8 +88,8 @@ class Portfolio:
             return best
         budget = Budget.of(options, self.nodes)
         blocks = _blocks(problem, budget)
-        if blocks is None and _is_large(problem):
-            best = _quickest(problem, options, _late(problem), best)
+        if blocks is None and _is_large(problem) and _fits(problem, _COVER):
+            best = _quickest(problem, options, (_COVER,), best)
         if not options.is_limited:
             budget.spend(max(min(best.nodes, budget.left - self.nodes // _LEAST_PART), 0))
         race = _Race(problem, options, budget, best, blocks)
@@ -247,11 +246,6 @@ def _suitable(problem: Problem) -> list[Solver]:
     """Returns the quick strategies for a problem."""
     solvers = _QUICK_AND_LARGE if _is_large(problem) else _QUICK
     return [solver for solver in solvers if _fits(problem, solver)] or [FIRST_FIT]
-
-
-def _late(problem: Problem) -> list[Solver]:
-    """Returns the strategies for a large problem that has no blocks."""
-    return [solver for solver in _LATE if _fits(problem, solver)]
 
 
 def _is_large(problem: Problem) -> bool:
