@@ -12,6 +12,7 @@ from attrs import define, evolve, field, frozen
 from engine.lower.calls import Alias, Call, Instruction, Join, Lowered, Role, Storage, Value
 from engine.lower.lowering import copying, workspace_spec
 from engine.text.errors import OtherPlanError
+from engine.text.names import free_name
 from ops.tensor.layout import Layout
 from ops.tensor.spec import TensorSpec
 
@@ -117,7 +118,7 @@ class _Copying:
 
     def _copy(self, value: Value, stem: str) -> int:
         signature, kernel, nbytes = copying(value.spec, self.lowered.backends, self.lowered.target)
-        copy = self._own(self._free(f"{stem}/{COPIED}"), value.source, value.spec, Role.COPY)
+        copy = self._own(free_name(f"{stem}/{COPIED}", self.names), value.source, value.spec, Role.COPY)
         name = self.values[copy].name
         workspace = (self._own(f"{name}/workspace", "", workspace_spec(nbytes), Role.WORKSPACE),) if nbytes else ()
         self.instructions.append(Call(self._tick(), name, (), kernel, signature, (value.id,), (copy,), workspace, ()))
@@ -128,14 +129,6 @@ class _Copying:
             Value(len(self.values), name, source, spec, Layout.dense(spec), len(self.values), Storage.ARENA, role)
         )
         return len(self.values) - 1
-
-    def _free(self, stem: str) -> str:
-        count, name = 1, stem
-        while name in self.names:
-            count += 1
-            name = f"{stem}{count}"
-        self.names.add(name)
-        return name
 
     def _tick(self) -> int:
         return len(self.instructions) + 1

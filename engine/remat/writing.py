@@ -9,6 +9,7 @@ from engine.graph.operator import Operator
 from engine.graph.var import Var
 from engine.lower.calls import Alias, Instruction, Lowered, Role
 from engine.lower.roles import AGAIN
+from engine.text.names import free_name
 
 
 def write_again(lowered: Lowered, sequence: Sequence[int]) -> Graph:
@@ -100,20 +101,10 @@ class _AgainWriter:
     def _add(self, operator: Operator, inputs: Sequence[Var]) -> None:
         again = operator.name in self.ran
         self.ran.add(operator.name)
-        name = _free(operator.name, self.operator_names) if again else operator.name
-        names = [_free(v.name, self.var_names) if again else v.name for v in operator.outputs]
+        name = free_name(f"{operator.name}/{AGAIN}", self.operator_names) if again else operator.name
+        names = [free_name(f"{v.name}/{AGAIN}", self.var_names) if again else v.name for v in operator.outputs]
         outputs = self.graph.add_signed(operator.schema, inputs, operator.signature, name, names)
         for var, new in zip(operator.outputs, outputs, strict=True):
             value = self.value_of[var]
             self.vars[value] = new
             self.runs[value] = self.runs.get(value, 0) + 1
-
-
-def _free(stem: str, taken: set[str]) -> str:
-    """Returns a free name for a value that is computed again. The name is then taken."""
-    number, name = 1, f"{stem}/{AGAIN}"
-    while name in taken:
-        number += 1
-        name = f"{stem}/{AGAIN}{number}"
-    taken.add(name)
-    return name

@@ -48,6 +48,16 @@ def without_comments(name: str) -> str:
     return printable(name).replace("#", "\N{FULLWIDTH NUMBER SIGN}")
 
 
+def free_name(name: str, taken: set[str]) -> str:
+    """Returns the name, with a number from 2 on behind it where it is taken. The result is then taken."""
+    number, free = 1, name
+    while free in taken:
+        number += 1
+        free = f"{name}{number}"
+    taken.add(free)
+    return free
+
+
 def few(names: Iterable[str], most: int = 4) -> str:
     """Returns the first names with commas between them, and how many more there are."""
     listed = list(names)
