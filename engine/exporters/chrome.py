@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 from attrs import define, field, frozen
 
 from engine.exporters.events import layer_note, nanoseconds, without_overlaps
-from engine.exporters.groups import Around, around, in_its_memory, memory_title
+from engine.exporters.groups import Around, around, in_its_memory
 from engine.text.names import to_unicode
 from engine.trace.trace import EVICT, NOWHERE, OVERWRITE, PEAK, STAGE, VIEW, Event, RunInfo, Trace
 
@@ -62,7 +62,7 @@ def _shown(trace: Trace) -> Iterator[Shown]:
     model = to_unicode(trace.facts.model)
     yield _named("process_name", _MAIN, f"arenaplan {model}".rstrip())
     for memory, part in enumerate(trace.facts.memories):
-        yield _named("process_name", _MAIN, memory_title(part), _process(memory))
+        yield _named("process_name", _MAIN, part.title, _process(memory))
     for event in without_overlaps(trace):
         yield from page.show(event)
     yield from page.closed()

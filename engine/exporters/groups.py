@@ -6,9 +6,8 @@ from itertools import groupby
 
 from attrs import evolve, field, frozen
 
-from engine.text.units import format_bytes
 from engine.trace.details import Move, StripeRun, Weight
-from engine.trace.trace import NOWHERE, Event, MemoryPart, RunInfo, Trace
+from engine.trace.trace import NOWHERE, Event, RunInfo, Trace
 
 
 @frozen
@@ -58,11 +57,6 @@ def _groups(stripes: Sequence[StripeRun]) -> Iterator[Group]:
             notes: dict[str, int | str] = {"cascade": run.cascade}
             notes |= {"first_row": first, "last_row": last - 1} if first < last else {}
             yield Group(f"stripe {run.stripe + 1} of {run.count}", run.begin, run.end, notes)
-
-
-def memory_title(part: MemoryPart) -> str:
-    """Returns the name of a memory, and how much of it is in use."""
-    return f"{part.name}: {format_bytes(part.used_bytes)} of {format_bytes(part.capacity)} used"
 
 
 def in_its_memory(event: Event, facts: RunInfo) -> Event:

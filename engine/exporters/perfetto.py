@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 from attrs import define, field
 
 from engine.exporters.events import layer_note, nanoseconds, without_overlaps
-from engine.exporters.groups import Around, around, in_its_memory, memory_title
+from engine.exporters.groups import Around, around, in_its_memory
 from engine.text.errors import EngineError
 from engine.text.names import to_unicode
 from engine.trace.trace import BEGIN, FREE, NOWHERE, OVERWRITE, Event, RunInfo, Trace
@@ -114,7 +114,7 @@ class _Tracks:
         self._write(_SLICE_BEGIN, _FIRST_LANE + lane, event.tensor, notes, flows)
 
     def _new_lane(self, memory: int) -> int:
-        name = "tensors" if memory == NOWHERE else memory_title(self.facts.memories[memory])
+        name = "tensors" if memory == NOWHERE else self.facts.memories[memory].title
         self.lanes += 1
         self._describe(_FIRST_LANE + self.lanes, name, rank=100_000 + memory)
         return self.lanes

@@ -28,8 +28,7 @@ class Lane:
 
 
 def _lane_title(part: MemoryPart) -> str:
-    used = f"{part.name}: {format_bytes(part.used_bytes)} of {format_bytes(part.capacity)} used"
-    return f"{used}, transfers {format_small_seconds(part.seconds)}" if part.seconds else used
+    return f"{part.title}, transfers {format_small_seconds(part.seconds)}" if part.seconds else part.title
 
 
 @frozen(eq=False)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 from attrs import field, frozen
 
+from engine.text.units import format_bytes
 from engine.trace.details import Details, FindDetails, no_details
 
 NOWHERE = -1
@@ -78,6 +79,11 @@ class MemoryPart:
     weights_bytes: int
     used_bytes: int
     seconds: float
+
+    @property
+    def title(self) -> str:
+        """Its name, and how much of it is in use."""
+        return f"{self.name}: {format_bytes(self.used_bytes)} of {format_bytes(self.capacity)} used"
 
     def holds(self, offset: int) -> bool:
         """Returns whether a byte of the arena lies in this memory."""
