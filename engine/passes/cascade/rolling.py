@@ -88,7 +88,8 @@ class RollingSearch:
 
     `flops` has the operations of each operator, `alone` the bytes of each that is computed whole; `held` returns those
     that are alive from in front of a position, and `last_reader` has the last position that reads a tensor.
-    `dying` returns the bytes of what the first operator of a cascade reads, where it may be taken in pieces, else 0.
+    `dying` returns the bytes of what the first operator of a cascade reads, where it may be taken in pieces by the rows
+    that a stripe reads, else 0.
     """
 
     operators: Sequence[Operator]
@@ -96,7 +97,7 @@ class RollingSearch:
     last_reader: Mapping[Var, int]
     alone: Sequence[int]
     held: Callable[[int], int]
-    dying: Callable[[int, int], int]
+    dying: Callable[[int, int, Stripe], int]
 
     def segments(self, least: int, end: int) -> Iterator[Choice]:
         """Yields the cascades that end in front of a position, from `least` or a later one on.
@@ -126,9 +127,7 @@ class RollingSearch:
                 yield chain, first, apart
 
     def _around(self, chain: "_Chain", first: int, end: int) -> "_Around":
-        image = next(iter(self.operators[first].inputs), None)
-        in_rows = image in chain.stripe.needed and image not in chain.stripe.whole
-        return _Around(chain.result.spec.nbytes, self.held(first), self.dying(first, end) if in_rows else 0)
+        return _Around(chain.result.spec.nbytes, self.held(first), self.dying(first, end, chain.stripe))
 
     def _choices(self, chain: "_Chain", cascade: Cascade, around: "_Around") -> Iterator[Choice]:
         """Yields a cascade in all numbers of stripes, with the image that it reads whole and in pieces."""

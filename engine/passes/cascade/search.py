@@ -96,9 +96,8 @@ class _Search:
             if first < end - 1:
                 (output,) = self.operators[first].outputs
                 row = max(row, output.spec.nbytes // output.shape[ROWS])
-                held, taken = self._held_bytes(first), self._dying_image(first, end)
+                held, taken = self._held_bytes(first), self._dying_image(first, end, stripe)
                 pieces = _read_bytes(self.operators[first].inputs[0], stripe) if taken else 0
-                taken = taken if pieces else 0
                 need = max(held + pieces, result.spec.nbytes + held - taken + row)
                 yield first, min(need, result.spec.nbytes + held + row)
 
@@ -223,13 +222,14 @@ class _Search:
     def _held_bytes(self, first: int) -> int:
         return sum(size for _, size in self._held(first))
 
-    def _dying_image(self, first: int, end: int) -> int:
+    def _dying_image(self, first: int, end: int, stripe: Stripe) -> int:
         """Returns the bytes of the image that the first operator of a cascade reads, where it may be taken in pieces.
 
-        0 where something else shows the same bytes, or reads them behind the cascade.
+        0 where the stripe reads it whole, and where something else shows the same bytes, or reads them behind the
+        cascade.
         """
         image = self.operators[first].inputs[0] if self.operators[first].inputs else None
-        if image is None or not is_image(image):
+        if image is None or not is_image(image) or not _read_bytes(image, stripe):
             return 0
         root = self.roots.get(image, image)
         _, last = self.alive.get(root, (0, end))
