@@ -23,14 +23,13 @@ import engine
 from allocator.memories.memory import Memory
 from engine import Graph
 from engine.api import Executable, make_plan
+from engine.cli.measure.readings import AnonymousPeak
 from engine.cli.options.models import random_feeds
 from engine.execution_plan import ExecutionPlan
 from engine.onnx.load import load_onnx
 from engine.system import process_memory
-from engine.system.process_memory import anonymous_bytes, whole_pages
-from engine.system.timing import Stopwatch
+from engine.system.process_memory import whole_pages
 from engine.text.errors import NoMemoryError
-from ops.schema.schema import Thunk
 from ops.tensor.spec import Array
 from tools.bench_remat import NODES, trained
 
@@ -42,31 +41,10 @@ DISK_BYTES = 2**40
 SMALL_IMAGE = 32
 
 
-class Growth(Stopwatch):
-    """The most bytes in RAM at the end of any call, above those at the beginning."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        process_memory.give_back()
-        self.before = self.most = anonymous_bytes() or 0
-
-    def around(self, tick: int, thunk: Thunk) -> Thunk:  # noqa: ARG002 (bytes, not seconds)
-        """Returns the same thunk, with a look at the bytes behind it."""
-
-        def run() -> None:
-            thunk()
-            self.look()
-
-        return run
-
-    def look(self) -> None:
-        """Notes the bytes of this moment."""
-        self.most = max(self.most, anonymous_bytes() or 0)
-
-    @property
-    def nbytes(self) -> int:
-        """Returns by how many bytes RAM has grown at most."""
-        return self.most - self.before
+def _growth() -> AnonymousPeak:
+    """Returns the bytes in RAM above those of this moment, in which nothing that is free is held."""
+    process_memory.give_back()
+    return AnonymousPeak()
 
 
 def train(task: Mapping[str, Any]) -> Report:
@@ -81,7 +59,7 @@ def train(task: Mapping[str, Any]) -> Report:
     elif task["way"] == "disk":
         options["memories"] = _memories(task["ram"], task["folder"], writable=True)
     plan = make_plan(graph, **options)
-    planned, growth = time.perf_counter() - begin, Growth()
+    planned, growth = time.perf_counter() - begin, _growth()
     exe: Executable = plan.executable()
     outputs = [exe.executor.run_timed(feeds, {}, True, growth)]
     seconds, processor = list[float](), list[float]()
@@ -116,7 +94,7 @@ def infer(task: Mapping[str, Any]) -> Report:
         options["memories"] = _memories(DISK_BYTES, task["folder"], writable=False)
         options["place"] = {"constants": DISK}
     plan = make_plan(graph, **options)
-    growth = Growth()
+    growth = _growth()
     limit = _data_bytes() + whole_pages(plan.arena_bytes) + task["room"]
     resource.setrlimit(resource.RLIMIT_DATA, (limit, resource.getrlimit(resource.RLIMIT_DATA)[1]))
     try:
@@ -142,7 +120,7 @@ def _memories(ram: int, folder: str, *, writable: bool) -> list[Memory]:
     return [Memory(RAM, ram, RAM_SPEED, RAM_SPEED), disk]
 
 
-def _bytes(plan: ExecutionPlan, growth: Growth, packed: int) -> Report:
+def _bytes(plan: ExecutionPlan, growth: AnonymousPeak, packed: int) -> Report:
     """Returns the bytes of the plan in RAM and on the disk, and those by which RAM has grown.
 
     `packed` bytes of weights lie on the disk where there is one, else in RAM.
@@ -150,7 +128,7 @@ def _bytes(plan: ExecutionPlan, growth: Growth, packed: int) -> Report:
     on_disk = [share.arena_bytes for t in plan.report().transfers for share in t.memories if share.name == DISK]
     in_ram = plan.arena_bytes - sum(on_disk) + (0 if on_disk else packed)
     on_disk += [packed] if on_disk else []
-    return {"ram_bytes": whole_pages(in_ram), "disk_bytes": sum(on_disk), "grown_bytes": growth.nbytes}
+    return {"ram_bytes": whole_pages(in_ram), "disk_bytes": sum(on_disk), "grown_bytes": growth.peak or 0}
 
 
 def _feeds(graph: Graph) -> dict[str, Array]:
