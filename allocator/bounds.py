@@ -3,6 +3,7 @@
 import numpy as np
 
 from allocator.breadths import breadths, breadths_of
+from allocator.cliques.orders import MOST_LOOKS
 from allocator.cliques.search import bound_of_cliques, heaviest_clique
 from allocator.derive.chunks import derive
 from allocator.problem import FREE, Bound, Column, Problem, Witness
@@ -14,12 +15,13 @@ def lower_bound(problem: Problem) -> int:
     return proved_bound(problem).nbytes
 
 
-def proved_bound(problem: Problem) -> Bound:
+def proved_bound(problem: Problem, looks: int = MOST_LOOKS) -> Bound:
     """Proves a lower bound: the largest operator breadth, the highest pinned end, and what cliques need beyond that.
 
     Operator breadth: Pisarchyk and Lee 2020. The bytes of an overwrite count once in the tick of overwriting. Chunks
     that are alive in one tick, or a clique of conflicts, may need more bytes than their sum: for alignment, for pinned
-    chunks between them, and for the chains of overwrites to which they belong.
+    chunks between them, and for the chains of overwrites to which they belong. Of large cliques that is a search, which
+    takes so many looks at most; see `looks_within`.
     """
     if not (problem.size > 0).any():
         return Bound(0, "no chunk has bytes")
@@ -32,7 +34,7 @@ def proved_bound(problem: Problem) -> Bound:
     end = np.where((problem.pinned != FREE) & (problem.size > 0), problem.pinned + problem.size, 0)
     highest = int(end.argmax())
     pinned = Bound(int(end[highest]), "end of the highest pinned chunk", Witness(chunks=(highest,)))
-    return bound_of_cliques(problem, bound.raised(pinned))
+    return bound_of_cliques(problem, bound.raised(pinned), looks)
 
 
 def naive_bytes(problem: Problem) -> int:

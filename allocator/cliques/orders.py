@@ -3,24 +3,37 @@
 from collections.abc import Sequence
 
 import numpy as np
-from attrs import define
+from attrs import define, field
 
 from allocator.cliques.clique import Clique
 from allocator.kernels.stacks import LOOKS, MOST, NO_CHUNK, NO_HOLE, Stacks, lowest_stack
 from allocator.machine_code.arrays import compiled
 from allocator.problem import FREE, Column, align_up, distinct
 
-_LOOKS = 8_000_000
-"""Sets of chunks that are looked at for all cliques of a problem: half a second. More of them prove more."""
-_SETS = 30_000
-"""Sets of one round. More of them prove more, and take more time in each clique."""
+MOST_LOOKS = 8_000_000
+"""Sets of chunks that are looked at for all cliques of a problem, at most: half a second. More of them prove more."""
+_LOOKS_OF_NODE, _LOOKS_OF_SECOND = 13, 4_000_000
+"""Looks for each node, and for each second, of the search behind it: a quarter of their time, so that the default
+number of nodes of that search has about as many as there are at most."""
+_LOOKS_OF_SET = 266
+"""All looks over the sets of one round. More sets prove more, and take more looks in each clique."""
+
+
+def looks_within(nodes: int, seconds: float) -> int:
+    """Returns the looks that go with a search of so many nodes and seconds."""
+    return int(min(MOST_LOOKS, nodes * _LOOKS_OF_NODE, max(seconds, 0.0) * _LOOKS_OF_SECOND))
 
 
 @define
 class StackSearch:
-    """A search for the lowest stacks of cliques. `looks` are left to it."""
+    """A search for the lowest stacks of cliques. `looks` are left to it; a round has `sets` sets at most."""
 
-    looks: int = _LOOKS
+    looks: int = MOST_LOOKS
+    sets: int = field()
+
+    @sets.default
+    def _sets_of_looks(self) -> int:
+        return max(2 * MOST, self.looks // _LOOKS_OF_SET)
 
     def bytes_needed(self, clique: Clique, proved: int) -> int:
         """Returns the bytes that every arena with the clique's free chunks has, or `proved` if that is more.
@@ -46,15 +59,15 @@ class StackSearch:
         quick = _quick_top(size, alignment)
         if quick <= proved:
             return proved
-        stacks = _stacks(size, alignment, cells, (0, quick - 1, self.looks))
+        stacks = _stacks(size, alignment, cells, (0, quick - 1, self.looks), self.sets)
         least = compiled(lowest_stack)(stacks, proved)
         self.looks = int(stacks.cursor[LOOKS])
         return max(int(least), proved)
 
 
-def _stacks(size: Column, alignment: Column, cells: Column, cursor: tuple[int, ...]) -> Stacks:
-    """Returns the state of the search, with no set in it yet."""
-    scratch = (np.zeros(n, np.int64) for n in (len(cells), len(cells), *(2 * _SETS,) * 3, 4 * _SETS + 1))
+def _stacks(size: Column, alignment: Column, cells: Column, cursor: tuple[int, ...], sets: int) -> Stacks:
+    """Returns the state of the search, with room for so many sets in a round, and none yet."""
+    scratch = (np.zeros(n, np.int64) for n in (len(cells), len(cells), *(2 * sets,) * 3, 4 * sets + 1))
     return Stacks(*(*stack_columns(size, alignment, cells), *scratch, np.array(cursor, np.int64)))
 
 

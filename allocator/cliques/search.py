@@ -21,8 +21,11 @@ _MOST_CLIQUES = 8
 """Cliques that are looked at for their bytes, and for the room that they may need."""
 
 
-def bound_of_cliques(problem: Problem, bound: Bound) -> Bound:
-    """Returns the largest bound that one of the searched cliques proves, or the given one, which is proved already."""
+def bound_of_cliques(problem: Problem, bound: Bound, looks: int) -> Bound:
+    """Returns the largest bound that one of the searched cliques proves, or the given one, which is proved already.
+
+    The orders of large cliques are searched with so many looks (`StackSearch`).
+    """
     whole = all_chunks(problem)
     room = _room(whole)
     has_pins = bool(((whole.pinned != FREE) & (whole.size > 0)).any())
@@ -39,7 +42,7 @@ def bound_of_cliques(problem: Problem, bound: Bound) -> Bound:
         chunks = f"{len(clique)} chunks {kind}"
         bound = bound.raised(Bound(bytes_in_cells(clique, bound.nbytes), f"places of {chunks} in cells"))
         bound = bound.raised(Bound(bytes_in_slots(clique, feasible), f"pinned among {chunks}"))
-    stacks = StackSearch()
+    stacks = StackSearch(looks)
     for clique in sorted(narrowed, key=lambda clique: -int(clique.size.sum())):
         # the slowest bound comes last: the more is proved before, the sooner it ends
         stacked = _stacked(clique, feasible, stacks, bound.nbytes)

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from allocator.bounds import proved_bound
 from allocator.check.bound import check_bound
 from allocator.check.offsets import check
+from allocator.cliques.orders import looks_within
 from allocator.errors import BoundError, PlanError, UnknownStrategyError, UnsupportedProblemError
 from allocator.problem import NO_CAPACITY, Bound, Plan, Problem
 from allocator.progress import Activity
@@ -90,7 +91,7 @@ def solve(
     until = time.monotonic() + seconds - min(_JUDGE * len(problem), _MOST_FOR_JUDGE * seconds)
     check_chains(problem)
     check_pinned(problem)
-    bound = proved_bound(problem)
+    bound = proved_bound(problem, looks_within(nodes, seconds))
     goal = max(bound.nbytes, capacity) if capacity != NO_CAPACITY else bound.nbytes
     solver = _named(problem, strategy) if isinstance(strategy, str) else strategy
     with Activity("placing", f"by {solver.name}", bound=bound.nbytes, limit=seconds):

@@ -121,13 +121,13 @@ class Options:
     arena does not grow by that. Nothing is nested where operators run at once, or there are no views; nor in graphs
     with open dimensions, which run in stages or in plans for ranges of lengths: `engine.bind` gives them numbers first.
     `order` is one of `engine.lower.order.ORDERS`; with "memory" the arena is never larger than with "given". A search
-    for an order has half of the time. `backend` is one of `engine.lower.backends.CHOICES`: which kernels compute; each
-    operator takes the first that has one. `target` is the processor that the plan is for: "" is this one, "none" one
-    whose kernels need no workspaces, any other text a TOML file (`engine.lower.target_file`). `memories` are those in
-    which tensors and weights are placed, as `Memory` or as texts such as "sram=512KiB,4GB/s", in an order of
-    preference; a target may have some, too. Without memories there is one arena. `place` says what must lie in one, or
-    must not (`engine.lower.memories`). `threads` is on how many threads kernels of libraries run; some of them want
-    more workspace for more threads.
+    for an order has half of the time, and what is planned in several ways shares what is left. `backend` is one of
+    `engine.lower.backends.CHOICES`: which kernels compute; each operator takes the first that has one. `target` is the
+    processor that the plan is for: "" is this one, "none" one whose kernels need no workspaces, any other text a TOML
+    file (`engine.lower.target_file`). `memories` are those in which tensors and weights are placed, as `Memory` or as
+    texts such as "sram=512KiB,4GB/s", in an order of preference; a target may have some, too. Without memories there is
+    one arena. `place` says what must lie in one, or must not (`engine.lower.memories`). `threads` is on how many
+    threads kernels of libraries run; some of them want more workspace for more threads.
     """
 
     strategy: str = field(

@@ -11,7 +11,7 @@
    races (engine/check)
 """
 
-import time
+import math
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
 
@@ -37,6 +37,7 @@ from engine.nesting.choose import nested_and_plain
 from engine.nesting.search import may_nest
 from engine.planning import memories as several
 from engine.planning.concurrency import Concurrency, concurrency_of
+from engine.planning.deadline import Deadline
 from engine.planning.options import Options
 from engine.planning.placed import PlacedPlan, place_values
 from engine.planning.reserved import BOUNDARY_BYTES, NOTHING_RESERVED, Reserved, solve_with_boundaries, with_pins
@@ -54,10 +55,12 @@ def plan_graph(graph: Graph, options: Options, budget: int = NO_CAPACITY) -> Pla
 
     The arena may be larger than the budget in bytes; `plan.plan.status` says whether a smaller one is possible.
     """
-    until = time.monotonic() + options.timeout
+    deadline = Deadline.of(options)
     lowered = lower_graph(graph, options)
-    plan = plan_in_order(lowered, options, lambda calls: _plan_nested(calls, options, budget))
-    return several.with_moves(plan, options, plan_lowered, until) if options.board else plan
+    limited = deadline.within(options)
+    plan = plan_in_order(lowered, limited, lambda calls, within: _plan_nested(calls, within, budget))
+    plan = evolve(plan, options=options)
+    return several.with_moves(plan, options, plan_lowered, deadline.until) if options.board else plan
 
 
 def lower_graph(graph: Graph, options: Options) -> Lowered:
@@ -75,14 +78,16 @@ def lower_graph(graph: Graph, options: Options) -> Lowered:
     return _in_policy_order(lowered, options)
 
 
-def plan_in_order(lowered: Lowered, options: Options, plan: Callable[[Lowered], PlacedPlan]) -> PlacedPlan:
+def plan_in_order(lowered: Lowered, options: Options, plan: Callable[[Lowered, Options], PlacedPlan]) -> PlacedPlan:
     """Plans calls, by `plan`, in the order that the options ask for.
 
-    With the order "memory", the given order is planned too, and its plan is taken where it needs fewer bytes.
+    With the order "memory", the given order is planned too, and its plan is taken where it needs fewer bytes. The
+    search for an order has half of the time at most; plans share what it leaves.
     """
     if options.order == GIVEN:
-        return plan(lowered)
-    until = time.monotonic() + options.timeout / 2
+        return plan(lowered, options)
+    deadline = Deadline.of(options)
+    until = deadline.until - options.timeout / 2 if math.isfinite(options.timeout) else math.inf
     limits = Limits(0 if options.nodes == NO_NODES else options.nodes, until)
     arranged = arrange(lowered, options.order, overwrite=options.overwrite, limits=limits)
     ordering = evolve(arranged.ordering, before=_uncounted(lowered, options))
@@ -90,22 +95,27 @@ def plan_in_order(lowered: Lowered, options: Options, plan: Callable[[Lowered], 
     if options.order == MEMORY and arranged.lowered is not lowered:
         ways.append((lowered, ordering.as_given()))
 
-    def planned(way: Lowered, cost: Ordering) -> PlacedPlan:
-        return evolve(plan(way), orderings=(cost,))
+    def planned(way: Lowered, cost: Ordering, left: int) -> PlacedPlan:
+        return evolve(plan(way, deadline.within(options, left)), orderings=(cost,), options=options)
 
-    return cheapest(partial(planned, way, cost) for way, cost in ways)
+    return cheapest(partial(planned, way, cost, len(ways) - k) for k, (way, cost) in enumerate(ways))
 
 
 def _plan_nested(plain: Lowered, options: Options, budget: int) -> PlacedPlan:
     """Plans calls with values nested, and without where that may need fewer bytes; returns the smaller plan."""
+    deadline = Deadline.of(options)
     ways = nestings(plain, options)
+
+    def planned(way: Lowered, left: int) -> PlacedPlan:
+        return evolve(plan_lowered(way, deadline.within(options, left), budget), options=options)
+
     if options.board:
-        return cheapest(partial(plan_lowered, way, options) for way in ways)
+        return cheapest(partial(planned, way, len(ways) - k) for k, way in enumerate(ways))
     first, *others = ways
-    smallest = plan_lowered(first, options, budget)
-    for other in others:
+    smallest = planned(first, len(ways))
+    for k, other in enumerate(others):
         if least_bytes(other, options) < smallest.arena_bytes:
-            smallest = min(smallest, plan_lowered(other, options, budget), key=lambda plan: plan.arena_bytes)
+            smallest = min(smallest, planned(other, len(others) - k), key=lambda plan: plan.arena_bytes)
     return smallest
 
 
@@ -212,10 +222,10 @@ def _sequential_search(options: Options, budget: int, reserved: Reserved) -> Sea
 
 def _parallel_search(options: Options, budget: int) -> Search:
     """Returns the search of a policy, which may solve several problems: each has the time that is left."""
-    until = time.monotonic() + options.timeout
+    deadline = Deadline.of(options)
 
     def solve(part: Problem) -> Plan:
-        return solve_problem(part, evolve(options, timeout=max(until - time.monotonic(), 0.0)), budget)
+        return solve_problem(part, deadline.within(options), budget)
 
     def search(problem: Problem, concurrency: Concurrency) -> Plan:
         plan = concurrency.solve(problem, solve) if options.reuse else solve(problem)

@@ -2,7 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
+from attrs import evolve
+
 from engine.lower.calls import Lowered
+from engine.planning.deadline import Deadline
 from engine.planning.options import Options
 from engine.planning.placed import PlacedPlan
 from engine.planning.planner import plan_lowered
@@ -24,7 +27,12 @@ def plan_compacted(
     `last_use` maps each such value to the task that uses it last. The first to die lie on top, so that their bytes
     become one hole with the free range above. Where that takes a larger arena, the largest values lie lowest.
     """
-    plan = plan_lowered(lowered, options, capacity, reserved)
+    deadline, ways = Deadline.of(options), 1 + 2 * bool(last_use)
+
+    def planned(within: Reserved, left: int) -> PlacedPlan:
+        return evolve(plan_lowered(lowered, deadline.within(options, left), capacity, within), options=options)
+
+    plan = planned(reserved, ways)
     movable = [v for v in last_use if v not in reserved.pinned and _is_alone(plan, v)]
     if not movable:
         return plan
@@ -32,11 +40,11 @@ def plan_compacted(
     small = sum(sizes.values()) // SMALL_PARTS
     by_size = sorted(movable, key=lambda v: (sizes[v] > small, -sizes[v], v))
     by_last_use = sorted(by_size, key=lambda v: (sizes[v] > small, -last_use[v]))
-    for order in dict.fromkeys((tuple(by_last_use), tuple(by_size))):
+    for left, order in zip((2, 1), dict.fromkeys((tuple(by_last_use), tuple(by_size))), strict=False):
         pins = _stacked(plan, order, reserved)
         if all(_span(plan, v)[0] == at for v, at in pins.items()):
             return plan
-        lower = plan_lowered(lowered, options, capacity, Reserved({**reserved.pinned, **pins}, reserved.boundaries))
+        lower = planned(Reserved({**reserved.pinned, **pins}, reserved.boundaries), left)
         if lower.arena_bytes <= plan.arena_bytes:
             return lower
     return plan

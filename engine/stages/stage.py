@@ -110,8 +110,8 @@ def _stage(template: Template, state: RunState, number: int, terms: Terms) -> St
     last_use = {lowered.outputs[v.name]: last for v, last in left.vars.items()}
     reserved = Reserved(pinned, boundaries)
 
-    def plan_calls(calls: Lowered) -> PlacedPlan:
-        return plan_compacted(calls, terms.options, terms.capacity, reserved, last_use)
+    def plan_calls(calls: Lowered, options: Options) -> PlacedPlan:
+        return plan_compacted(calls, options, terms.capacity, reserved, last_use)
 
     plan = evolve(plan_in_order(lowered, terms.options, plan_calls), optimisation=terms.optimisation)
     first = part.graph.operators[0].name if part.graph.operators else "its end"

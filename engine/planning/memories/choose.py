@@ -29,6 +29,7 @@ from allocator.solvers.base import arena_bytes
 from engine.lower.calls import Lowered, Role, Storage
 from engine.lower.memories import KINDS, NOT
 from engine.lower.traffic import traffic_of
+from engine.planning.deadline import Deadline
 from engine.planning.memories.placed import Contents, InMemories
 from engine.planning.options import Options
 from engine.planning.solving import solve_problem
@@ -108,13 +109,16 @@ def assign_memories(contents: Contents, problem: Problem, lowered: Lowered, opti
     Memories come first, then the addresses in each, by the strategy of the options. Raises BudgetError where it is
     proved that they cannot hold everything, UndecidedError where no plan was found in which they do.
     """
+    deadline, count = Deadline.of(options), len(options.board)
     whole = contents.problem(problem, options.board)
-    assigned = assign(whole, options.strategy, options.seed, seconds=options.timeout, nodes=options.nodes)
+    seconds = deadline.within(options, 1 + bool(contents.constants)).timeout
+    assigned = assign(whole, options.strategy, options.seed, seconds=seconds, nodes=options.nodes)
     if not assigned.has_plan:
         raise _no_fit(whole, assigned, contents, lowered)
     offset, parts = np.zeros(len(whole), np.int64), list[Plan]()
-    for m in range(len(options.board)):
-        part, offset[assigned.memory == m] = _placed(whole, assigned, contents, options, m)
+    for m in range(count):
+        limited = deadline.within(options, count - m)
+        part, offset[assigned.memory == m] = _placed(whole, assigned, contents, limited, m)
         parts.append(part)
     placed = _in_memories(whole, evolve(assigned, offset=offset), contents, parts)
     fault = check_plan(whole, placed.assigned)

@@ -1,15 +1,18 @@
+import math
+
 import numpy as np
 import pytest
 from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allocator.bounds import lower_bound
-from allocator.cliques import orders
+from allocator.bounds import lower_bound, proved_bound
 from allocator.cliques.clique import Clique
-from allocator.cliques.orders import StackSearch
+from allocator.cliques.orders import MOST_LOOKS, StackSearch, looks_within
 from allocator.problem import FREE, Problem
 from allocator.solvers import solve
+from allocator.solvers.base import NO_NODES
+from allocator.solvers.first_fit import FIRST_FIT
 from tests.helpers.allocator.constraint_solver import optimum
 from tests.helpers.allocator.random_cliques import cliques, stacked
 
@@ -52,10 +55,21 @@ def test_the_search_of_orders_finds_the_lowest_stack(clique: Clique, proved: int
 def test_a_search_of_orders_that_has_too_little_room_or_time_is_still_right(
     clique: Clique, sets: int, looks: int
 ) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(orders, "_SETS", sets)
-        assert StackSearch(looks).bytes_needed(clique, 0) <= stacked(clique)
-        assert StackSearch().bytes_needed(clique, 0) <= stacked(clique)
+    assert StackSearch(looks, sets).bytes_needed(clique, 0) <= stacked(clique)
+    assert StackSearch(sets=sets).bytes_needed(clique, 0) <= stacked(clique)
+
+
+def test_looks_follow_the_nodes_and_the_time_of_the_search_behind_them() -> None:
+    assert looks_within(NO_NODES, math.inf) == MOST_LOOKS
+    assert looks_within(1_000, math.inf) < looks_within(1_001, math.inf) < MOST_LOOKS
+    assert looks_within(NO_NODES, 0.5) < looks_within(NO_NODES, 0.6) < MOST_LOOKS
+    assert looks_within(NO_NODES, -1.0) == looks_within(0, math.inf) == 0
+
+
+def test_a_search_of_few_nodes_proves_what_few_looks_prove() -> None:
+    problem = alive_at_once(16, 3, 2**8)
+    few, many = (solve(problem, FIRST_FIT.name, nodes=nodes).bound for nodes in (0, NO_NODES))
+    assert few == proved_bound(problem, 0) != many == proved_bound(problem)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -1,6 +1,7 @@
 """Limits of the search, and what a budget does to a plan."""
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import engine
+from allocator.memories.assign import assign
+from allocator.memories.problem import MemoryProblem
 from allocator.problem import FREE, NO_CAPACITY, Problem, Status
 from allocator.solvers import solve
 from allocator.solvers.base import NO_NODES
@@ -17,6 +20,7 @@ from engine.planning.options import Options
 from engine.planning.solving import solve_problem
 from engine.text.errors import BudgetError, OptionError
 from engine.text.units import parse_seconds
+from engine.zoo import squeezenet
 from tests.helpers.allocator.strategies import problems
 from tests.helpers.graphs.random_graphs import graphs
 
@@ -93,6 +97,7 @@ def test_planner_limits_reach_the_solver(monkeypatch: pytest.MonkeyPatch) -> Non
         return solve(problem)
 
     monkeypatch.setattr("engine.planning.solving.solvers.solve", recorded)
+    monkeypatch.setattr("engine.planning.deadline.time", SimpleNamespace(monotonic=lambda: 0.0))
     engine.make_plan(products(), optimise=0)
     engine.compile(products(), strategy="exact", seed=5, timeout="500ms", nodes=12, optimise=0)
     free = {"capacity": NO_CAPACITY, "seconds": math.inf, "nodes": NO_NODES}
@@ -100,6 +105,26 @@ def test_planner_limits_reach_the_solver(monkeypatch: pytest.MonkeyPatch) -> Non
         {"strategy": "best", "seed": 0} | free,
         {"strategy": "exact", "seed": 5} | free | {"seconds": 0.5, "nodes": 12},
     ]
+
+
+@pytest.mark.parametrize("options", [{}, {"order": "memory"}, {"memories": ["sram=16MiB,1GB/s"]}], ids=str)
+def test_orders_nestings_and_memories_share_the_time(monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]) -> None:
+    asked = [0.0]
+
+    def solved(problem: Problem, *_: Any, seconds: float, **__: Any) -> Any:
+        asked.append(seconds)
+        return solve(problem, "naive")
+
+    def assigned(problem: MemoryProblem, *_: Any, seconds: float, **__: Any) -> Any:
+        asked.append(seconds)
+        return assign(problem, "naive")
+
+    monkeypatch.setattr("engine.planning.solving.solvers.solve", solved)
+    monkeypatch.setattr("engine.planning.memories.choose.assign", assigned)
+    monkeypatch.setattr("engine.planning.deadline.time", SimpleNamespace(monotonic=lambda: sum(asked)))
+    plan = engine.make_plan(squeezenet(image=32), timeout=8_000, optimise=0, **options)
+    assert len(asked) > 2 and sum(asked) == pytest.approx(8_000)
+    assert plan.options.timeout == 8_000
 
 
 @pytest.mark.parametrize("timeout", [0, 0.5, "10s", math.inf])
