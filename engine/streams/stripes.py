@@ -200,6 +200,8 @@ def striped_graph(graph: Graph) -> StripedGraph:
     for output in outputs:
         if output.image.ndim <= ROWS or output.image in graph.constants:
             raise GraphError(f"output {output.name!r} of {graph.name!r} is no image, so it has no rows to stream")
+        if output.image.shape[0] > 1:
+            raise GraphError(f"{graph.name!r} computes {output.image.shape[0]} images at once; a stream takes one")
     at_outputs = {id(output.mover) for output in outputs if output.mover}
     inputs = set(graph.inputs.values())
     movers = tuple(

@@ -163,8 +163,14 @@ def elementwise_rows(signature: Signature, first: int, last: int) -> Stripe | No
 
     The rows of an input with fewer dimensions are another axis of it.
     """
-    reads = tuple(_cut_like(signature.y, s, ROWS, first, last) for s in signature.inputs)
+    y = signature.y
+    reads = tuple(_cut_like(y, s, ROWS, first, last) or _image_of_batch(y, s) for s in signature.inputs)
     return Stripe(reads, cut(ROWS, first, last), signature.attrs)
+
+
+def _image_of_batch(y: TensorSpec, x: TensorSpec) -> Index:
+    """Returns the part of an input that belongs to one image of a batch: all rows, where images have values apart."""
+    return (slice(None),) if y.shape[0] > 1 and x.shape[:1] == y.shape[:1] and x.ndim == y.ndim else ()
 
 
 def first_input_rows(signature: Signature, first: int, last: int) -> Stripe | None:
@@ -174,8 +180,9 @@ def first_input_rows(signature: Signature, first: int, last: int) -> Stripe | No
 
 
 def axis_rows(signature: Signature, first: int, last: int) -> Stripe | None:
-    """Returns the call of some rows of an operator along one axis; None along the rows."""
-    if signature.attrs["axis"] % signature.y.ndim == ROWS:
+    """Returns the call of some rows of an operator along one axis; None along the rows, or the images of a batch."""
+    axis = signature.attrs["axis"] % signature.y.ndim
+    if axis == ROWS or (axis == 0 and signature.y.shape[0] > 1):
         return None
     return first_input_rows(signature, first, last)
 
@@ -214,8 +221,8 @@ def _window_rows(
 
 
 def concat_rows(signature: Signature, first: int, last: int) -> Stripe | None:
-    """Returns the call of some rows of a concatenation along another axis; None of one along the rows."""
-    if signature.attrs["axis"] % signature.y.ndim == ROWS:
+    """Returns the call of some rows of a concatenation along the last axes; None of one along rows or images."""
+    if signature.attrs["axis"] % signature.y.ndim <= ROWS:
         return None
     part = cut(ROWS, first, last)
     return Stripe((part,) * len(signature.inputs), part, signature.attrs)

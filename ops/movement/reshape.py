@@ -54,9 +54,9 @@ def _gradient(b: Backward) -> Terms:
 
 
 def _rows(signature: Signature, first: int, last: int) -> Stripe | None:
-    """Returns the call of the fewest rows of one image that are whole rows of x, too. None for more images."""
+    """Returns the call of the fewest rows that are whole rows of x, too. None where x has other images."""
     x, y = signature.x.shape, signature.y.shape
-    if x[0] != 1 or y[0] != 1 or len(x) <= ROWS or 0 in y:
+    if len(x) <= ROWS or x[0] != y[0] or 0 in y:
         return None
     read, written = math.prod(x[ROWS + 1 :]), math.prod(y[ROWS + 1 :])
     step = written // math.gcd(read, written)

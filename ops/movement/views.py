@@ -55,9 +55,12 @@ def _transpose(call: Binding) -> tuple[Move, ...]:
     return ((call.x.transpose(_perm(call.attrs, call.x.ndim)), call.y),)
 
 
-def _transpose_rows(signature: Signature, first: int, last: int) -> Stripe:
-    """Returns the call of some rows; those of x are along the axis that becomes the rows."""
-    axis = _perm(signature.attrs, signature.x.ndim)[ROWS]
+def _transpose_rows(signature: Signature, first: int, last: int) -> Stripe | None:
+    """Returns the call of some rows; those of x are along the axis that becomes the rows. None where images mix."""
+    perm = _perm(signature.attrs, signature.x.ndim)
+    axis = perm[ROWS]
+    if perm[0] != 0 and signature.y.shape[0] > 1:
+        return None
     return Stripe((cut(axis, first, last),), cut(ROWS, first, last), signature.attrs)
 
 

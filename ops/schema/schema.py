@@ -207,7 +207,11 @@ def one_stripe(signature: Signature, _: int) -> Stripes:
 
 
 Rows = Callable[[Signature, int, int], Stripe | None]
-"""Returns a call that computes rows [first, last) of the output, and perhaps some more; None where there is none."""
+"""Returns a call that computes rows [first, last) of the output, and perhaps some more; None where there is none.
+
+Axis 0 has the images of a batch. The attributes of the call are those for one image, and each is computed alone.
+Parts of inputs that begin with `slice(None)` are those of the same image.
+"""
 
 
 def no_rows(_: Signature, __: int, ___: int) -> Stripe | None:

@@ -167,8 +167,13 @@ def _unborrowed(b: Backward) -> Tensor:
 
 
 def _rows(signature: Signature, first: int, last: int) -> Stripe | None:
-    """Returns the call of some rows; None where they are border alone, or where rows of the border are others of x."""
+    """Returns the call of some rows.
+
+    None where they are border alone, where the border repeats rows of x, and where it adds images to a batch.
+    """
     pads, count = signature.attrs["pads"], signature.x.shape[ROWS]
+    if pads[0] or pads[signature.x.ndim]:
+        return None
     before, after = pads[ROWS], pads[signature.x.ndim + ROWS]
     low, high = max(first - before, 0), min(last - before, count)
     if low >= high or (signature.attrs["mode"] != "constant" and (before or after)):

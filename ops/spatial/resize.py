@@ -59,12 +59,12 @@ def _cost(signature: Signature) -> Cost:
 
 def _rows(signature: Signature, first: int, last: int) -> Stripe | None:
     """Returns the call of the rows that repeat the same rows of x. None where rows are not repeated whole times."""
-    if not repeats(signature):
+    if not repeats(signature) or signature.x.shape[0] != signature.y.shape[0]:
         return None
     times = signature.y.shape[ROWS] // signature.x.shape[ROWS]
     low, high = first // times, -(-last // times)
     begin, end = low * times, high * times
-    sizes = (signature.y.shape[0], end - begin, *signature.y.shape[ROWS + 1 :])
+    sizes = (1, end - begin, *signature.y.shape[ROWS + 1 :])
     return Stripe((cut(ROWS, low, high),), cut(ROWS, begin, end), {**signature.attrs, "sizes": sizes})
 
 

@@ -16,6 +16,11 @@ BYTE = 3
 """The operations that take as long as reading a byte of weights once more, or copying one."""
 
 
+def stripe_counts(image: Var) -> tuple[int, ...]:
+    """Returns the numbers of stripes of one image that are tried: of a batch, images may be whole."""
+    return COUNTS if image.shape[0] == 1 else (1, *COUNTS)
+
+
 @frozen(eq=False)
 class Choice:
     """Cascades, the bytes that they leave the arena, and the operations that they add to a run. Both are estimates.

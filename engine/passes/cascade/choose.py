@@ -115,4 +115,5 @@ def _run(graph: Graph, cascade: Cascade) -> tuple[str, str, int]:
     operators = graph.operators
     first, last = operators[cascade.first], operators[cascade.last - 1]
     counted = first if cascade.rolling else last
-    return first.name, last.name, -(-counted.outputs[0].shape[ROWS] // cascade.height)
+    images, rows = counted.outputs[0].shape[0], counted.outputs[0].shape[ROWS]
+    return first.name, last.name, images * -(-rows // cascade.height)

@@ -10,10 +10,12 @@ same tensor in the next stripe, where the new rows are computed behind them. Bet
 What stands outside is alive until the last stripe has read it. An image that is taken in pieces is copied before the
 first stripe: rows that no stripe in front has needed are a tensor of their own, which dies in its stripe. Its rows are
 kept as those of tensors inside are.
+
+Of a batch, all stripes of one image are computed before those of the next one; no rows are kept in between.
 """
 
 from collections.abc import Sequence
-from itertools import chain, count
+from itertools import chain, count, product
 
 from attrs import define, field, frozen
 
@@ -61,6 +63,8 @@ class _Writer:
     graph: Graph
     written: dict[Var, Var] = field(factory=dict)
     """By var of the source, the var that has all of it."""
+    images: dict[tuple[Var, int], Var] = field(factory=dict)
+    """By var of the source and number, the var that has one image of a batch."""
     names: set[str] = field(factory=set)
 
     def __attrs_post_init__(self) -> None:
@@ -92,32 +96,51 @@ class _Writer:
         if stripes is None or inner & (behind | set(self.source.outputs.values())):
             raise PassError(f"{operators[0].name!r} to {operators[-1].name!r} cannot be computed in stripes")
         (result,) = operators[-1].outputs
+        joined: list[list[Var]] = [[] for _ in range(result.shape[0])]
+        places = list(product(range(len(joined)), range(len(stripes.stripes))))
+        taken = [self._pieces(stripes, *place) for place in places]
         kept: dict[Var, _Rows] = {}
-        joined, done = [], list[CascadeStripe]()
-        taken = [self._pieces(stripes, number) for number in range(len(stripes.stripes))]
-        for number in range(len(stripes.stripes)):
-            writer = _StripeWriter(self, stripes, number, kept, taken[number])
+        done = list[CascadeStripe]()
+        for (image, number), new in zip(places, taken, strict=True):
+            writer = _StripeWriter(self, stripes, image, number, kept if number else {}, new)
             written = len(self.graph.operators)
             writer.write()
             kept = writer.later
             wanted = stripes.wanted[number]
-            done.append(CascadeStripe(at, number, wanted, tuple(o.name for o in self.graph.operators[written:])))
+            done.append(CascadeStripe(at, len(done), wanted, tuple(o.name for o in self.graph.operators[written:])))
             if wanted[0] < wanted[1]:
-                joined.append(writer.read(result, wanted, ROWS))
-        name = self.free(f"{operators[-1].name}/joined")
-        self.written[result] = self.add(CONCAT, joined, {"axis": ROWS}, name, result.name)
+                joined[image].append(writer.read(result, wanted, ROWS))
+        self._join(operators[-1], joined)
         return done
 
-    def _pieces(self, stripes: Stripes, number: int) -> dict[Var, "_Rows"]:
+    def _join(self, operator: Operator, joined: Sequence[Sequence[Var]]) -> None:
+        """Puts the rows of each image of the last output together, and the images of a batch."""
+        (result,) = operator.outputs
+        name = self.free(f"{operator.name}/joined")
+        parts, axis = joined[0], ROWS
+        if len(joined) > 1:
+            names = [self.free(f"{name}/{image}") for image in range(len(joined))]
+            parts = [self.add(CONCAT, rows, {"axis": ROWS}, n, n) for rows, n in zip(joined, names, strict=True)]
+            axis = 0
+        self.written[result] = self.add(CONCAT, parts, {"axis": axis}, name, result.name)
+
+    def _pieces(self, stripes: Stripes, image: int, number: int) -> dict[Var, "_Rows"]:
         """Returns copies of the rows that a stripe is the first to need, of images that are taken in pieces."""
         pieces = {}
         for var, spans in stripes.pieces.items():
             first, last = spans[number]
             if first < last:
-                name = f"{var.name}/{number}"
-                rows = self.slice(self.written[var], (first, last), ROWS, name)
+                name = f"{var.name}/{image * len(spans) + number}"
+                rows = self.slice(self.image(var, image), (first, last), ROWS, name)
                 pieces[var] = _Rows(self.copied(rows, f"{name}/piece"), first)
         return pieces
+
+    def image(self, var: Var, image: int) -> Var:
+        """Returns one image of a batch that is written."""
+        key = var, image
+        if key not in self.images:
+            self.images[key] = self.slice(self.written[var], (image, image + 1), 0, f"{var.name}/image{image}")
+        return self.images[key]
 
     def copied(self, rows: Var, name: str) -> Var:
         name = self.free(name)
@@ -162,7 +185,7 @@ class _Rows:
 
 @define(eq=False)
 class _StripeWriter:
-    """Writes the parts of one stripe.
+    """Writes the parts of one stripe of one image.
 
     `kept` has the rows that the stripe in front has kept, `later` those for the next one, and `rows` those that this
     stripe reads. `pieces` has the new rows of the images that are taken in pieces.
@@ -170,12 +193,18 @@ class _StripeWriter:
 
     writer: _Writer
     stripes: Stripes
+    image: int
     number: int
     kept: dict[Var, _Rows]
     pieces: dict[Var, _Rows]
     later: dict[Var, _Rows] = field(factory=dict)
     rows: dict[Var, _Rows] = field(factory=dict)
     views: dict[tuple[Var, Span, int], Var] = field(factory=dict)
+
+    @property
+    def at(self) -> int:
+        """The number of the stripe among those of all images, which ends the names of what it writes."""
+        return self.image * len(self.stripes.stripes) + self.number
 
     def write(self) -> None:
         """Adds the parts, in order, and copies of the rows that the next stripe needs once more."""
@@ -193,7 +222,7 @@ class _StripeWriter:
         for number, part in enumerate(parts):
             (output,) = part.operator.outputs
             last = [v for v in self.stripes.first if v in self.rows and reads.get(v) == number]
-            inputs = list(map(self.read, part.operator.inputs, part.read, part.axes))
+            inputs = list(map(self.read, part.operator.inputs, part.read, part.axes, part.batched))
             overwritten = _overwritten(part.operator)
             for var in last:
                 if var in overwritten:  # before that happens
@@ -205,26 +234,32 @@ class _StripeWriter:
             if output in self.stripes.first and output not in reads:
                 self._keep(output)
 
-    def read(self, var: Var, span: Span | None, axis: int) -> Var:
-        """Returns those of a tensor of the source that are asked for."""
+    def read(self, var: Var, span: Span | None, axis: int, batched: bool = False) -> Var:
+        """Returns those rows of a tensor of the source that are asked for; all where there is no span.
+
+        Of a `batched` one, they are those of the stripe's image.
+        """
         if span is None:
-            return self.writer.written[var]
+            return self._whole(var, batched)
         key = var, span, axis
         if key not in self.views:
-            held = self.rows.get(var) or _Rows(self.writer.written[var], 0)
+            held = self.rows.get(var) or _Rows(self._whole(var, batched), 0)
             self.views[key] = self._slice(held, span, var, axis)
         return self.views[key]
 
+    def _whole(self, var: Var, batched: bool) -> Var:
+        return self.writer.image(var, self.image) if batched else self.writer.written[var]
+
     def _slice(self, held: _Rows, span: Span, var: Var, axis: int = ROWS) -> Var:
         first, last = (row - held.first for row in span)
-        return self.writer.slice(held.var, (first, last), axis, f"{var.name}/{self.number}")
+        return self.writer.slice(held.var, (first, last), axis, f"{var.name}/{self.at}")
 
     def _part(self, part: Part, inputs: Sequence[Var]) -> None:
         """Adds a part, behind the rows of its output that were kept."""
         operator, writer = part.operator, self.writer
         (output,) = operator.outputs
         ahead = self._again(output, part.written[0])
-        name, output_name = (writer.free(f"{n}/{self.number}") for n in (operator.name, output.name))
+        name, output_name = (writer.free(f"{n}/{self.at}") for n in (operator.name, output.name))
         new = writer.add(operator.schema, inputs, part.attrs, name, output_name)
         self._behind(ahead, output, _Rows(new, part.written[0]))
 
@@ -247,7 +282,7 @@ class _StripeWriter:
     def _behind(self, ahead: Sequence[_Rows], var: Var, new: _Rows) -> None:
         """Notes the rows of a tensor in this stripe: new ones behind those that were kept."""
         if ahead:
-            name = self.writer.free(f"{var.name}/{self.number}/rows")
+            name = self.writer.free(f"{var.name}/{self.at}/rows")
             joined = self.writer.add(CONCAT, [*(rows.var for rows in ahead), new.var], {"axis": ROWS}, name, name)
             new = _Rows(joined, ahead[0].first)
         self.rows[var] = new
@@ -263,7 +298,7 @@ class _StripeWriter:
             self.later[var] = _Rows(self._copy(self._slice(held, (first, end), var), var, "kept"), first)
 
     def _copy(self, rows: Var, var: Var, suffix: str) -> Var:
-        return self.writer.copied(rows, f"{var.name}/{self.number}/{suffix}")
+        return self.writer.copied(rows, f"{var.name}/{self.at}/{suffix}")
 
 
 def _overwritten(operator: Operator) -> set[Var]:

@@ -15,8 +15,8 @@ from attrs import define, evolve, field, frozen
 
 from engine.graph.operator import Operator
 from engine.graph.var import Var
-from engine.passes.cascade.choices import BYTE, CALL, COUNTS, Choice, overwritten, pareto, weights
-from engine.passes.cascade.rows import Stripe, is_image, part_of
+from engine.passes.cascade.choices import BYTE, CALL, Choice, overwritten, pareto, stripe_counts, weights
+from engine.passes.cascade.rows import Stripe, is_image, part_of, row_bytes
 from engine.planning.placed import Cascade
 from ops.common.tiling import ROWS
 
@@ -45,7 +45,7 @@ class _Member:
 
     @property
     def row_bytes(self) -> int:
-        return self.output.spec.nbytes // self.output.shape[ROWS]
+        return row_bytes(self.output)
 
 
 @frozen(eq=False)
@@ -132,14 +132,15 @@ class RollingSearch:
     def _choices(self, chain: "_Chain", cascade: Cascade, around: "_Around") -> Iterator[Choice]:
         """Yields a cascade in all numbers of stripes, with the image that it reads whole and in pieces."""
         members = chain.members[::-1]
-        rows = members[0].output.shape[ROWS]
-        steps = sorted({-(-rows // count) for count in (*COUNTS, rows)})
+        output = members[0].output
+        images, rows = output.shape[0], output.shape[ROWS]
+        steps = sorted({-(-rows // count) for count in (*stripe_counts(output), rows)})
         shares = np.array(steps) / rows
         inner = self._inner(members, cascade.first, shares)
-        whole, pieces = around.whole + inner, around.in_pieces(inner, shares)
+        whole, pieces = around.whole + inner, around.in_pieces(inner, shares / images)
         for step, need, need_in_pieces in zip(steps, whole.tolist(), pieces.tolist(), strict=True):
-            count = -(-rows // step)
-            extra = count * chain.again
+            extra = -(-rows // step) * chain.again
+            count = images * -(-rows // step)
             cost = extra + (count - 1) * (chain.calls * CALL + chain.copied * BYTE)
             yield Choice(need, cost, extra, (evolve(cascade, height=step),))
             if need_in_pieces < need:
@@ -214,7 +215,7 @@ class _Chain:
     def _member(self, operator: Operator, output: Var, overlap: int, rolls: bool) -> _Member:
         share = overlap / output.shape[ROWS]
         again = 0.0 if rolls else share * self.flops[operator]
-        copied = 2 * int(share * output.spec.nbytes) if rolls else 0
+        copied = 2 * overlap * row_bytes(output) if rolls else 0
         return _Member(output, overlap, rolls, again, 3 if rolls else 1, copied + weights(operator))
 
     def _see(self, operator: Operator, end: int) -> None:
@@ -229,5 +230,5 @@ class _Chain:
         (output,) = operator.outputs
         share = overlap / output.shape[ROWS]
         inputs: Collection[Var] = {v for v in operator.inputs if is_image(v)}
-        saved = share * (output.spec.nbytes - sum(v.spec.nbytes for v in inputs))
+        saved = share * (output.spec.nbytes - sum(v.spec.nbytes for v in inputs)) / output.shape[0]
         return saved > 0 and _STRIPES * share * self.flops[operator] <= self.price * saved

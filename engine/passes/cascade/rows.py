@@ -14,6 +14,8 @@ each tensor behind it all rows that these are enough for:
 
     rows of x             [0    3) [3   5) [5 6)        computed
                              [1 3)   [3 5)              kept for the next stripe
+
+The images of a batch are computed one after the other, each in such stripes: rows of a tensor are those of one image.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -35,24 +37,31 @@ class Part:
     """An operator on some rows: `written` of its output, and of each input those of `read`; None reads it whole.
 
     The rows of each input are along one of `axes`, and `attrs` are those of the operator with the pads of these rows.
+    All are those of one image; of the inputs in `batched`, each image of a batch reads its own.
     """
 
     operator: Operator
     written: Span
     read: tuple[Span | None, ...]
     axes: tuple[int, ...]
+    batched: tuple[bool, ...]
     attrs: Attrs
 
 
 def is_image(var: Var) -> bool:
-    """Returns whether rows of a tensor lie in one run: of one image, with more than one row."""
-    return var.ndim >= 3 and var.shape[0] == 1 and var.shape[ROWS] > 1
+    """Returns whether a tensor has rows: one image, or a batch of images, with more than one row."""
+    return var.ndim >= 3 and var.shape[0] > 0 and var.shape[ROWS] > 1
+
+
+def row_bytes(var: Var) -> int:
+    """Returns the bytes of a row of one image."""
+    return var.spec.nbytes // (var.shape[0] * var.shape[ROWS])
 
 
 def part_of(operator: Operator, first: int, last: int) -> Part | None:
     """Returns the part of an operator that computes rows [first, last) of its output; None where it has none.
 
-    It may write some rows more. Rows that read nothing but pads have none.
+    It may write some rows more. Rows that read nothing but pads have none. Of a batch, it computes one image.
     """
     if len(operator.outputs) != 1 or not is_image(operator.outputs[0]):
         return None
@@ -64,8 +73,11 @@ def part_of(operator: Operator, first: int, last: int) -> Part | None:
     inputs = zip(operator.inputs, read, axes, strict=True)
     if any(span and axis == ROWS and not is_image(v) for v, span, axis in inputs):
         return None
+    images = operator.outputs[0].shape[0]
+    pairs = zip(operator.inputs, stripe.inputs, strict=True)
+    batched = tuple(index[:1] == (slice(None),) and 1 < images == v.shape[0] for v, index in pairs)
     written = stripe.output[ROWS]
-    return Part(operator, (written.start, written.stop), read, axes, stripe.attrs)
+    return Part(operator, (written.start, written.stop), read, axes, batched, stripe.attrs)
 
 
 def _wider_part(operator: Operator, first: int, last: int) -> Part | None:
@@ -114,8 +126,8 @@ class Stripe:
             self.parts.append(part)
             low, high = self.needed.get(output, part.written) if output in self.done else part.written
             self.needed[output] = low, max(high, part.written[1])
-        for var, span, axis in zip(operator.inputs, part.read, part.axes, strict=True):
-            if span is None or axis != ROWS:
+        for var, span, axis, batched in zip(operator.inputs, part.read, part.axes, part.batched, strict=True):
+            if span is None or axis != ROWS or (not batched and max(output.shape[0], var.shape[0]) > 1):
                 self.whole.add(var)
             elif first < last:
                 low, high = self.needed.get(var, span)
@@ -134,7 +146,7 @@ class Stripe:
 
 @frozen(eq=False)
 class Stripes:
-    """The stripes of a cascade, and which rows are kept from one to the next.
+    """The stripes of a cascade, of one image, and which rows are kept from one to the next.
 
     `wanted` has the rows of the result that each of them is for; in some stripes these are none. `first` has, by tensor
     whose rows are kept, for each stripe the first row that it or a later one needs. `pieces` has, by tensor from
@@ -232,8 +244,9 @@ def spans(rows: int, height: int) -> Iterator[Span]:
 
 
 def _axis(index: Index) -> int:
-    return len(index) - 1 if index else ROWS
+    return ROWS if _span(index) is None else len(index) - 1
 
 
 def _span(index: Index) -> Span | None:
-    return (index[-1].start, index[-1].stop) if index else None
+    """Returns the rows of a part; None of one that has all of them."""
+    return None if index in ((), (slice(None),)) else (index[-1].start, index[-1].stop)

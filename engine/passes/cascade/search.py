@@ -20,9 +20,9 @@ from engine.graph.graph import Graph
 from engine.graph.operator import Operator
 from engine.graph.var import Var
 from engine.lower.costs import graph_cost
-from engine.passes.cascade.choices import BYTE, CALL, COUNTS, Choice, overwritten, pareto, weights
+from engine.passes.cascade.choices import BYTE, CALL, Choice, overwritten, pareto, stripe_counts, weights
 from engine.passes.cascade.rolling import RollingSearch
-from engine.passes.cascade.rows import Part, Stripe, is_image, spans
+from engine.passes.cascade.rows import Part, Stripe, is_image, row_bytes, spans
 from engine.planning.placed import Cascade
 from ops.common.tiling import ROWS
 from ops.schema.schema import no_places
@@ -95,7 +95,7 @@ class _Search:
                 return
             if first < end - 1:
                 (output,) = self.operators[first].outputs
-                row = max(row, output.spec.nbytes // output.shape[ROWS])
+                row = max(row, row_bytes(output))
                 held, taken = self._held_bytes(first), self._dying_image(first, end, stripe)
                 pieces = _read_bytes(self.operators[first].inputs[0], stripe) if taken else 0
                 need = max(held + pieces, result.spec.nbytes + held - taken + row)
@@ -163,7 +163,7 @@ class _Search:
         if first == end:
             return
         rows = self.operators[end - 1].outputs[0].shape[ROWS]
-        for height in sorted({-(-rows // count) for count in COUNTS}):
+        for height in sorted({-(-rows // count) for count in stripe_counts(self.operators[end - 1].outputs[0])}):
             yield from self._in_stripes(first, end, height)
 
     def _first_inner(self, end: int) -> int:
@@ -189,7 +189,7 @@ class _Search:
         (result,) = self.operators[end - 1].outputs
         kinds = _kinds(result, height)
         extra, apart, read = 0.0, 0, 0
-        again = sum(kind.count for kind in kinds) - 1
+        again = result.shape[0] * sum(kind.count for kind in kinds) - 1
         for first in range(end - 1, least - 1, -1):
             operator = self.operators[first]
             if not all([kind.stripe.take(operator) for kind in kinds]):
@@ -257,7 +257,7 @@ class _Search:
             over = overwritten(part.operator, dying)
             if output is not result:
                 low, high = stripe.needed[output]
-                alive[output] = output.spec.nbytes // output.shape[ROWS] * (high - low)
+                alive[output] = row_bytes(output) * (high - low)
             most = max(most, sum(alive.values()) - (0 if over is None else alive[over]))
             for var in dying:
                 del alive[var]
@@ -275,7 +275,7 @@ class _Kind:
 def _kinds(result: Var, height: int) -> list[_Kind]:
     """Returns the first stripe of a result, one from the middle for all others, and the last one."""
     every = list(spans(result.shape[ROWS], height))
-    counts = {0: 1, len(every) // 2: len(every) - 2, len(every) - 1: 1}
+    counts = {0: 1, len(every) // 2: len(every) - 2, len(every) - 1: 1} if len(every) > 1 else {0: 1}
     return [_Kind(Stripe({result: every[number]}), count) for number, count in counts.items()]
 
 

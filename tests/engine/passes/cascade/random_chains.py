@@ -15,25 +15,25 @@ from ops.spatial.resize_tables import COORDINATES
 _Rng = np.random.Generator
 
 
-def random_chain(seed: int, layers: int = 5, *, upsampled: bool = False) -> Graph:
-    """Returns a network of odd sizes, with random strides, pads, dilations and groups.
+def random_chain(seed: int, layers: int = 5, *, upsampled: bool = False, images: int = 1) -> Graph:
+    """Returns a network of odd sizes, with random strides, pads, dilations and groups, on a batch of images.
 
     Where it is `upsampled`, its last operators write rows in pairs.
     """
     rng = np.random.default_rng(seed)
     graph = engine.Graph("chain")
     rows, columns = (int(n) for n in rng.integers(17, 40, 2))
-    x: Var = graph.input("x", (1, int(rng.choice([3, 8, 16])), rows, columns))
+    x: Var = graph.input("x", (images, int(rng.choice([3, 8, 16])), rows, columns))
     x = _random_layers(rng, x, layers)
     graph.output(ops.depth_to_space(_same(rng, x, 3), 2) if upsampled else x, "y")
     return graph
 
 
-def random_encoder(seed: int, layers: int = 3) -> Graph:
+def random_encoder(seed: int, layers: int = 3, *, images: int = 1) -> Graph:
     """Returns a network whose images inside are larger than its input and output, so that most have cascades."""
     rng = np.random.default_rng(seed)
     graph = engine.Graph("encoder")
-    x: Var = graph.input("x", (1, 2, *(int(n) for n in rng.integers(25, 40, 2))))
+    x: Var = graph.input("x", (images, 2, *(int(n) for n in rng.integers(25, 40, 2))))
     x = ops.relu(ops.conv2d(x, _weights(rng, x, 16, 2, 3, 3), pads=(1, 1, 1, 1)))
     x = _random_layers(rng, x, layers)
     pooled = ops.max_pool(x, tuple(min(n, 2) for n in x.shape[2:]), strides=(2, 2))
@@ -52,11 +52,12 @@ def _random_layers(rng: _Rng, x: Var, layers: int) -> Var:
     return x
 
 
-def random_codes(seed: int, layers: int = 5) -> Graph:
+def random_codes(seed: int, layers: int = 5, *, images: int = 1) -> Graph:
     """Returns a network of quantised codes, with random strides, pads, dilations, groups, scales and zero points."""
     rng = np.random.default_rng(seed)
     graph = engine.Graph("codes")
-    x: Var = graph.input("x", (1, int(rng.choice([3, 8])), *(int(n) for n in rng.integers(17, 40, 2))), "uint8")
+    sizes = int(rng.choice([3, 8])), *(int(n) for n in rng.integers(17, 40, 2))
+    x: Var = graph.input("x", (images, *sizes), "uint8")
     x = ops.dequantize_linear(x, *_grid(rng))
     for _ in range(layers):
         if min(x.shape[2:]) < 7:
@@ -131,11 +132,11 @@ def _quantised_sum(rng: _Rng, x: Var) -> Var:
     return x + _on_grid(rng, ops.conv2d(x, w, pads=(1, 1, 1, 1)))
 
 
-def large_images() -> Graph:
+def large_images(images: int = 1) -> Graph:
     """Returns a network whose first images are much larger than its input and what comes last."""
     rng = np.random.default_rng(3)
     graph = engine.Graph("large")
-    x: Var = graph.input("x", (1, 3, 64, 48))
+    x: Var = graph.input("x", (images, 3, 64, 48))
     for outputs in (16, 32):
         w = _weights(rng, x, outputs, x.shape[1], 3, 3)
         x = ops.max_pool(ops.relu(ops.conv2d(x, w, pads=(1, 1, 1, 1))), (2, 2), strides=(2, 2))
@@ -241,10 +242,11 @@ def _elementwise(rng: _Rng, x: Var) -> Var:
 
 
 def _positions(rng: _Rng, x: Var) -> Var:
-    """Returns an image with what other rows have another value of."""
+    """Returns an image with what other rows, and perhaps other images, have another value of."""
     shape = [n if rng.integers(2) else 1 for n in x.shape[1:]]
-    shape[1] = x.shape[2]
-    return x + _weights(rng, x, 1, *shape)
+    images = x.shape[0] if x.shape[0] > 1 and rng.integers(2) else 1
+    shape[1] = x.shape[2] if images == 1 or rng.integers(2) else 1
+    return x + _weights(rng, x, images, *shape)
 
 
 def _residual(rng: _Rng, x: Var) -> Var:

@@ -40,10 +40,12 @@ MODES: tuple[dict[str, Any], ...] = (
     {"parallel": "levels"},
     {"order": "memory"},
 )
-NETWORKS: tuple[Callable[[int], Graph], ...] = (
-    lambda seed: engine.optimise(random_chain(seed)),
-    lambda seed: engine.optimise(random_codes(seed)),
-    lambda seed: engine.cast_storage(engine.optimise(random_chain(seed)), ("float16", "bfloat16")[seed % 2]),
+NETWORKS: tuple[Callable[[int, int], Graph], ...] = (
+    lambda seed, images: engine.optimise(random_chain(seed, images=images)),
+    lambda seed, images: engine.optimise(random_codes(seed, images=images)),
+    lambda seed, images: engine.cast_storage(
+        engine.optimise(random_chain(seed, images=images)), ("float16", "bfloat16")[seed % 2]
+    ),
 )
 FEW_STEPS = 100
 """Steps of the search for addresses, which is not what is tested."""
@@ -88,11 +90,11 @@ def _run(graph: Graph, **options: Any) -> Array:
 
 @pytest.mark.slow
 @settings(max_examples=25)
-@given(st.sampled_from(NETWORKS), st.integers(0, 2**32 - 1), st.sampled_from(MODES))
+@given(st.sampled_from(NETWORKS), st.integers(0, 2**32 - 1), st.integers(1, 3), st.sampled_from(MODES))
 def test_stripes_compute_every_bit_of_whole_images(
-    network: Callable[[int], Graph], seed: int, options: dict[str, Any]
+    network: Callable[[int, int], Graph], seed: int, images: int, options: dict[str, Any]
 ) -> None:
-    graph = network(seed)
+    graph = network(seed, images)
     cascades = _random_cascades(graph, np.random.default_rng(seed))
     try:
         cut = with_cascades(graph, cascades)
