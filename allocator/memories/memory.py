@@ -45,7 +45,8 @@ class Memory:
     `write_bandwidth` in bytes per second, from 0.001 to 1e18; `latency` in seconds for each call that touches a chunk
     in it, from 0 to 1e6. Offsets are multiples of `alignment`, in bytes, a power of two below 2**62. One that is not
     `writable`, such as flash, holds chunks that are never written. Where a plan runs on this machine, the bytes of a
-    memory with a `folder` lie in files there, which are mapped; it decides nothing about the plan.
+    memory with a `folder` lie in files there, which are mapped; it decides nothing about the plan. A `copy_engine` (a
+    DMA controller) reads and writes the memories that say so, and copies between two of them beside computation.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Memory:
     alignment: int = field(converter=_integer, default=DEFAULT_ALIGNMENT)
     writable: bool = True
     folder: str = field(converter=_text, default="")
+    copy_engine: bool = False
 
     def __attrs_post_init__(self) -> None:
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
@@ -70,6 +72,7 @@ class Memory:
             ("its latency", self.latency, _is_latency(self.latency), f"seconds, from 0 to {MOST_LATENCY:g}"),
             ("its folder", self.folder, _is_path(self.folder), "the name of a folder"),
             ("writable", self.writable, isinstance(self.writable, bool), "True or False"),
+            ("its copy engine", self.copy_engine, isinstance(self.copy_engine, bool), "True or False"),
         )
         for what, value, is_right, right in facts:
             if not is_right:

@@ -60,6 +60,11 @@ class Shortage:
     capacity: int
 
 
+def gap_of(cost: float, bound: float) -> float:
+    """Returns the part of a cost by which it may be too large at most; 0 if nothing costs anything."""
+    return max(0.0, 1 - bound / cost) if cost > 0 else 0.0
+
+
 @frozen(eq=False)
 class MemoryPlan:
     """The memory (an index) and the offset (in bytes) of each chunk; both are NOWHERE where no plan was found.
@@ -90,4 +95,4 @@ class MemoryPlan:
     @property
     def gap(self) -> float:
         """Returns the part of the cost by which it may be too large at most; 0 if nothing costs anything."""
-        return max(0.0, 1 - self.bound / self.cost) if self.has_plan and self.cost > 0 else 0.0
+        return gap_of(self.cost, self.bound) if self.has_plan else 0.0

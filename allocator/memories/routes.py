@@ -1,16 +1,18 @@
 """Units that change their memory between two visits: a copy lies elsewhere from then on, where that costs less.
 
 A unit's route is the memory that it is in at each of its visits and between them; where the memory changes, its bytes
-are read once and written once. The cheapest route of one unit, with what room the others leave, is a shortest path
-(Viterbi 1967); registers have such routes where live ranges are split (Wimmer and Mossenboeck 2005). All routes are
-improved unit after unit, then by ruin and recreate: some units that live at one time lose their routes, and get new
-ones in another order (Schrimpf, Schneider, Stamm-Wilbrandt and Dueck 2000).
+are read once and written once. A copy engine does that while calls run that do not touch the unit: then the unit has
+bytes in both memories for so long, and only the part of the copy that is longer than these calls costs time. The
+cheapest route of one unit, with what room the others leave, is a shortest path (Viterbi 1967); registers have such
+routes where live ranges are split (Wimmer and Mossenboeck 2005). All routes are improved unit after unit, then by ruin
+and recreate: some units that live at one time lose their routes, and get new ones in another order (Schrimpf,
+Schneider, Stamm-Wilbrandt and Dueck 2000).
 """
 
 import math
 import time
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from itertools import pairwise, zip_longest
 from operator import add
 from random import Random
 from typing import Any
@@ -19,16 +21,24 @@ import numpy as np
 from attrs import define, field, frozen
 
 from allocator.breadths import first_tick
-from allocator.memories.problem import MemoryProblem, Seconds, transfer_seconds
+from allocator.memories.memory import Memory
+from allocator.memories.problem import Mask, MemoryProblem, Seconds, transfer_seconds
 from allocator.memories.units import Units
 from allocator.problem import Column, column
 from allocator.ragged import row_starts
 
 STAYS = -1
 """The bytes of a copy where there can be none."""
+IN_TURN = -1
+"""The last tick of a copy that no engine makes."""
+HIDDEN = 0.05
+"""The part of its time that a copy costs even where it is hidden, as one engine makes all copies one after the other.
+tools/bench_moves.py has networks with a copy engine."""
 ROUNDS = 100
 """How often routes are taken from some units and found again. With --drawn, tools/bench_moves.py shows what more rounds
 are worth: ten times as many gain half a percent, in seven times the processor time."""
+NO_CLOCK: Seconds = np.zeros(0)
+"""The clock where there is no copy engine."""
 _TOGETHER = 8
 """Units that get new routes in one round, at most."""
 _STOPS = 1000
@@ -57,15 +67,23 @@ class Visits:
 
 @frozen
 class Change:
-    """A unit changes its memory: right behind a visit, or right before the next one (`is_late`). `visit` is its row."""
+    """A unit changes its memory between a visit and the next one; `visit` is its row.
+
+    The copy begins behind the tick `after`. A copy engine makes it beside the ticks up to `until`; IN_TURN where it is
+    over before any other tick.
+    """
 
     visit: int
-    is_late: bool
+    after: int
+    until: int = IN_TURN
 
 
 @frozen(eq=False)
 class Routes:
-    """Changes of memory in the order of visits, and the seconds of all transfers, those of copies among them."""
+    """Changes of memory in the order of visits, and the seconds of all transfers, those of copies among them.
+
+    Of a copy that an engine makes beside calls, what is longer than these counts, and HIDDEN of it at the least.
+    """
 
     changes: tuple[Change, ...]
     seconds: float
@@ -79,15 +97,104 @@ def find_routes(
     seed: int = 0,
     rounds: int = ROUNDS,
     seconds: float = math.inf,
+    begins: Seconds = NO_CLOCK,
 ) -> Routes:
     """Returns routes that cost no more than the assignment that they begin with: `memory` has that of each chunk.
 
+    `begins` has the seconds at which each tick begins, and at which the last one ends: then copies between memories
+    with a copy engine run beside calls. Without, copies run in their turn.
     Bytes are kept within the capacities in each tick; no addresses are searched for. The search ends after so many
     rounds or seconds. The same arguments without limit of time have the same result.
     """
-    routing = _Routing.of(units, visits, column(memory[units.ids]))
+    routing = _Routing.of(units, visits, column(memory[units.ids]), _Engine(units.problem.memories, begins))
     routing.improve(Random(seed), rounds, time.monotonic() + seconds)
     return routing.routes()
+
+
+@frozen
+class _Gap:
+    """A moment between a visit in the tick `left` and the next one in `back`, at which a unit can change its memory.
+
+    The moment is that before `tick`. To a slower memory, the bytes in the faster one stay until then; to a faster one
+    they are there from then on. `leaving` and `entering` are the seconds of the calls beside which an engine then makes
+    the copy, of `nbytes`.
+    """
+
+    visit: int
+    left: int
+    tick: int
+    back: int
+    nbytes: int
+    leaving: float = 0.0
+    entering: float = 0.0
+
+
+@frozen(eq=False)
+class _Engine:
+    """The copy engine of memories, and the clock of the ticks beside which it copies."""
+
+    memories: tuple[Memory, ...]
+    begins: Seconds
+    reaches: Mask = field(init=False)
+    slower: Mask = field(init=False)
+
+    @reaches.default
+    def _pairs(self) -> Mask:
+        """Returns, for each memory to copy into, and each to copy from, whether the engine does it."""
+        has_engine = np.array([memory.copy_engine for memory in self.memories]) & (len(self.begins) > 0)
+        pairs: Mask = has_engine[:, None] & has_engine
+        np.fill_diagonal(pairs, val=False)
+        return pairs
+
+    @slower.default
+    def _order(self) -> Mask:
+        """Returns, for the same pairs, whether the memory to copy into is read no faster."""
+        speed = np.array([memory.read_bandwidth for memory in self.memories])
+        slower: Mask = speed[:, None] <= speed
+        return slower
+
+    def seconds(self, nbytes: int) -> Seconds:
+        """Returns the seconds of a copy into each memory, from each memory; 0 where it stays."""
+        read, write = transfer_seconds(self.memories, column([nbytes, 0]), column([0, nbytes]), column([1, 1]))
+        seconds: Seconds = write[:, None] + read
+        np.fill_diagonal(seconds, 0.0)
+        return seconds
+
+    def costs(self, gap: _Gap) -> Seconds:
+        """Returns what a change of memory costs, into each memory, from each memory."""
+        seconds = self.seconds(gap.nbytes)
+        beside = np.where(self.slower, gap.leaving, gap.entering)
+        costs: Seconds = np.where(self.reaches, np.maximum(seconds - beside, HIDDEN * seconds), seconds)
+        return costs
+
+    def change(self, gap: _Gap, into: int, source: int) -> Change:
+        """Returns the change of memory in a gap."""
+        beside = gap.leaving if self.slower[into, source] else gap.entering
+        if not self.reaches[into, source]:
+            return Change(gap.visit, gap.tick - 1)
+        if not beside:
+            return Change(gap.visit, gap.tick - 1, gap.tick - 1)
+        if self.slower[into, source]:
+            return Change(gap.visit, gap.left, gap.tick - 1)
+        return Change(gap.visit, gap.tick - 1, gap.back - 1)
+
+    def gaps(self, visit: int, left: int, back: int, leaving: int, coming: int) -> Iterator[_Gap]:
+        """Yields the moments between two visits at which the memory can change, in order of ticks.
+
+        An engine has the last moment at which it must begin so that the copy is hidden, and the first at which one that
+        began behind the visit is.
+        """
+        if leaving != coming or leaving == STAYS or not self.reaches.any():
+            gaps = (_Gap(visit, left, left + 1, back, leaving), _Gap(visit, left, back, back, coming))
+            yield from (gap for gap in gaps if gap.nbytes != STAYS)
+            return
+        begins, longest = self.begins, float(self.seconds(leaving)[self.reaches].max())
+        first, end = float(begins[left + 1]), float(begins[back])
+        over = int(np.searchsorted(begins, first + longest))
+        late = int(np.searchsorted(begins, end - longest, side="right")) - 1
+        for tick in sorted({left + 1, min(over, back), max(late, left + 1), back}):
+            beside = float(begins[tick]) - first, end - float(begins[tick])
+            yield _Gap(visit, left, tick, back, leaving, *beside)
 
 
 @frozen(eq=False)
@@ -95,39 +202,39 @@ class _Stops:
     """The stops of a unit: runs of ticks with no change of memory in between.
 
     `profile` has the bytes of the unit in each tick from `begin` on. Stop k has its ticks [first[k], first[k + 1]), and
-    costs seconds[k] in each memory. Behind it a copy of nbytes[k] can be made, where changes[k] says.
+    costs seconds[k] in each memory. Behind it a copy can be made in gaps[k].
     """
 
     begin: int
     profile: Column
     first: Column
     seconds: Seconds
-    nbytes: tuple[int, ...]
-    changes: tuple[Change, ...]
+    gaps: tuple[_Gap, ...]
 
 
 @define(eq=False)
 class _Routing:
     """`route` has, for each unit, the memory of each of its stops; `load` the bytes in each memory and tick.
 
-    `copy_seconds` has, for copies of so many bytes, the seconds of those into each memory from each memory.
+    `costs` has what copies in gaps cost, by their bytes and the seconds beside them.
     """
 
     problem: MemoryProblem
+    engine: _Engine
     stops: tuple[_Stops, ...]
     capacities: Column
     route: list[Column]
     load: Any
     cost: Seconds
-    copy_seconds: dict[int, list[list[float]]] = field(factory=dict)
+    costs: dict[tuple[int, float, float], list[list[float]]] = field(factory=dict)
 
     @classmethod
-    def of(cls, units: Units, visits: Visits, memory: Column) -> "_Routing":
+    def of(cls, units: Units, visits: Visits, memory: Column, engine: _Engine) -> "_Routing":
         problem = units.problem
-        stops = tuple(_stops_of(units, visits))
+        stops = tuple(_stops_of(units, visits, engine))
         route = [column([m] * len(s.first)) for s, m in zip(stops, memory.tolist(), strict=True)]
         load = np.zeros((len(problem.memories), max(int(problem.chunks.end.max(initial=1)), 1)), np.int64)
-        routing = cls(problem, stops, units.capacities, route, load, np.zeros(len(stops)))
+        routing = cls(problem, engine, stops, units.capacities, route, load, np.zeros(len(stops)))
         for unit in range(len(stops)):
             routing._add(unit, 1)
             routing.cost[unit] = routing._seconds(unit)
@@ -136,8 +243,9 @@ class _Routing:
     def routes(self) -> Routes:
         changes = list[Change]()
         for stops, route in zip(self.stops, self.route, strict=True):
-            changes += (stops.changes[k] for k in np.flatnonzero(np.diff(route)).tolist())
-        return Routes(tuple(sorted(changes, key=lambda c: (c.visit, c.is_late))), float(self.cost.sum()))
+            for k in np.flatnonzero(np.diff(route)).tolist():
+                changes.append(self.engine.change(stops.gaps[k], int(route[k + 1]), int(route[k])))
+        return Routes(tuple(sorted(changes, key=lambda c: (c.visit, c.after))), float(self.cost.sum()))
 
     def improve(self, random: Random, rounds: int, until: float) -> None:
         least = np.array([stops.seconds.min(axis=1).sum() for stops in self.stops])
@@ -199,8 +307,8 @@ class _Routing:
         stops = self.stops[unit]
         total, *costs = np.where(self._has_room(stops), stops.seconds, np.inf).tolist()
         came = list[list[int]]()
-        for cost, nbytes in zip(costs, stops.nbytes, strict=True):
-            ways = [list(map(add, total, into)) for into in self._copies(nbytes)]
+        for cost, gap in zip(costs, stops.gaps, strict=True):
+            ways = [list(map(add, total, into)) for into in self._copies(gap)]
             least = list(map(min, ways))
             came.append([way.index(seconds) for way, seconds in zip(ways, least, strict=True)])
             total = list(map(add, least, cost))
@@ -218,54 +326,54 @@ class _Routing:
         peak = np.maximum.reduceat(np.where(profile > 0, load, 0), stops.first, axis=1)
         return (peak <= self.capacities[:, None]).T
 
-    def _copies(self, nbytes: int) -> list[list[float]]:
-        """Returns the seconds of a copy into each memory, from each memory; 0 where it stays."""
-        if nbytes not in self.copy_seconds:
-            sizes = column([nbytes, 0]), column([0, nbytes]), column([1, 1])
-            read, write = transfer_seconds(self.problem.memories, *sizes)
-            seconds = write[:, None] + read
-            np.fill_diagonal(seconds, 0.0)
-            self.copy_seconds[nbytes] = seconds.tolist()
-        return self.copy_seconds[nbytes]
+    def _copies(self, gap: _Gap) -> list[list[float]]:
+        """Returns what a change of memory costs, into each memory, from each memory; 0 where it stays."""
+        key = gap.nbytes, gap.leaving, gap.entering
+        if key not in self.costs:
+            self.costs[key] = self.engine.costs(gap).tolist()
+        return self.costs[key]
 
     def _seconds(self, unit: int) -> float:
         stops, route = self.stops[unit], self.route[unit]
         seconds = float(stops.seconds[np.arange(len(route)), route].sum())
         for k in np.flatnonzero(np.diff(route)).tolist():
-            seconds += self._copies(stops.nbytes[k])[int(route[k + 1])][int(route[k])]
+            seconds += self._copies(stops.gaps[k])[int(route[k + 1])][int(route[k])]
         return seconds
 
 
-def _stops_of(units: Units, visits: Visits) -> list[_Stops]:
+def _stops_of(units: Units, visits: Visits, engine: _Engine) -> list[_Stops]:
     """Returns the stops of each unit; a unit with no bytes has one, without ticks."""
     profiles = _profiles(units)
     start = row_starts(visits.unit, len(units)).tolist()
     seconds = transfer_seconds(units.problem.memories, visits.read, visits.written, visits.calls)
     stops = []
     for unit, (begin, profile) in enumerate(profiles):
-        stops.append(_stops(units, visits, seconds, (unit, begin, profile), range(start[unit], start[unit + 1])))
+        rows = range(start[unit], start[unit + 1])
+        gaps = [list(engine.gaps(*_between(visits, row))) for row in rows[:-1]]
+        stops.append(_stops(units.can[unit], seconds[rows.start : rows.stop], (begin, profile), gaps))
     return stops
 
 
-def _stops(units: Units, visits: Visits, seconds: Seconds, whole: tuple[int, int, Column], rows: range) -> _Stops:
-    unit, begin, profile = whole
-    can, end = units.can[unit], begin + len(profile)
-    first, costs, nbytes, changes = [begin], [np.zeros(len(can))], list[int](), list[Change]()
-    for row in rows:
-        costs[-1] = costs[-1] + seconds[row]
-        if row + 1 == rows.stop:
-            break
-        for tick, size, change in (
-            (int(visits.tick[row]) + 1, int(visits.leaving[row]), Change(row, is_late=False)),
-            (int(visits.tick[row + 1]), int(visits.coming[row]), Change(row, is_late=True)),
-        ):
-            if size != STAYS and first[-1] < tick < end:
-                first.append(tick)
+def _between(visits: Visits, row: int) -> tuple[int, int, int, int, int]:
+    """Returns the row of a visit, its tick and that of the next one, and the bytes of copies early and late."""
+    columns = visits.tick[row], visits.tick[row + 1], visits.leaving[row], visits.coming[row]
+    left, back, leaving, coming = map(int, columns)
+    return row, left, back, leaving, coming
+
+
+def _stops(can: Mask, seconds: Seconds, whole: tuple[int, Column], gaps_of: Sequence[Sequence[_Gap]]) -> _Stops:
+    begin, profile = whole
+    end = begin + len(profile)
+    first, costs, gaps = [begin], [np.zeros(len(can))], list[_Gap]()
+    for visit, between in zip_longest(seconds, gaps_of, fillvalue=()):
+        costs[-1] = costs[-1] + visit
+        for gap in between:
+            if first[-1] < gap.tick < end:
+                first.append(gap.tick)
                 costs.append(np.zeros(len(can)))
-                nbytes.append(size)
-                changes.append(change)
+                gaps.append(gap)
     where: Seconds = np.where(can, np.array(costs), np.inf)
-    return _Stops(begin, profile, column(np.array(first) - begin), where, tuple(nbytes), tuple(changes))
+    return _Stops(begin, profile, column(np.array(first) - begin), where, tuple(gaps))
 
 
 def _profiles(units: Units) -> list[tuple[int, Column]]:

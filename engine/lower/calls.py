@@ -155,6 +155,8 @@ class Lowered:
     parameter to the value that it holds after the run. `hands_over` says that later stages take over the outputs.
     `backends` were asked for kernels, in this order. `not_nested` says why operators copy inputs that might have been
     computed inside the output; empty where nesting was not tried. `target` says whose kernels the workspaces are for.
+    `engine_copies` has the copies that a copy engine can make beside other calls, each with the tick behind which what
+    it copies may lose its bytes.
     """
 
     graph: Graph
@@ -169,6 +171,7 @@ class Lowered:
     backends: tuple[str, ...] = PLAIN
     not_nested: tuple[NotNested, ...] = ()
     target: Target = HOST
+    engine_copies: Mapping[int, int] = field(factory=dict)
 
     @property
     def calls(self) -> tuple[Call, ...]:

@@ -1,7 +1,8 @@
 """Tensors that are copied on their way: the copy is a call, and whatever runs behind it reads the copy.
 
 In several memories a tensor may leave a fast one between two of its uses, or come into it before them. A copy has the
-source of what it copies, so that the judge of data flow knows both as one tensor of the graph.
+source of what it copies, so that the judge of data flow knows both as one tensor of the graph. A copy engine makes
+copies beside other calls: what it copies then keeps its bytes until a later tick.
 """
 
 from collections import defaultdict
@@ -18,17 +19,22 @@ from ops.tensor.spec import TensorSpec
 
 COPIED = "copied"
 """The end of the name of a copy."""
+IN_TURN = -1
+"""The last tick of a copy that no engine makes, as `allocator.memories.routes` has it."""
 
 
 @frozen
 class Copied:
     """A copy: of the value of the name `tensor`, right behind the instruction of the tick `after`; 0 is the feed.
 
-    Names and ticks are those of the calls without copies. Of a tensor with several, the next one copies the one before.
+    A copy engine makes it while the instructions of the ticks up to `until` run; IN_TURN where it is a call like all
+    others. Names and ticks are those of the calls without copies. Of a tensor with several, the next one copies the one
+    before.
     """
 
     tensor: str
     after: int
+    until: int = IN_TURN
 
 
 def with_copies(lowered: Lowered, copies: Sequence[Copied]) -> tuple[Lowered, tuple[int, ...]]:
@@ -36,7 +42,8 @@ def with_copies(lowered: Lowered, copies: Sequence[Copied]) -> tuple[Lowered, tu
 
     Those of one tick stand in the given order.
 
-    Raises OtherPlanError for a tensor that cannot be copied (`copyable`), is unknown, or is written behind the tick.
+    Raises OtherPlanError for a tensor that cannot be copied (`copyable`), is unknown, or is written behind the tick,
+    and for a copy that is over before it begins.
     """
     return _Copying(lowered, list(lowered.values)).run(copies)
 
@@ -61,6 +68,8 @@ def copyable(lowered: Lowered) -> frozenset[int]:
 class _Copying:
     """`now` has the last copy of each value that was copied, `copies` the value of each copy, by its number.
 
+    `ticks` has the ticks that instructions without copies now have.
+
     The ids of values stay as they are; copies have new ones.
     """
 
@@ -70,6 +79,7 @@ class _Copying:
     now: dict[int, int] = field(factory=dict)
     copies: dict[int, int] = field(factory=dict)
     names: set[str] = field(factory=set)
+    ticks: dict[int, int] = field(factory=lambda: {0: 0})
 
     def run(self, copies: Sequence[Copied]) -> tuple[Lowered, tuple[int, ...]]:
         lowered, by_name = self.lowered, {value.name: value for value in self.lowered.values}
@@ -80,6 +90,8 @@ class _Copying:
             value = by_name.get(copied.tensor)
             if value is None or not written.get(value.id, 0) <= copied.after <= len(lowered.instructions):
                 raise OtherPlanError(f"there is no {copied.tensor!r} to copy behind tick {copied.after}")
+            if copied.until != IN_TURN and not copied.after <= copied.until <= len(lowered.instructions):
+                raise OtherPlanError(f"the copy of {copied.tensor!r} ends in tick {copied.until}, which cannot be")
             if value.id not in can_be:
                 raise OtherPlanError(f"{copied.tensor!r} cannot be copied: its bytes must stay, or have holes")
             behind[copied.after].append((number, value))
@@ -89,14 +101,22 @@ class _Copying:
             self._instruction(instruction)
             self._copy_all(behind[instruction.tick])
         outputs = {name: self.now.get(value, value) for name, value in lowered.outputs.items()}
-        calls = tuple(self.instructions)
-        after = evolve(lowered, values=tuple(self.values), instructions=calls, outputs=outputs)
-        return after, tuple(self.copies[number] for number in range(len(copies)))
+        made = tuple(self.copies[number] for number in range(len(copies)))
+        beside = {v: self.ticks[one.until] for v, one in zip(made, copies, strict=True) if one.until != IN_TURN}
+        after = evolve(
+            lowered,
+            values=tuple(self.values),
+            instructions=tuple(self.instructions),
+            outputs=outputs,
+            engine_copies=beside,
+        )
+        return after, made
 
     def _instruction(self, instruction: Instruction) -> None:
         inputs = tuple(self.now.get(value, value) for value in instruction.inputs)
         if isinstance(instruction, Alias):
             self._look(instruction, inputs[0])
+        self.ticks[instruction.tick] = self._tick()
         self.instructions.append(evolve(instruction, tick=self._tick(), inputs=inputs))
 
     def _look(self, alias: Alias, source: int) -> None:

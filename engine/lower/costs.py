@@ -4,11 +4,19 @@ from engine.graph.graph import Graph
 from engine.lower.calls import Call, Lowered
 from ops.schema.schema import Cost, elementwise_cost
 
+COSTS_A_SECOND = 1e10
+"""Operations plus bytes that one core is assumed to do in a second, to turn costs into seconds. It is not measured."""
+
 
 def call_cost(call: Call) -> int:
     """Returns operations plus bytes read and written, as the schema estimates them: to compare calls of one plan."""
     costs = [op.schema.cost(op.signature) for op in call.operators] or [elementwise_cost(call.signature)]
     return sum(cost.flops + cost.bytes for cost in costs)
+
+
+def operation_seconds(call: Call) -> float:
+    """Returns the seconds of the operations of a call, without the bytes that it moves, at COSTS_A_SECOND."""
+    return sum(op.schema.cost(op.signature).flops for op in call.operators) / COSTS_A_SECOND
 
 
 def lowered_cost(lowered: Lowered) -> int:

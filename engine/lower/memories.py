@@ -21,6 +21,8 @@ KINDS = ("inputs", "outputs", "parameters", "constants", "workspaces")
 _SHORT = {"write": "write_bandwidth", "latency": "latency", "alignment": "alignment", "folder": "folder"}
 """Keys of a text; any other fact stands in it by its place."""
 _READ_ONLY = "read-only"
+_FLAGS: Mapping[str, tuple[str, bool]] = {_READ_ONLY: ("writable", False), "copy-engine": ("copy_engine", True)}
+"""Words of a text that stand alone: the fact that each of them says."""
 _MOST_DIGITS = 19
 """Of an alignment: those of 2**62."""
 _EXAMPLE = "sram=512KiB,4GB/s"
@@ -29,8 +31,8 @@ _EXAMPLE = "sram=512KiB,4GB/s"
 def as_memories(value: object) -> tuple[Memory, ...]:
     """Returns memories from `Memory` objects and texts such as "sram=512KiB,4GB/s", in their order; from one, too.
 
-    Behind capacity and bandwidth a text may have `write=2GB/s`, `latency=80ns`, `alignment=32`, `folder=/tmp` and
-    `read-only`, each once. Raises OptionError.
+    Behind capacity and bandwidth a text may have `write=2GB/s`, `latency=80ns`, `alignment=32`, `folder=/tmp`,
+    `read-only` and `copy-engine`, each once. Raises OptionError.
     """
     rows: object = [value] if isinstance(value, (str, Memory)) else value
     if not isinstance(rows, Iterable) or isinstance(rows, (bytes, Mapping)):
@@ -51,14 +53,14 @@ def _from_text(text: object) -> Memory:
     values: dict[str, Any] = {"name": name.strip(), "capacity": size, "read_bandwidth": parts[0]}
     for part in parts[1:]:
         key, _, content = (word.strip() for word in part.partition("="))
-        field = "writable" if part == _READ_ONLY else _SHORT.get(key, "")
+        field, value = _FLAGS.get(part, (_SHORT.get(key, ""), content))
         if not field:
             raise OptionError(
-                f"memory {shown(values['name'])}: {shown(part)} is unknown; {close_to(key, (*_SHORT, _READ_ONLY))}"
+                f"memory {shown(values['name'])}: {shown(part)} is unknown; {close_to(key, (*_SHORT, *_FLAGS))}"
             )
         if field in values:
             raise OptionError(f"memory {shown(values['name'])}: {key!r} is given more than once")
-        values[field] = False if part == _READ_ONLY else content
+        values[field] = value
     return memory_of(values)
 
 
@@ -102,6 +104,7 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "alignment": _alignment,
     "writable": _as_it_is,
     "folder": _folder,
+    "copy_engine": _as_it_is,
 }
 KEYS = tuple(key for key in _READERS if key != "folder")
 """The keys of a table in the file of a target: all but the folder, as a plan for a target runs elsewhere."""
@@ -119,7 +122,8 @@ def memory_text(memory: Memory) -> str:
         f"latency={memory.latency!r}",
         f"alignment={memory.alignment}",
     ]
-    return ",".join([*parts, *([] if memory.writable else [_READ_ONLY])])
+    said = [word for word, (name, value) in _FLAGS.items() if getattr(memory, name) is value]
+    return ",".join([*parts, *said])
 
 
 def as_rules(value: object) -> tuple[Rule, ...]:

@@ -1,6 +1,6 @@
 """The schedule of a run: which call waits for which, and barriers between levels of calls."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import groupby, product
 
 import numpy as np
@@ -52,6 +52,22 @@ def by_data(lowered: Lowered, policy: str, waits: Waits = NOTHING) -> Schedule:
     edges = np.concatenate((data_edges(lowered), np.stack((waits.before, waits.after), axis=1)))
     pairs = np.unique(edges[edges[:, 0] > 0][:, ::-1], axis=0)
     return Schedule(policy, ticks, np.searchsorted(ticks, pairs[:, 1]), np.searchsorted(ticks, pairs[:, 0]))
+
+
+def beside(lowered: Lowered, copies: Collection[int], waits: Waits) -> Schedule:
+    """Returns the schedule of calls one after the other, beside which an engine makes the copies of some ticks.
+
+    It makes one copy after the other. Between a call and a copy, data and `waits` decide.
+    """
+    ticks = _ticks(lowered)
+    is_copy = np.isin(ticks, list(copies))
+    edges = np.concatenate((data_edges(lowered), np.stack((waits.before, waits.after), axis=1)))
+    edges = edges[np.isin(edges, ticks).all(axis=1)]
+    nodes = np.searchsorted(ticks, edges)
+    lanes = [np.flatnonzero(lane) for lane in (is_copy, ~is_copy)]
+    chains = [np.stack((lane[:-1], lane[1:]), axis=1) for lane in lanes]
+    pairs = np.unique(np.concatenate((nodes[is_copy[nodes].sum(axis=1) == 1], *chains))[:, ::-1], axis=0)
+    return Schedule("", ticks, pairs[:, 1], pairs[:, 0])
 
 
 def data_edges(lowered: Lowered) -> Column:

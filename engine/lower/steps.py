@@ -2,17 +2,28 @@
 
 from collections.abc import Collection, Mapping
 
+from attrs import evolve
+
 from allocator.steps import OverwriteForward, Program, Step, ViewForward
 from engine.lower.calls import Alias, Call, Instruction, Join, Lowered
 from engine.lower.updates import is_update
 
 
 def to_program(lowered: Lowered, ids: Mapping[int, int]) -> Program:
-    """Returns the steps of calls, aliases and joins, between a feed step and a fetch step."""
+    """Returns the steps of calls, aliases and joins, between a feed step and a fetch step.
+
+    What a copy engine copies is read until it is done.
+    """
     feed = Step(writes=_arena_values((*lowered.inputs.values(), *lowered.parameters), ids))
     fetch = Step(reads=_arena_values((*lowered.outputs.values(), *lowered.parameters.values()), ids))
     first = lowered.writers
-    steps = tuple(_step(instruction, lowered, ids, first) for instruction in lowered.instructions)
+    steps = [_step(instruction, lowered, ids, first) for instruction in lowered.instructions]
+    for call in lowered.calls:
+        until = next((lowered.engine_copies.get(v, 0) for v in call.outputs), 0)
+        if until > call.tick:
+            step = steps[until - 1]
+            held = _arena_values(call.inputs, ids)
+            steps[until - 1] = evolve(step, reads=tuple(dict.fromkeys(step.reads + held)))
     sizes = [0] * len(ids)
     for value in lowered.values:
         if value.id in ids:

@@ -60,10 +60,14 @@ def accesses(lowered: Lowered) -> Iterator[Access]:
 
 
 def traffic_of(lowered: Lowered, row_of: Mapping[int, int], count: int) -> Traffic:
-    """Returns the traffic of `count` rows; `row_of` has the row of each value that lies in some memory."""
+    """Returns the traffic of `count` rows; `row_of` has the row of each value that lies in some memory.
+
+    Copies that a copy engine can make are no part of it: they have a time of their own.
+    """
     moved: Any = np.zeros((3, count), np.int64)
+    copies = {call.tick for call in lowered.calls if not lowered.engine_copies.keys().isdisjoint(call.outputs)}
     for access in accesses(lowered):
-        for row, (read, written) in access.by_row(row_of).items():
+        for row, (read, written) in access.by_row(row_of).items() if access.tick not in copies else ():
             moved[:, row] += read, written, 1
     return Traffic(*moved)
 

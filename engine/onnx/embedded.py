@@ -13,6 +13,7 @@ from attrs import asdict, frozen
 from allocator.errors import shown
 from allocator.problem import NO_TICK, Bound, Witness
 from allocator.solvers import STRATEGIES
+from engine.lower.copied import IN_TURN
 from engine.planning.options import DEFAULTS
 from engine.saved.embedded import FILE_KEYS, EmbeddedPlan, shaping
 from engine.saved.fingerprint import Identity, digest_of
@@ -51,7 +52,8 @@ def texts_of(plan: EmbeddedPlan) -> dict[str, str]:
     if plan.memories:
         texts |= {"memories": _json(plan.memories), "weights": _json(plan.weights)}
     if plan.moves:
-        texts["moves"] = _json({"copies": plan.moves, "plain_seconds": plan.unmoved_seconds})
+        rows = [(tensor, after) if until == IN_TURN else (tensor, after, until) for tensor, after, until in plan.moves]
+        texts["moves"] = _json({"copies": rows, "plain_seconds": plan.unmoved_seconds})
     return {PREFIX + key: text for key, text in texts.items()}
 
 
@@ -146,15 +148,26 @@ class _Reader:
         """Returns the integers of a text that is only there where the plan has memories."""
         return self.integers(key) if PREFIX + key in self.texts else ()
 
-    def moves(self, key: str) -> tuple[tuple[tuple[str, int], ...], float]:
-        """Returns the copies between memories, and the seconds without; the text is only there where there are some."""
+    def moves(self, key: str) -> tuple[tuple[tuple[str, int, int], ...], float]:
+        """Returns the copies between memories, and the seconds without; the text is only there where there are some.
+
+        Rows of three have the last tick beside which a copy engine makes the copy.
+        """
         if PREFIX + key not in self.texts:
             return (), 0.0
         stored = self.object(key, self.json(key), ("copies", "plain_seconds"))
         seconds = stored["plain_seconds"]
         if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 <= seconds < LARGEST:
             raise self.fault(key, f"plain_seconds: {str(seconds)[:40]!r} is no number in [0, {LARGEST})")
-        return self.pairs(key, stored["copies"], self.integer), float(seconds)
+        rows = self.list(key, stored["copies"])
+        by_engine = [isinstance(row, list) and len(row) == 3 for row in rows]
+        pairs = self.pairs(
+            key, [row[:2] if is_long else row for row, is_long in zip(rows, by_engine, strict=True)], self.integer
+        )
+        until = [
+            self.integer(key, f"row {at}", rows[at][2]) if is_long else IN_TURN for at, is_long in enumerate(by_engine)
+        ]
+        return tuple((*pair, tick) for pair, tick in zip(pairs, until, strict=True)), float(seconds)
 
     def bound(self, size_key: str, key: str) -> Bound:
         """Returns the lower bound; its witness is only there where something adds up to it."""

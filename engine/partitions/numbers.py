@@ -11,9 +11,9 @@ from engine.graph.graph import Graph
 from engine.graph.operator import Operator
 from engine.graph.var import Var
 from engine.lower.calls import Call, Instruction, Storage
+from engine.lower.costs import COSTS_A_SECOND
 from engine.planning.placed import PlacedPlan
 from engine.planning.weights import resident_of
-from engine.report.parallelism import COSTS_A_SECOND
 
 
 def operators_in_order(plan: PlacedPlan) -> tuple[Operator, ...]:

@@ -1,17 +1,18 @@
 """Which calls may run at the same time: none, or those that a policy of the allocator lets run in parallel."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Protocol
 
 from attrs import frozen
 
 from allocator import policies
 from allocator.derive.users import Users, users
-from allocator.policies.base import Policy
+from allocator.policies.base import Policy, Waits
+from allocator.policies.edges import implicit
 from allocator.problem import Plan, Problem
 from allocator.steps import Program
 from engine.lower.calls import Lowered
-from engine.lower.schedule import Schedule, by_data, dependences, in_sequence
+from engine.lower.schedule import Schedule, beside, by_data, dependences, in_sequence
 
 Solve = Callable[[Problem], Plan]
 
@@ -25,15 +26,19 @@ class Concurrency(Protocol):
     def solve(self, problem: Problem, solve: Solve, /) -> Plan:
         """Returns a plan that is safe for calls that run at the same time."""
 
-    def schedule(self, problem: Problem, plan: Plan, /) -> Schedule:
-        """Returns the schedule: the calls that each call waits for when it runs with that plan."""
+    def schedule(self, problem: Problem, plan: Plan, copies: Collection[int] = (), /) -> Schedule:
+        """Returns the schedule: the calls that each call waits for when it runs with that plan.
+
+        An engine makes the copies of some ticks.
+        """
 
 
 @frozen(eq=False)
 class Sequential:
-    """One call after the other: lifetimes in ticks say everything."""
+    """One call after the other: lifetimes in ticks say everything but for copies that run beside calls."""
 
     lowered: Lowered
+    program: Program
 
     def may_overwrite(self, _: int, __: int, /) -> bool:
         """Returns True: nothing else runs in that tick."""
@@ -43,9 +48,11 @@ class Sequential:
         """Returns the plan of the solver."""
         return solve(problem)
 
-    def schedule(self, _: Problem, __: Plan, /) -> Schedule:
-        """Returns the schedule in which each call waits for the one before."""
-        return in_sequence(self.lowered)
+    def schedule(self, problem: Problem, plan: Plan, copies: Collection[int] = (), /) -> Schedule:
+        """Returns the schedule in which each call waits for the one before, and copies for what shares their bytes."""
+        if not copies:
+            return in_sequence(self.lowered)
+        return beside(self.lowered, copies, Waits(*implicit(problem, users(self.program), plan.offset)))
 
 
 @frozen(eq=False)
@@ -64,7 +71,7 @@ class Parallel:
         """Returns a plan in which only chunks share bytes for which the policy allows it."""
         return self.policy.place(problem, self.users, solve)
 
-    def schedule(self, problem: Problem, plan: Plan, /) -> Schedule:
+    def schedule(self, problem: Problem, plan: Plan, _: Collection[int] = (), /) -> Schedule:
         """Returns the schedule in which each call waits for its data, and for what the policy adds."""
         return by_data(self.lowered, self.policy.name, self.policy.waits(problem, self.users, plan))
 
@@ -72,5 +79,5 @@ class Parallel:
 def concurrency_of(lowered: Lowered, program: Program, parallel: str) -> Concurrency:
     """Returns the concurrency of calls under the policy of that name; "" stands for one call after the other."""
     if not parallel:
-        return Sequential(lowered)
+        return Sequential(lowered, program)
     return Parallel(lowered, policies.policy(parallel, dependences(lowered)), users(program))

@@ -283,7 +283,8 @@ class Options:
         converter=as_memories,
         metadata=_about(
             "a memory to place tensors and weights in: its capacity and its bandwidth, such as sram=512KiB,4GB/s, then "
-            "write=2GB/s, latency=80ns, alignment=32, read-only, folder=/var/tmp; repeatable (default: one arena)",
+            "write=2GB/s, latency=80ns, alignment=32, read-only, copy-engine, folder=/var/tmp; repeatable (default: "
+            "one arena)",
             flag="memory",
             metavar="NAME=SIZE,RATE",
             decides_problem=True,

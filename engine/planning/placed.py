@@ -228,6 +228,18 @@ class PlacedPlan:
         return self.plan.arena_bytes
 
     @property
+    def copy_times(self) -> "in_memories.CopyTimes":
+        """When copies that a copy engine can make run, and how long calls wait for them."""
+        for placed in self.memories:
+            return in_memories.copy_times(self.lowered, self.schedule, placed)
+        return in_memories.CopyTimes()
+
+    @property
+    def transfer_seconds(self) -> float:
+        """The time of all transfers of a run, in seconds; of copies beside calls, what calls wait. 0 in one arena."""
+        return sum(placed.assigned.cost for placed in self.memories) + self.copy_times.waiting
+
+    @property
     def weight_memory(self) -> WeightMemory:
         """The memory of the constants, outside the arena."""
         return weight_memory(self.lowered)

@@ -201,7 +201,8 @@ def _plan_calls(
         contents = several.contents_of(lowered, ids, chunks, options)
         memories = (in_memories(contents, problem, concurrency, lowered, options),)
     plan = memories[0].arena if memories else search(problem, concurrency)
-    schedule = concurrency.schedule(problem, plan)
+    copies = several.engine_ticks(lowered, memories) if lowered.engine_copies else ()
+    schedule = concurrency.schedule(problem, plan, copies)
     places = place_values(lowered, ids, chunks, plan)
     placed = PlacedPlan(
         lowered, ids, program, chunks, problem, plan, places, options.alignment, schedule, options, memories
@@ -242,7 +243,7 @@ def _check(placed: PlacedPlan, reserved: Reserved) -> None:
         for memories in placed.memories:
             several.check_memories(placed, memories.rooms, placed.options.place)
         check_data_flow(placed)
-        if placed.options.parallel:
+        if placed.options.parallel or placed.lowered.engine_copies:
             check_races(placed)
 
 

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
+from allocator.memories.plan import CLOSE, gap_of
+from allocator.problem import Status
 from engine.planning import memories as in_memories
 from engine.planning.placed import PlacedPlan
 from engine.text.screen import UNBOUNDED
@@ -73,6 +75,9 @@ class Transfers:
 
     `moves` are the copies between memories, in the order of ticks, with `moved_bytes` in all. They are calls like all
     others, for which the bound and what simple ways take are, too. `unmoved_seconds`: what transfers take without them.
+
+    Where a copy engine makes copies beside calls, `seconds` has what calls wait for them, `waiting_seconds`, and not
+    the time that all of them take, `copy_seconds`; the bound, the simple ways and the memories count no time of them.
     """
 
     seconds: float
@@ -85,17 +90,19 @@ class Transfers:
     moves: tuple[TensorMove, ...]
     moved_bytes: int
     unmoved_seconds: float
+    copy_seconds: float
+    waiting_seconds: float
 
 
 def transfers_of(plan: PlacedPlan) -> tuple[Transfers, ...]:
     """Returns what the memories of a plan cost; nothing where there is one arena."""
-    moves = _moves(plan)
+    moves, times, seconds = _moves(plan), plan.copy_times, plan.transfer_seconds
     return tuple(
         Transfers(
-            seconds=placed.assigned.cost,
+            seconds=seconds,
             lower_bound=placed.assigned.bound,
-            gap=placed.assigned.gap,
-            status=placed.assigned.status,
+            gap=gap_of(seconds, placed.assigned.bound),
+            status=placed.assigned.status if seconds <= placed.assigned.cost * (1 + CLOSE) else Status.FEASIBLE,
             strategy=placed.assigned.strategy,
             baselines=tuple(
                 SimpleWay(way.name, way.cost < math.inf, way.cost if way.cost < math.inf else 0.0)
@@ -119,6 +126,8 @@ def transfers_of(plan: PlacedPlan) -> tuple[Transfers, ...]:
             moves=moves,
             moved_bytes=sum(move.bytes for move in moves),
             unmoved_seconds=next((moved.plain_seconds for moved in plan.moved), placed.assigned.cost),
+            copy_seconds=times.seconds,
+            waiting_seconds=times.waiting,
         )
         for placed in plan.memories
     )
@@ -174,7 +183,11 @@ def _move_lines(transfers: Transfers) -> list[str]:
     count = counted(len(transfers.moves), "move")
     without = SimpleWay("", fits=True, seconds=transfers.unmoved_seconds)
     moved = f"{count} between memories, {format_bytes(transfers.moved_bytes)}"
-    return [f"  {moved}; without: {_compared(without, transfers.seconds)}"]
+    lines = [f"  {moved}; without: {_compared(without, transfers.seconds)}"]
+    if transfers.copy_seconds:
+        taken, waiting = map(format_small_seconds, (transfers.copy_seconds, transfers.waiting_seconds))
+        lines.append(f"  copies take {taken} beside calls, which wait {waiting} for them")
+    return lines
 
 
 def _sizes(share: MemoryShare) -> tuple[int, ...]:

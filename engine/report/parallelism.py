@@ -9,13 +9,10 @@ from attrs import frozen
 from allocator.concurrency import Dependences, heaviest_paths
 from allocator.problem import Column, column
 from engine.executor.agenda import Agenda, make_agenda
-from engine.lower.costs import call_cost
+from engine.lower.costs import COSTS_A_SECOND, call_cost
 from engine.lower.schedule import BARRIER
 from engine.planning.placed import PlacedPlan
 from engine.system.timing import Timing
-
-COSTS_A_SECOND = 1e10
-"""Operations plus bytes that one core is assumed to do in a second, to turn costs into seconds. It is not measured."""
 
 
 @frozen

@@ -44,7 +44,7 @@ class EmbeddedPlan:
     left_out: tuple[str, ...] = ()
     memories: tuple[int, ...] = ()
     weights: tuple[int, ...] = ()
-    moves: tuple[tuple[str, int], ...] = ()
+    moves: tuple[tuple[str, int, int], ...] = ()
     unmoved_seconds: float = 0.0
     source: str = "the plan"
     required: bool = False
@@ -67,7 +67,7 @@ def embedded_plan(plan: PlacedPlan, order: tuple[int, ...]) -> EmbeddedPlan:
         weights=tuple(
             at for placed in plan.memories for at in placed.assigned.offset[placed.contents.chunks :].tolist()
         ),
-        moves=tuple((copied.tensor, copied.after) for moved in plan.moved for copied in moved.copies),
+        moves=tuple((copied.tensor, copied.after, copied.until) for moved in plan.moved for copied in moved.copies),
         unmoved_seconds=sum(moved.plain_seconds for moved in plan.moved),
         offsets=tuple((owners[chunk].name, offset) for chunk, offset in enumerate(plan.plan.offset.tolist())),
     )

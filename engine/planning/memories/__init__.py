@@ -9,25 +9,32 @@ if TYPE_CHECKING:  # most plans have one arena; at run time each name is importe
     from engine.planning.memories.choose import assign_memories, contents_of, placed_as
     from engine.planning.memories.moving import with_moves
     from engine.planning.memories.placed import Contents, InMemories, Moved
+    from engine.planning.memories.times import CopyTimes, copy_times, engine_ticks
 
 __all__ = [
     "Contents",
+    "CopyTimes",
     "InMemories",
     "Moved",
     "assign_memories",
     "check_memories",
     "contents_of",
+    "copy_times",
+    "engine_ticks",
     "placed_as",
     "with_moves",
 ]
 
 _HOMES = {
     "Contents": "engine.planning.memories.placed:Contents",
+    "CopyTimes": "engine.planning.memories.times:CopyTimes",
     "InMemories": "engine.planning.memories.placed:InMemories",
     "Moved": "engine.planning.memories.placed:Moved",
     "assign_memories": "engine.planning.memories.choose:assign_memories",
     "check_memories": "engine.check.memories:check_memories",
     "contents_of": "engine.planning.memories.choose:contents_of",
+    "copy_times": "engine.planning.memories.times:copy_times",
+    "engine_ticks": "engine.planning.memories.times:engine_ticks",
     "placed_as": "engine.planning.memories.choose:placed_as",
     "with_moves": "engine.planning.memories.moving:with_moves",
 }

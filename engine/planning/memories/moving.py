@@ -2,7 +2,8 @@
 
 Routes are found for the plan without copies (`allocator.memories.routes`), and written as calls
 (`engine.lower.copied`), which are planned as all others are. So the time of a plan has that of its copies in it, and it
-is kept only where that is less than without them.
+is kept only where that is less than without them. A copy engine makes copies beside calls: then of their time counts
+what calls wait for them (`engine.planning.memories.times`). Such copies are planned besides, and the best plan is kept.
 """
 
 import time
@@ -16,13 +17,15 @@ import numpy as np
 from attrs import evolve, frozen
 
 from allocator.memories.plan import CLOSE
-from allocator.memories.routes import ROUNDS, STAYS, Visits, find_routes
+from allocator.memories.problem import Seconds
+from allocator.memories.routes import NO_CLOCK, ROUNDS, STAYS, Visits, find_routes
 from allocator.memories.units import Units
 from allocator.progress import Activity
 from engine.lower.calls import Lowered
 from engine.lower.copied import Copied, copyable, with_copies
 from engine.lower.traffic import accesses
 from engine.planning.memories.placed import Contents, InMemories, Moved
+from engine.planning.memories.times import tick_seconds
 from engine.planning.options import Options
 from engine.planning.placed import PlacedPlan
 from engine.text.errors import BudgetError, UndecidedError
@@ -55,17 +58,30 @@ def with_moves(plain: PlacedPlan, options: Options, plan: Plan, until: float) ->
             moved = plan(lowered, evolve(options, timeout=left()))
         except (BudgetError, UndecidedError):
             return None
-        done = Moved(tuple(copies), values, _seconds(plain))
+        done = Moved(tuple(copies), values, plain.transfer_seconds)
         return evolve(moved, options=options, orderings=plain.orderings, moved=(done,))
 
     with Activity("moving between memories", limit=left()):
-        return _best(plain, copies_between(plain, units, evolve(options, timeout=left())), planned)
+        in_turn = copies_between(plain, units, evolve(options, timeout=left()))
+        best = _better(plain, in_turn, planned)
+        if sum(memory.copy_engine for memory in memories.memories) > 1:
+            best = _better(best, [evolve(copied, until=copied.after) for copied in in_turn], planned)
+            beside = copies_between(plain, units, evolve(options, timeout=left()), _clock(plain))
+            best = _better(best, beside, planned)
+        return best
 
 
-def _best(
-    plain: PlacedPlan, copies: Sequence[Copied], planned: Callable[[Sequence[Copied]], PlacedPlan | None]
+def _clock(plain: PlacedPlan) -> Seconds:
+    """Returns the seconds at which each tick begins, and at which the last one ends."""
+    (memories,) = plain.memories
+    begins: Seconds = np.concatenate(([0.0], np.cumsum(tick_seconds(plain.lowered, memories))))
+    return begins
+
+
+def _better(
+    best: PlacedPlan, copies: Sequence[Copied], planned: Callable[[Sequence[Copied]], PlacedPlan | None]
 ) -> PlacedPlan:
-    """Returns the plan with the copies, or with some of them, or the plain one: that whose transfers take least.
+    """Returns the plan with the copies, or with some of them, or the best one so far: that whose transfers take least.
 
     Copies that lie where what they copy lies are left out, and the rest is planned again, until each goes from one
     memory to another.
@@ -76,9 +92,9 @@ def _best(
             break
         needed = moves_of(plan)
         if len(needed) == len(copies):
-            return plan if _seconds(plan) < _seconds(plain) * (1 - CLOSE) else plain
+            return plan if plan.transfer_seconds < best.transfer_seconds * (1 - CLOSE) else best
         copies = needed
-    return plain
+    return best
 
 
 def moves_of(plan: PlacedPlan) -> list[Copied]:
@@ -90,17 +106,16 @@ def moves_of(plan: PlacedPlan) -> list[Copied]:
     return [copied for copied, copy in pairs if memory[row_of[copy]] != memory[row_of[source[copy]]]]
 
 
-def _seconds(plan: PlacedPlan) -> float:
-    return sum(memories.assigned.cost for memories in plan.memories)
-
-
 def _is_ideal(memories: InMemories, units: Units) -> bool:
     """Returns whether each chunk and each constant lies where it costs least."""
     return memories.assigned.cost <= float(units.seconds.min(axis=1).sum()) * (1 + CLOSE)
 
 
-def copies_between(plain: PlacedPlan, units: Units, options: Options) -> list[Copied]:
-    """Returns the copies by which tensors of a plan take the cheapest routes through its memories that are found."""
+def copies_between(plain: PlacedPlan, units: Units, options: Options, clock: Seconds = NO_CLOCK) -> list[Copied]:
+    """Returns the copies by which tensors of a plan take the cheapest routes through its memories that are found.
+
+    With the `clock` of the plan, a copy engine makes those that it can beside calls.
+    """
     (memories,) = plain.memories
     uses = _Uses.of(plain.lowered, memories.contents, units)
     visits = uses.visits()
@@ -111,13 +126,16 @@ def copies_between(plain: PlacedPlan, units: Units, options: Options) -> list[Co
         seed=options.seed,
         rounds=min(ROUNDS, options.nodes),
         seconds=options.timeout,
+        begins=clock,
     )
     copies = []
     for change in routes.changes:
-        unit = int(visits.unit[change.visit])
-        after = int(visits.tick[change.visit + 1]) - 1 if change.is_late else int(visits.tick[change.visit])
+        unit, after = int(visits.unit[change.visit]), change.after
         value = uses.alone(unit, after)
-        copies.append(Copied(plain.lowered.values[value].name, after))
+        if value == NOBODY:  # views come and go there, but not right behind the visit
+            after = int(visits.tick[change.visit])
+            value = uses.alone(unit, after)
+        copies.append(Copied(plain.lowered.values[value].name, after, change.until))
     return copies
 
 

@@ -42,6 +42,7 @@ def chunks(count: int, pinned: int = FREE) -> Problem:
         ({"read_bandwidth": "1GB/s"}, "read bandwidth is '1GB/s'"),
         ({"read_bandwidth": 5e-324}, "read bandwidth is 5e-324, and must be bytes per second, from 0.001"),
         ({"write_bandwidth": 10**400}, "write bandwidth is 10"),
+        ({"copy_engine": 1}, "its copy engine is 1, and must be True or False"),
         ({"write_bandwidth": True}, "write bandwidth is True"),
         ({"latency": 1e308}, "latency is 1e[+]308"),
         ({"writable": "no"}, "writable is 'no', and must be True or False"),

@@ -10,7 +10,7 @@ import pytest
 from allocator.memories.assign import assign
 from allocator.memories.memory import Memory
 from allocator.memories.problem import MemoryProblem
-from allocator.memories.routes import STAYS, Visits, find_routes
+from allocator.memories.routes import IN_TURN, STAYS, Visits, find_routes
 from allocator.memories.units import Units
 from allocator.problem import FREE, Column, Problem
 from tests.helpers.allocator.random_memories import random_memory_problem
@@ -82,7 +82,10 @@ def test_routes_take_no_longer_than_the_assignment_and_are_the_same_each_time(se
     assert routes[1].seconds <= routes[0].seconds + 1e-9
     assert routes[1].changes == routes[2].changes
     for change in routes[1].changes:
-        assert (visits.coming if change.is_late else visits.leaving)[change.visit] != STAYS
+        early = change.after == visits.tick[change.visit]
+        assert early or change.after == visits.tick[change.visit + 1] - 1
+        assert max(visits.leaving[change.visit] if early else STAYS, visits.coming[change.visit]) != STAYS
+        assert change.until == IN_TURN
 
 
 def test_units_with_thousands_of_visits_have_fewer_rounds(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,3 +40,8 @@ def drawn_waiting(seed: int, operators: int = 16) -> Graph:
             pool.append(ops.tanh(ops.concat([one, other], axis=0))[:16])
     graph.output(pool[-1], "y")
     return graph
+
+
+def with_engine(*memories: str) -> list[str]:
+    """Returns memories that a copy engine reaches."""
+    return [f"{memory},copy-engine" for memory in memories]
