@@ -523,8 +523,8 @@ def _executor(plan: ExecutionPlan, mode: str, debug: str, threads: int, lent: Gi
         arena: Arena | GivenArena = lent or new_arena(plan)
         if debug:
             return PoisonExecutor(plan, threads or cpus(), arena)
-        if plan.schedule.policy:
-            return ParallelExecutor(plan, arena, threads or cpus())
+        if plan.schedule.policy or plan.lowered.engine_copies:
+            return ParallelExecutor(plan, arena, threads or cpus(), threads)
         return StaticExecutor(plan, arena, threads or cpus(), threads)
     except NoMemoryError:
         raise

@@ -77,6 +77,42 @@ class _Recorder:
             assert after not in begun or at["end", before] < at["begin", after]
 
 
+@settings(max_examples=20, deadline=None)
+@given(_dags(), st.integers(1, 4), st.integers(1, 3), st.randoms(use_true_random=False))
+def test_copies_run_on_the_thread_behind_those_that_compute(
+    dag: tuple[list[int], Edges], threads: int, every: int, rng: random.Random
+) -> None:
+    costs, edges = dag
+    agenda, pool, ran_by = _agenda(costs, edges), Helpers(threads), dict[int, int]()
+    pool.start()
+    recorder = _Recorder(agenda, rng)
+    thunks = [partial(_noted, ran_by, node, thunk) for node, thunk in zip(agenda.nodes, recorder.thunks(), strict=True)]
+    copies = frozenset(rank for rank, node in enumerate(agenda.nodes) if node % (every + 1) == 0)
+    run = Dispatch(agenda, thunks, threads, pool.submit, copies)
+    run.run()
+    assert not run.failures and len(recorder.events) == 2 * len(costs)
+    recorder.check(edges)
+    computing = {ran_by[node] for rank, node in enumerate(agenda.nodes) if rank not in copies}
+    copying = {ran_by[agenda.nodes[rank]] for rank in copies} - {threading.get_ident()}
+    assert len(copying - computing) <= 1 and (threads > 1 or computing <= {threading.get_ident()})
+
+
+def _noted(ran_by: dict[int, int], node: int, thunk: Thunk) -> None:
+    ran_by[node] = threading.get_ident()
+    thunk()
+
+
+def test_the_caller_makes_copies_as_long_as_their_thread_has_not_begun() -> None:
+    agenda = _agenda([1, 1, 1, 1], [(0, 1), (0, 2), (1, 3), (2, 3)])
+    ran, late = list[int](), list[object]()
+    copies = frozenset({agenda.nodes.index(1)})
+    run = Dispatch(agenda, [partial(ran.append, n) for n in agenda.nodes], 1, lambda *job: late.append(job), copies)
+    run.run()
+    assert ran == [0, 2, 1, 3] and len(late) == 1
+    run.help(1)
+    assert ran == [0, 2, 1, 3]
+
+
 def _run(agenda: Agenda, recorder: _Recorder, threads: int, pool: Helpers) -> Dispatch:
     run = Dispatch(agenda, recorder.thunks(), threads, pool.submit)
     run.run()

@@ -4,6 +4,7 @@ import pickle
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,16 @@ from attrs import evolve
 import engine
 from engine import ExecutionPlan
 from engine.check import check_data_flow, check_races
+from engine.executor.arenas import new_arena
+from engine.executor.parallel import ParallelExecutor
 from engine.lower.copied import Copied, with_copies
 from engine.lower.schedule import in_sequence
+from engine.system.timing import Stopwatch
 from engine.text.errors import DataFlowError, OtherPlanError, PlanRefusedError, RaceError
 from tests.helpers.graphs.unplanned_run import assert_same, random_feeds, run_unplanned
 from tests.helpers.graphs.waiting import BOARD, drawn_waiting, waiting, with_engine
 from tests.helpers.onnx.onnx_writer import to_onnx
+from tests.helpers.ops.delayed_kernels import delay
 
 BESIDE: dict[str, Any] = {"memories": with_engine(*BOARD), "optimise": 0, "nodes": 50}
 
@@ -64,9 +69,8 @@ def test_copies_run_when_the_schedule_lets_them_and_never_cost_more_than_in_turn
     assert transfers.seconds <= without.seconds and transfers.waiting_seconds < transfers.copy_seconds
     assert transfers.lower_bound <= transfers.seconds
     begin, end = fixpoint(plan)
-    assert [(c.tick, c.begin, c.end) for c in times.copies] == [
-        (c.tick, pytest.approx(begin[c.tick]), pytest.approx(end[c.tick])) for c in times.copies
-    ]
+    for copied in times.copies:
+        assert (copied.begin, copied.end) == pytest.approx((begin[copied.tick], end[copied.tick]))
     calls = [end[t] - begin[t] for t in begin if t not in {c.tick for c in times.copies}]
     assert times.waiting == pytest.approx(max(end.values()) - sum(calls))
 
@@ -125,6 +129,27 @@ def test_a_plan_with_an_engine_gives_the_same_bits(seed: int) -> None:
     wanted = run_unplanned(plan.graph, feeds)
     for debug in ("", "poison"):
         assert_same(plan.executable(debug=debug).run(feeds), wanted)
+
+
+@pytest.mark.parametrize("seed", [10, 12])
+def test_copies_run_on_a_thread_of_their_own_when_the_schedule_lets_them(seed: int) -> None:
+    plan = drawn(seed)
+    executor, feeds = ParallelExecutor(plan, new_arena(plan), 2), random_feeds(plan.graph)
+    wanted, copies = run_unplanned(plan.graph, feeds), {copied.tick for copied in plan.copy_times.copies}
+    delay(executor, Random(seed))
+    for _ in range(5):
+        executor.arena.fill(0xA5)
+        watch = Stopwatch()
+        assert_same(executor.run_timed(feeds, {}, True, watch), wanted)
+        at = {timing.tick: timing for timing in watch.timings()}
+        assert {at[tick].thread for tick in at.keys() - copies} == {0} and {at[tick].thread for tick in copies} <= {
+            0,
+            1,
+        }
+        schedule = plan.schedule
+        for before, after in zip(schedule.tick[schedule.before], schedule.tick[schedule.after], strict=True):
+            assert at[int(before)].end <= at[int(after)].begin
+        assert_same(executor.run(feeds, {}, True), wanted)
 
 
 def _without(plan: ExecutionPlan, edge: int) -> ExecutionPlan:
