@@ -101,8 +101,8 @@ class _Copying:
             self._instruction(instruction)
             self._copy_all(behind[instruction.tick])
         outputs = {name: self.now.get(value, value) for name, value in lowered.outputs.items()}
-        made = tuple(self.copies[number] for number in range(len(copies)))
-        beside = {v: self.ticks[one.until] for v, one in zip(made, copies, strict=True) if one.until != IN_TURN}
+        of_copies = tuple(self.copies[number] for number in range(len(copies)))
+        beside = {v: self.ticks[one.until] for v, one in zip(of_copies, copies, strict=True) if one.until != IN_TURN}
         after = evolve(
             lowered,
             values=tuple(self.values),
@@ -110,7 +110,7 @@ class _Copying:
             outputs=outputs,
             engine_copies=beside,
         )
-        return after, made
+        return after, of_copies
 
     def _instruction(self, instruction: Instruction) -> None:
         inputs = tuple(self.now.get(value, value) for value in instruction.inputs)

@@ -96,6 +96,8 @@ class Transfers:
 
 def transfers_of(plan: PlacedPlan) -> tuple[Transfers, ...]:
     """Returns what the memories of a plan cost; nothing where there is one arena."""
+    if not plan.memories:
+        return ()
     moves, times, seconds = _moves(plan), plan.copy_times, plan.transfer_seconds
     return tuple(
         Transfers(
