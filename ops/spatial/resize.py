@@ -8,12 +8,15 @@ from ops.common.tiling import ROWS, cut
 from ops.schema.attributes import Attribute, flag, integers, number, numbers, one_of
 from ops.schema.backward import Backward, Terms
 from ops.schema.schema import Attrs, Cost, OpSchema, Signature, Specs, Stripe
-from ops.spatial.resize_axes import repeats
+from ops.spatial.resize_axes import changed_axes, repeats, rows_read
 from ops.spatial.resize_compiled import RESIZE_NATIVE
 from ops.spatial.resize_passes import ADD_UP, INTERPOLATE, REPEATS
 from ops.spatial.resize_tables import COORDINATES, NEAREST
 from ops.tensor.errors import ArityError, AttributeValueError, DtypeError, ShapeError
 from ops.tensor.spec import BFLOAT16, FLOATS, NUMBERS
+
+_PLACES = 4
+"""The numbers of `rows`: the rows of the whole x and y, and which rows of these are the first ones here."""
 
 
 def _infer(inputs: Specs, attrs: Attrs) -> Specs:
@@ -29,6 +32,10 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
         raise AttributeValueError(f"roi {roi} is not one start and one end for each dimension of {x.shape}")
     if attrs["coordinate_transformation_mode"] == "tf_crop_and_resize" and not roi:
         raise AttributeValueError("coordinate_transformation_mode tf_crop_and_resize needs a roi")
+    if attrs["rows"] and len(attrs["rows"]) != _PLACES:
+        raise AttributeValueError(
+            f"rows {attrs['rows']} are not {_PLACES} numbers: those of x and y, and the first ones"
+        )
     if x.size == 0 and 0 not in sizes:
         raise ShapeError(f"an empty tensor {x.shape} cannot be resized to {sizes}")
     if x.dtype not in NUMBERS | {BFLOAT16} and attrs["mode"] != "nearest":
@@ -58,14 +65,19 @@ def _cost(signature: Signature) -> Cost:
 
 
 def _rows(signature: Signature, first: int, last: int) -> Stripe | None:
-    """Returns the call of the rows that repeat the same rows of x. None where rows are not repeated whole times."""
-    if not repeats(signature) or signature.x.shape[0] != signature.y.shape[0]:
+    """Returns the call of some rows; where rows are repeated, of all that repeat the same. None where images mix."""
+    if signature.x.size == 0 or any(axis == 0 for axis, _ in changed_axes(signature)):
         return None
-    times = signature.y.shape[ROWS] // signature.x.shape[ROWS]
-    low, high = first // times, -(-last // times)
-    begin, end = low * times, high * times
-    sizes = (1, end - begin, *signature.y.shape[ROWS + 1 :])
-    return Stripe((cut(ROWS, low, high),), cut(ROWS, begin, end), {**signature.attrs, "sizes": sizes})
+    if repeats(signature):
+        times = signature.y.shape[ROWS] // signature.x.shape[ROWS]
+        read = range(first // times, -(-last // times))
+        first, last = read.start * times, read.stop * times
+        attrs = dict(signature.attrs)
+    else:
+        read, rows = rows_read(signature, first, last)
+        attrs = {**signature.attrs, "rows": rows}
+    attrs["sizes"] = (1, last - first, *signature.y.shape[ROWS + 1 :])
+    return Stripe((cut(ROWS, read.start, read.stop),), cut(ROWS, first, last), attrs)
 
 
 _ATTRIBUTES = (
@@ -79,11 +91,12 @@ _ATTRIBUTES = (
     Attribute("extrapolation_value", number, 0.0),
     Attribute("roi", numbers, ()),
     Attribute("antialias", flag, False),
+    Attribute("rows", integers, ()),
 )
 RESIZE = OpSchema(
     name="resize",
     summary="x brought to `sizes` by interpolation; where `scales` are given, coordinates follow them, and so do sizes"
-    " that are not given.",
+    " that are not given. Where `rows` are given, x and the output are some rows (axis 1) of larger tensors.",
     infer=_infer,
     kernels=(REPEATS[0], RESIZE_NATIVE, REPEATS[1], INTERPOLATE),
     attributes=_ATTRIBUTES,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ops.schema.schema import Attrs
 from ops.tensor.spec import Array
@@ -21,7 +21,10 @@ _FAR = 2.0**53
 
 @frozen(eq=False)
 class Axis:
-    """A resized axis. `size` is `scale * elements`, which need not be whole where scales were given."""
+    """A resized axis. `size` is `scale * elements`, which need not be whole where scales were given.
+
+    Its outputs [first, last) are computed, from a tensor whose first element is element `low`.
+    """
 
     elements: int
     outputs: int
@@ -29,11 +32,22 @@ class Axis:
     size: float
     start: float
     end: float
+    first: int
+    last: int
+    low: int
+
+    @property
+    def whole(self) -> "Axis":
+        """The axis with all outputs and elements."""
+        return evolve(self, first=0, last=self.outputs, low=0)
 
 
 @frozen(eq=False)
 class Table:
-    """Output o is the sum over k of `weights[k, o]` times element `indices[k, o]`, or outside where `outside[o]`."""
+    """The outputs that are computed, from the elements of the tensor.
+
+    Output o is the sum over k of `weights[k, o]` times element `indices[k, o]`, or outside where `outside[o]`.
+    """
 
     indices: Array
     weights: Floats
@@ -126,17 +140,18 @@ def is_repetition(mapping: Table, times: int) -> bool:
 
 def table(axis: Axis, attrs: Attrs) -> Table:
     """Returns the table of one axis; `attrs` are those of the operator."""
-    o = np.arange(axis.outputs, dtype=np.float64)
+    o = np.arange(axis.first, axis.last, dtype=np.float64)
     with np.errstate(all="ignore"):
         places = np.nan_to_num(COORDINATES[attrs["coordinate_transformation_mode"]](o, axis)).clip(-_FAR, _FAR)
-    outside = np.zeros(axis.outputs, bool)
+    outside = np.zeros(len(o), bool)
     if attrs["coordinate_transformation_mode"] == "tf_crop_and_resize":
         outside = (places < 0) | (places > axis.elements - 1)
     if attrs["mode"] == "nearest":
         raw: Array = NEAREST[attrs["nearest_mode"]](places)[np.newaxis].astype(np.int64)
-        return Table(np.clip(raw, 0, axis.elements - 1).astype(np.intp), np.ones(raw.shape), outside)
-    raw, weights = _weigh(places, axis, attrs)
-    return Table(np.clip(raw, 0, axis.elements - 1).astype(np.intp), weights, outside)
+        weights = np.ones(raw.shape)
+    else:
+        raw, weights = _weigh(places, axis, attrs)
+    return Table((np.clip(raw, 0, axis.elements - 1) - axis.low).astype(np.intp), weights, outside)
 
 
 def transposed(forward: Table, elements: int) -> Table:

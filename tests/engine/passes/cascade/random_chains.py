@@ -202,9 +202,12 @@ def _transposed_conv(rng: _Rng, x: Var) -> Var:
 
 
 def _resize(rng: _Rng, x: Var) -> Var:
-    sizes = tuple(n * int(times) for n, times in zip(x.shape[2:], rng.integers(1, 4, 2), strict=True))
-    places = rng.choice(sorted(COORDINATES.keys() - {"tf_crop_and_resize"}))
-    return ops.resize(x, (*x.shape[:2], *sizes), coordinate_transformation_mode=str(places))
+    factors = rng.integers(1, 4, 2) if rng.integers(2) else rng.uniform(0.6, 3, 2)
+    sizes = tuple(int(n * times) for n, times in zip(x.shape[2:], factors, strict=True))
+    options: dict[str, Any] = {"mode": str(rng.choice(["nearest", "linear", "cubic"]))}
+    options["coordinate_transformation_mode"] = str(rng.choice(sorted(COORDINATES.keys() - {"tf_crop_and_resize"})))
+    options["antialias"] = bool(rng.integers(2))
+    return ops.resize(x, (*x.shape[:2], *sizes), **options)
 
 
 def _pad(rng: _Rng, x: Var) -> Var:

@@ -100,7 +100,9 @@ def test_stripes_compute_every_bit_of_whole_images(
         cut = with_cascades(graph, cascades)
     except PassError:  # a stripe reads nothing but pads
         return
-    threads = {name: options[name] for name in ("threads",) if name in options}  # libraries may sum otherwise
+    threads = {
+        name: options[name] for name in ("threads", "parallel") if name in options
+    }  # libraries may sum otherwise
     np.testing.assert_array_equal(_run(cut, **options), _run(graph, **threads))
 
 
