@@ -1,13 +1,11 @@
-"""What no plan can go below, and what other ways of running need. All in bytes."""
+"""What no plan can go below, and bytes alive at once. All in bytes."""
 
 import numpy as np
 
-from allocator.breadths import breadths, breadths_of
+from allocator.breadths import breadths
 from allocator.cliques.orders import MOST_LOOKS
 from allocator.cliques.search import bound_of_cliques, heaviest_clique
-from allocator.derive.chunks import derive
 from allocator.problem import FREE, Bound, Column, Problem, Witness
-from allocator.steps import Program
 
 
 def lower_bound(problem: Problem) -> int:
@@ -61,16 +59,3 @@ def heaviest(problem: Problem) -> Column:
     A chain whose chunks all have the bytes of its root may stand there as its root.
     """
     return heaviest_clique(problem)
-
-
-def refcount_peak(program: Program) -> int:
-    """Returns the peak in bytes of reference counting without overwrites.
-
-    Views share bytes; a chunk lives from its write to its last reader.
-
-    Bytes that live at once; what a heap loses to fragmentation is not in it. Overwrites that are required take place.
-    """
-    chunks = derive(program, overwrite=False)
-    begin = chunks.begin.copy()
-    begin[chunks.src] += 1  # in the bytes of what it overwrites, which are counted already
-    return int(breadths_of(begin, chunks.end, chunks.size).value.max(initial=0))

@@ -50,9 +50,9 @@ SOLVE = """
 from pathlib import Path
 from engine.cli.main import main
 Path("two.csv").write_text("id,lower,upper,size\\na,0,2,8\\nb,1,3,8\\n")
-assert main(["solve", "two.csv", "-q", "--strategy", "greedy_by_size"]) == 0
+assert main(["solve", "two.csv", "-q"]) == 0
 import sys
-assert "numpy.ma" not in sys.modules
+assert not {"numpy.ma", "allocator.solvers.race", "allocator.io.megengine_record"} & set(sys.modules)
 """
 PLAN = """
 from engine.cli.main import main
@@ -62,7 +62,7 @@ assert main(["plan", "zoo:squeezenet?image=64", "-q", "--backend", "numpy"]) == 
 
 @pytest.mark.parametrize(
     ("program", "most", "draws"),
-    [(RELU, 485, False), (SOLVE, 150, False), (PLAN, 625, True)],
+    [(RELU, 485, False), (SOLVE, 115, False), (PLAN, 625, True)],
     ids=["relu", "arenaplan solve", "arenaplan plan"],
 )
 def test_what_reads_no_model_file_loads_no_onnx_and_few_modules_of_ours(

@@ -5,7 +5,8 @@
 Seconds are the least of --repeat runs of the solver alone, compiled before ("best": with judge and bound). Without
 --strategy all are run, but for those that would be too slow. --kind says what is drawn for --random
 (tools/solver_instances.py). --startup times whole processes instead, from their start to the plan on the screen: with
-an empty folder of compiled kernels (cold) and with a full one (warm, the least of --repeat).
+an empty folder of compiled kernels (cold) and with a full one (warm, and the seconds of the processor: the least of
+--repeat).
 """
 
 import json
@@ -13,6 +14,7 @@ import math
 import os
 import platform
 import re
+import resource
 import subprocess
 import sys
 import time
@@ -64,13 +66,14 @@ class Row:
 
 @frozen
 class Startup:
-    """Seconds of whole processes."""
+    """Seconds of whole processes; `processor_s` are those of the processor, which other programs change less."""
 
     instance: str
     buffers: int
     strategy: str
     cold_s: float
     warm_s: float
+    processor_s: float
 
 
 def instances(arguments: Namespace) -> Iterator[tuple[str, Instance, int]]:
@@ -140,11 +143,17 @@ def startup(name: str, instance: Instance, strategy: str, arguments: Namespace) 
         command += ["--nodes", str(arguments.nodes)] if "nodes" in arguments else []
         environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
         environment |= {"NUMBA_CACHE_DIR": f"{folder}/compiled"}
-        runs = [
-            _timed(lambda: subprocess.run(command, env=environment, check=True, capture_output=True))[1]
-            for _ in range(1 + arguments.repeat)
-        ]
-    return Startup(name, len(instance.problem), strategy, runs[0], min(runs[1:]))
+        (cold, _), *later = [_timed_process(command, environment) for _ in range(1 + arguments.repeat)]
+    warm, processor = (min(seconds) for seconds in zip(*later, strict=True))
+    return Startup(name, len(instance.problem), strategy, cold, warm, processor)
+
+
+def _timed_process(command: Sequence[str], environment: dict[str, str]) -> tuple[float, float]:
+    """Runs a process. Returns its seconds, and those of the processor."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    _, seconds = _timed(lambda: subprocess.run(command, env=environment, check=True, capture_output=True))
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def _timed(work: Callable[[], T]) -> tuple[T, float]:
@@ -163,13 +172,14 @@ def show(row: Row) -> str:
 
 def show_startup(row: Startup) -> str:
     """Returns one line of the table of --startup."""
-    return f"{row.instance:<22}{row.buffers:>9}  {row.strategy:<22}{row.cold_s:>14.3f}{row.warm_s:>10.3f}"
+    times = f"{row.cold_s:>14.3f}{row.warm_s:>10.3f}{row.processor_s:>15.3f}"
+    return f"{row.instance:<22}{row.buffers:>9}  {row.strategy:<22}{times}"
 
 
 def run(arguments: Namespace) -> dict[str, Any]:
     """Measures and prints, row by row. Returns the rows with the machine and the seed, for JSON."""
     timed = (
-        f"{'cold_s':>14}{'warm_s':>10}"
+        f"{'cold_s':>14}{'warm_s':>10}{'processor_s':>15}"
         if arguments.startup
         else f"{'arena_bytes':>14}{'ratio':>10}{'seconds':>12}  status"
     )

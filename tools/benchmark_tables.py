@@ -170,9 +170,10 @@ def networks_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
 
 def startup_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
     """Yields the table of whole processes, in seconds."""
-    yield ["instance", "strategy", "first use ever, s", "later, s"]
+    yield ["instance", "strategy", "first use ever, s", "later, s", "later, processor, s"]
     for row in rows:
-        yield [row["instance"], row["strategy"], f"{row.get('cold_s', 0):.2f}", f"{row.get('warm_s', 0):.2f}"]
+        times = (f"{row.get(key, 0):.2f}" for key in ("cold_s", "warm_s", "processor_s"))
+        yield [row["instance"], row["strategy"], *times]
 
 
 def costs_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:

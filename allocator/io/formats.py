@@ -2,26 +2,16 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
 
 from allocator.errors import AllocatorError, FormatError, shown
-from allocator.io import (
-    c_header,
-    idealloc_csv,
-    idealloc_plc,
-    megengine_intervals,
-    megengine_record,
-    minimalloc,
-    tflm,
-    usage_records,
-)
+from allocator.io import c_header, tflm
 from allocator.io.files import is_special, write_whole
-from allocator.io.idealloc_csv import Kind
-from allocator.io.instance import Instance, decoded
+from allocator.io.instance import Instance
+from allocator.lazy import Lazy
 from allocator.problem import FREE, Column, column
 
 Reader = Callable[[bytes], Instance]
@@ -33,37 +23,35 @@ TFLM = "tflm"
 C_HEADER = "c-header"
 
 
-def _read_minimalloc(content: bytes) -> Instance:
-    return minimalloc.parse(decoded(content))
-
-
-def _write_minimalloc(instance: Instance) -> bytes:
-    return minimalloc.render(instance).encode()
-
-
-READERS: Mapping[str, Reader] = MappingProxyType(
+READERS: Mapping[str, Reader] = Lazy(
+    "allocator.io",
     {
-        MINIMALLOC: _read_minimalloc,
-        "megengine": megengine_intervals.parse,
-        "megengine-json": megengine_record.parse,
-        "idealloc-plc": idealloc_plc.parse,
-        **{f"idealloc-{kind}": partial(idealloc_csv.parse, kind=kind) for kind in Kind},
-        USAGE_RECORDS: usage_records.parse,
-    }
+        MINIMALLOC: "minimalloc:parse_bytes",
+        "megengine": "megengine_intervals:parse",
+        "megengine-json": "megengine_record:parse",
+        "idealloc-plc": "idealloc_plc:parse",
+        "idealloc-ex-csv": "idealloc_csv:parse_open",
+        "idealloc-in-ex-csv": "idealloc_csv:parse_half_open",
+        "idealloc-in-csv": "idealloc_csv:parse_inclusive",
+        USAGE_RECORDS: "usage_records:parse",
+    },
 )
 """The functions that make an instance of the content of a file, by format."""
-WRITERS: Mapping[str, Writer] = MappingProxyType(
+WRITERS: Mapping[str, Writer] = Lazy(
+    "allocator.io",
     {
-        MINIMALLOC: _write_minimalloc,
-        "megengine": megengine_intervals.render,
-        "megengine-json": megengine_record.render,
-        "idealloc-plc": idealloc_plc.render,
-        **{f"idealloc-{kind}": partial(idealloc_csv.render, kind=kind) for kind in Kind},
-        USAGE_RECORDS: usage_records.render,
-        TFLM: tflm.render_metadata,
-        "tflm-c": tflm.render_struct,
-        C_HEADER: c_header.render,
-    }
+        MINIMALLOC: "minimalloc:render_bytes",
+        "megengine": "megengine_intervals:render",
+        "megengine-json": "megengine_record:render",
+        "idealloc-plc": "idealloc_plc:render",
+        "idealloc-ex-csv": "idealloc_csv:render_open",
+        "idealloc-in-ex-csv": "idealloc_csv:render_half_open",
+        "idealloc-in-csv": "idealloc_csv:render_inclusive",
+        USAGE_RECORDS: "usage_records:render",
+        TFLM: "tflm:render_metadata",
+        "tflm-c": "tflm:render_struct",
+        C_HEADER: "c_header:render",
+    },
 )
 """The functions that make the content of a file of an instance, by format."""
 BY_SUFFIX: Mapping[str, str] = MappingProxyType(

@@ -4,6 +4,7 @@ The header is skipped. A file does not say which kind of lifetimes it has: open,
 """
 
 from enum import StrEnum
+from functools import partial
 
 from allocator.errors import FormatError
 from allocator.io.instance import LARGEST, Instance, check_holds, decoded, named_problem
@@ -54,6 +55,10 @@ def render(instance: Instance, kind: Kind) -> bytes:
         upper = upper - 1
     values = (numeric_ids(instance.ids), lower, upper, problem.size)
     return render_table(dict(zip(_COLUMNS, values, strict=True))).encode()
+
+
+parse_open, parse_half_open, parse_inclusive = (partial(parse, kind=kind) for kind in Kind)
+render_open, render_half_open, render_inclusive = (partial(render, kind=kind) for kind in Kind)
 
 
 def numeric_ids(ids: tuple[str, ...]) -> list[int]:

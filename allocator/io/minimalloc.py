@@ -29,7 +29,7 @@ def read(path: Path | str, *, pinned: bool = False) -> tuple[Problem, tuple[str,
 
     `pinned=True` takes the offset column as fixed positions (-1: free), else it is left out.
     """
-    instance = parse(decoded(Path(path).read_bytes()))
+    instance = parse_bytes(Path(path).read_bytes())
     return with_pins(instance) if pinned else instance.problem, instance.ids
 
 
@@ -37,6 +37,11 @@ def parse(text: str) -> Instance:
     """Parses a text. Raises FormatError and ProblemError; UnsupportedProblemError for gaps with windows."""
     ids, columns, more = _columns(parse_table(text, _KNOWN, _ALIASES))
     return Instance(named_problem(ids, **columns), ids, **more)
+
+
+def parse_bytes(content: bytes) -> Instance:
+    """Parses the content of a file, which is UTF-8. Raises as `parse` does."""
+    return parse(decoded(content))
 
 
 def _columns(table: CsvTable) -> tuple[list[str], dict[str, Any], dict[str, Any]]:
@@ -67,7 +72,7 @@ def write(path: Path | str, problem: Problem, ids: Sequence[str], offsets: Colum
     """Writes a problem, and its solution where offsets are given. Nothing half-written is left behind."""
     instance = Instance(problem, ids)
     placed = instance if offsets is None else evolve(instance, offset=offsets)
-    write_whole(Path(path), render(placed).encode())
+    write_whole(Path(path), render_bytes(placed))
 
 
 def render(instance: Instance) -> str:
@@ -89,6 +94,11 @@ def render(instance: Instance) -> str:
     if (instance.offset != FREE).any():
         columns["offset"] = instance.offset
     return render_table(columns)
+
+
+def render_bytes(instance: Instance) -> bytes:
+    """Returns the content of the file, in UTF-8. Raises as `render` does."""
+    return render(instance).encode()
 
 
 def _optional(table: CsvTable, name: str, default: int, least: int) -> Column:

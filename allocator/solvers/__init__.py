@@ -3,67 +3,51 @@
 import math
 import time
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from allocator.bounds import proved_bound
 from allocator.check.bound import check_bound
 from allocator.check.offsets import check
 from allocator.cliques.orders import looks_within
 from allocator.errors import BoundError, PlanError, UnknownStrategyError, UnsupportedProblemError
+from allocator.lazy import Lazy
 from allocator.problem import NO_CAPACITY, Bound, Plan, Problem
 from allocator.progress import Activity
 from allocator.solvers.base import NO_NODES, Solver, SolverOptions, arena_bytes, unsupported_reason
-from allocator.solvers.ejection import EJECTION
-from allocator.solvers.exact import EXACT
-from allocator.solvers.first_fit import FIRST_FIT
-from allocator.solvers.greedy import GREEDY_BY_BREADTH, GREEDY_BY_SIZE, GREEDY_IN_ORDER
-from allocator.solvers.hill_climb import HILL_CLIMB
-from allocator.solvers.megengine import BEST_FIT, BEST_FIT_SORTED, INTERVAL_MOVE, PUSHDOWN, PUSHDOWN_SORTED
-from allocator.solvers.naive import NAIVE
 from allocator.solvers.portfolio import PORTFOLIO
 from allocator.solvers.preconditions import check_chains, check_pinned
-from allocator.solvers.shared_greedy import (
-    SHARED_BY_BREADTH,
-    SHARED_BY_SIZE,
-    SHARED_BY_SIZE_IMPROVED,
-    SHARED_EQUALITY,
-    SHARED_IN_ORDER,
-)
-from allocator.solvers.shared_min_cost_flow import SHARED_MIN_COST_FLOW
-from allocator.solvers.strip_packing import STRIP_PACKING_BESTFIT, STRIP_PACKING_COVER
 
 BEST = PORTFOLIO.name
 EXHAUSTED = "exact search"
 """The reason of a bound that a search proved: it tried all smaller arenas."""
 _JUDGE, _MOST_FOR_JUDGE = 6e-7, 0.1
 """Seconds of the judge for each chunk of a million, and the part of a limit that is kept for it at most."""
-STRATEGIES: Mapping[str, Solver] = MappingProxyType(
+
+
+STRATEGIES: Mapping[str, Solver] = Lazy(
+    __name__,
     {
-        s.name: s
-        for s in (
-            PUSHDOWN,
-            PUSHDOWN_SORTED,
-            BEST_FIT,
-            BEST_FIT_SORTED,
-            INTERVAL_MOVE,
-            STRIP_PACKING_BESTFIT,
-            STRIP_PACKING_COVER,
-            GREEDY_BY_SIZE,
-            GREEDY_BY_BREADTH,
-            GREEDY_IN_ORDER,
-            FIRST_FIT,
-            SHARED_BY_BREADTH,
-            SHARED_BY_SIZE,
-            SHARED_BY_SIZE_IMPROVED,
-            SHARED_IN_ORDER,
-            SHARED_EQUALITY,
-            SHARED_MIN_COST_FLOW,
-            HILL_CLIMB,
-            EJECTION,
-            EXACT,
-            NAIVE,
-        )
-    }
+        "pushdown": "megengine:PUSHDOWN",
+        "pushdown_sorted": "megengine:PUSHDOWN_SORTED",
+        "best_fit": "megengine:BEST_FIT",
+        "best_fit_sorted": "megengine:BEST_FIT_SORTED",
+        "interval_move": "megengine:INTERVAL_MOVE",
+        "strip_packing_bestfit": "strip_packing:STRIP_PACKING_BESTFIT",
+        "strip_packing_cover": "strip_packing:STRIP_PACKING_COVER",
+        "greedy_by_size": "greedy:GREEDY_BY_SIZE",
+        "greedy_by_breadth": "greedy:GREEDY_BY_BREADTH",
+        "greedy_in_order": "greedy:GREEDY_IN_ORDER",
+        "first_fit_by_size": "first_fit:FIRST_FIT",
+        "shared_by_breadth": "shared_greedy:SHARED_BY_BREADTH",
+        "shared_by_size": "shared_greedy:SHARED_BY_SIZE",
+        "shared_by_size_improved": "shared_greedy:SHARED_BY_SIZE_IMPROVED",
+        "shared_in_order": "shared_greedy:SHARED_IN_ORDER",
+        "shared_equality": "shared_greedy:SHARED_EQUALITY",
+        "shared_min_cost_flow": "shared_min_cost_flow:SHARED_MIN_COST_FLOW",
+        "hill_climb": "hill_climb:HILL_CLIMB",
+        "ejection": "ejection:EJECTION",
+        "exact": "exact:EXACT",
+        "naive": "naive:NAIVE",
+    },
 )
 """Strategy by name, in the order in which they are listed."""
 

@@ -8,6 +8,7 @@ from attrs.filters import exclude
 
 from allocator import bounds, solvers
 from allocator.derive import chunks as memory
+from allocator.derive.refcount import refcount_peak
 from allocator.problem import Status, Witness
 from allocator.solvers.base import arena_bytes
 from engine.graph.opaque import OpaqueOperator, opaque_operators, opaque_text
@@ -152,7 +153,7 @@ def report(plan: PlacedPlan) -> Report:
         witness=plan.plan.bound.witness,
         gap=_gap(plan),
         naive_bytes=int(memory.derive(program, overwrite=False).size.sum()) + nested_bytes(plan),
-        dynamic_peak_bytes=bounds.refcount_peak(program),
+        dynamic_peak_bytes=refcount_peak(program),
         weights_bytes=weights.weights_bytes,
         prepacked_bytes=weights.prepacked_bytes,
         resident_weights_bytes=weights.resident_weights_bytes,

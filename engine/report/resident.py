@@ -4,7 +4,7 @@ from typing import Any
 
 from attrs import asdict, frozen
 
-from allocator.bounds import refcount_peak
+from allocator.derive.refcount import refcount_peak
 from engine.graph.deferred import sources
 from engine.graph.mapped import mapping_of, release_files
 from engine.planning.placed import PlacedPlan

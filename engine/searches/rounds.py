@@ -23,7 +23,8 @@ from allocator.solvers.base import NO_NODES, Answer, SolverOptions, Traits, aren
 from allocator.solvers.ejection import EJECTION
 from allocator.solvers.exact import EXACT
 from allocator.solvers.hill_climb import HILL_CLIMB
-from allocator.solvers.portfolio import PORTFOLIO, suitable_searches
+from allocator.solvers.portfolio import PORTFOLIO
+from allocator.solvers.race import suitable_searches
 from allocator.solvers.search.budget import Budget
 from allocator.solvers.search.steps import Improver, advance
 from allocator.solvers.search.steps import Search as Improving

@@ -3,9 +3,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allocator.bounds import lower_bound, naive_bytes, peak_tick, profile, proved_bound, refcount_peak
+from allocator.bounds import lower_bound, naive_bytes, peak_tick, profile, proved_bound
 from allocator.check.bound import check_bound
 from allocator.derive.chunks import derive, to_problem
+from allocator.derive.refcount import refcount_peak
 from allocator.problem import FREE, Bound, Conflicts, Problem, Witness
 from allocator.solvers import EXHAUSTED, solve
 from allocator.steps import OverwriteForward, Program, Step, ViewForward

@@ -54,8 +54,9 @@ SAMPLES: dict[str, tuple[list[dict[str, Any]], dict[str, str]]] = {
         | {"solver, ms": "1.0", "whole plan, ms": "20.0", "first plan, ms": "300.0"},
     ),
     "startup": (
-        [{"instance": "A", "strategy": "best", "cold_s": 2.5, "warm_s": 0.25}],
-        {"instance": "A", "strategy": "best", "first use ever, s": "2.50", "later, s": "0.25"},
+        [{"instance": "A", "strategy": "best", "cold_s": 2.5, "warm_s": 0.25, "processor_s": 0.22}],
+        {"instance": "A", "strategy": "best", "first use ever, s": "2.50", "later, s": "0.25"}
+        | {"later, processor, s": "0.22"},
     ),
     "originals": (
         [

@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import asdict, frozen
 
-from allocator.bounds import refcount_peak
+from allocator.derive.refcount import refcount_peak
 from engine.cli.measure.processes import MODES, ModeReadings, in_turn
 from engine.executor.arenas import file_bytes
 from engine.planning.placed import PlacedPlan

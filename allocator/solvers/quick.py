@@ -1,0 +1,74 @@
+"""Quick strategies: those that a problem's size and features allow, the cheapest first."""
+
+import math
+import time
+from collections.abc import Sequence
+
+from attrs import evolve
+
+from allocator.interrupts import current_stop
+from allocator.problem import Problem
+from allocator.progress import current
+from allocator.solvers.base import Answer, Solver, SolverOptions, arena_bytes, unsupported_reason
+from allocator.solvers.first_fit import FIRST_FIT
+from allocator.solvers.greedy import GREEDY_BY_BREADTH, GREEDY_BY_SIZE
+from allocator.solvers.megengine import PUSHDOWN_SORTED
+from allocator.solvers.naive import NAIVE
+from allocator.solvers.placing.conflicts import count_conflicts
+from allocator.solvers.strip_packing import STRIP_PACKING_BESTFIT, STRIP_PACKING_COVER
+
+COVER = evolve(STRIP_PACKING_COVER, nodes=240_000, meetings=40_000_000)
+"""Ends within two seconds, and leaves to the searches what has no place then, if first fit needs more than half one."""
+_QUICK: tuple[Solver, ...] = (
+    PUSHDOWN_SORTED,
+    GREEDY_BY_SIZE,
+    GREEDY_BY_BREADTH,
+    STRIP_PACKING_BESTFIT,
+    COVER,
+    FIRST_FIT,
+    NAIVE,
+)
+"""The cheapest first: the first that meets the goal is the last."""
+_QUICK_AND_LARGE: tuple[Solver, ...] = (PUSHDOWN_SORTED,)
+"""The same for large problems; COVER comes next where these have no blocks. Where none of them fits, FIRST_FIT."""
+_LARGE, _MANY_MEETINGS = 50_000, 1_000_000
+"""Chunks, and pairs of them that meet, from which on few quick strategies are enough: in the time of another one,
+ejection search gets further."""
+_CHUNKS_OF_NODE, _MEETINGS_OF_NODE = 2, 100
+"""Chunks and pairs that meet which the other quick strategies handle in the time of one node of a search."""
+
+
+def quickest(problem: Problem, options: SolverOptions, solvers: Sequence[Solver], best: Answer | None = None) -> Answer:
+    """Returns the smallest arena of some strategies and of a plan (ties: the first), with the nodes of all of them."""
+    arena, seen = math.inf if best is None else arena_bytes(problem, best.offset), current()
+    best = best or Answer(())
+    spent = best.nodes
+    nodes = len(problem) // _CHUNKS_OF_NODE + count_conflicts(problem) // _MEETINGS_OF_NODE
+    for solver in solvers:
+        if arena < math.inf and (arena <= options.goal or current_stop().is_asked or time.monotonic() >= options.until):
+            break
+        seen.item = f"by {solver.name}"
+        answer = solver.solve(problem, options)
+        spent += answer.nodes or nodes
+        if arena_bytes(problem, answer.offset) < arena:
+            seen.best = arena = arena_bytes(problem, answer.offset)
+            current_stop().has_plan = True
+            best = Answer(answer.offset, answer.lower_bound, solver.name)
+    return evolve(best, nodes=spent)
+
+
+def suitable(problem: Problem) -> list[Solver]:
+    """Returns the quick strategies for a problem."""
+    solvers = _QUICK_AND_LARGE if is_large(problem) else _QUICK
+    return [solver for solver in solvers if fits(problem, solver)] or [FIRST_FIT]
+
+
+def is_large(problem: Problem) -> bool:
+    """Returns whether few quick strategies are enough: those that take no pins and conflicts leave these to others."""
+    is_quick = all(fits(problem, solver) for solver in _QUICK_AND_LARGE)
+    return len(problem) >= _LARGE or (is_quick and count_conflicts(problem) > _MANY_MEETINGS)
+
+
+def fits(problem: Problem, solver: Solver) -> bool:
+    """Returns whether a solver takes the problem, and is quick enough for its size."""
+    return not unsupported_reason(problem, solver) and len(problem) <= solver.traits.most_chunks
