@@ -32,7 +32,14 @@ def proved_bound(problem: Problem, looks: int = MOST_LOOKS) -> Bound:
     end = np.where((problem.pinned != FREE) & (problem.size > 0), problem.pinned + problem.size, 0)
     highest = int(end.argmax())
     pinned = Bound(int(end[highest]), "end of the highest pinned chunk", Witness(chunks=(highest,)))
-    return bound_of_cliques(problem, bound.raised(pinned), looks)
+    bound = bound.raised(pinned)
+    return bound if _adds_up(problem) else bound_of_cliques(problem, bound, looks)
+
+
+def _adds_up(problem: Problem) -> bool:
+    """Returns whether chunks that are alive at once need just their sizes, so that no clique raises the bound."""
+    is_free = problem.conflicts is None and not len(problem.src) and bool((problem.pinned == FREE).all())
+    return is_free and not (problem.size % np.maximum(problem.alignment, 1)).any()
 
 
 def naive_bytes(problem: Problem) -> int:

@@ -8,6 +8,8 @@ Row = Mapping[str, Any]
 _LAST_DIGIT = 1e-4
 _NEAR = 0.005
 """How far above its bound an arena may be that is not proved to be the smallest."""
+_QUICK = 2.0
+"""Seconds within which a plan for a capacity is to be there."""
 
 
 def seconds(value: float) -> str:
@@ -77,6 +79,19 @@ def kinds_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
         near, worst = sum(gap <= _NEAR for gap in gaps), max(gaps, default=0)
         numbers = (len(group), len(group) - len(gaps), near)
         yield [kind, *map(str, numbers), f"{worst:.2%}", seconds(sum(took) / len(took)), seconds(max(took))]
+
+
+def capacity_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
+    """Yields a line for each capacity at which a plan is known: how many were found, and how far the others are."""
+    yield ["capacity", "instances", "within", "within 2 s", "worst, of the capacity", "seconds, mean", "most"]
+    for capacity in dict.fromkeys(row["capacity"] for row in rows):
+        group = [row for row in rows if row["capacity"] == capacity]
+        took = [row["seconds"] for row in group]
+        within = [row["seconds"] for row in group if row["arena_bytes"] <= capacity]
+        worst = max(row["arena_bytes"] for row in group) / capacity
+        numbers = (len(group), len(within), sum(one <= _QUICK for one in within))
+        times = seconds(sum(took) / len(took)), seconds(max(took))
+        yield [f"{capacity:,}", *map(str, numbers), f"{worst:.4f}", *times]
 
 
 def memories_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
@@ -367,6 +382,7 @@ TABLES: Mapping[str, Callable[[Sequence[Row]], Iterable[Sequence[str]]]] = {
     "speed": speed_table,
     "proofs": proofs_table,
     "kinds": kinds_table,
+    "capacity": capacity_table,
     "memories": memories_table,
     "boards": boards_table,
     "tiers": tiers_table,

@@ -4,7 +4,7 @@ Each kind takes a number of buffers from 20 on, and a source of chance. Sizes ar
 """
 
 import heapq
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
@@ -14,7 +14,12 @@ from allocator.problem import FREE, Column, Problem
 Generator = Callable[[int, np.random.Generator], Problem]
 ALIVE, LARGEST = 100, 4096
 HEIGHT = 2**20
-"""Bytes of the rectangle that `cut_rectangles` cuts: the smallest arena of what it returns."""
+"""Bytes of the rectangle that `cut_rectangles` cuts: the smallest arena of what it returns. `compiler_lives` needs no
+more."""
+_CELL, _MOST_CELLS = 512, 256
+"""Sizes of `compiler_lives` are multiples of a cell: up to so many cells."""
+_BURST, _FULL, _LONG = 0.6, 0.7, 0.3
+"""Chances in `compiler_lives`: that buffers begin in a tick, that they take all free bytes, that one lives long."""
 _ALIGNMENTS = (1, 16, 64, 256, 4096)
 _PAGE = 4096
 
@@ -121,6 +126,47 @@ def cut_rectangles(buffers: int, rng: np.random.Generator) -> Problem:
     return _problem(taken[:, 0], taken[:, 1], taken[:, 3] - taken[:, 2])
 
 
+def compiler_lives(buffers: int, rng: np.random.Generator) -> Problem:
+    """Draws what a compiler of networks plans: long lives beside bursts of short ones, in HEIGHT bytes that are enough.
+
+    See `compiler_lives_placed`.
+    """
+    return compiler_lives_placed(buffers, rng)[0]
+
+
+def compiler_lives_placed(buffers: int, rng: np.random.Generator) -> tuple[Problem, Column]:
+    """Draws `compiler_lives` with offsets that prove that they fit in HEIGHT bytes.
+
+    Buffers come in bursts, into the ranges that are free then: mostly into a part of them, in some ticks into all of
+    them, so that not a byte is left. Most live for a few ticks, some for an eighth of all ticks and more.
+    """
+    longest = max(buffers // 4, 8)
+    alive, rows, tick = list[tuple[int, int, int]](), list[tuple[int, int, int, int]](), 0
+    while len(rows) < buffers:
+        alive = [one for one in alive if one[0] > tick]
+        if not rows or rng.random() < _BURST:
+            share = 1.0 if rng.random() < _FULL else rng.uniform(0.2, 0.9)
+            for low, high in _pieces(sorted((a, b) for _, a, b in alive), share, rng):
+                life = rng.integers(longest // 2, longest + 1) if rng.random() < _LONG else rng.geometric(0.2)
+                rows.append((tick, tick + int(life), low, high))
+                alive.append((tick + int(life), low, high))
+        tick += 1
+    begin, end, low, high = np.array(rows)[rng.permutation(buffers)].T
+    return _problem(begin, end, high - low), low
+
+
+def _pieces(used: Sequence[tuple[int, int]], share: float, rng: np.random.Generator) -> Iterator[tuple[int, int]]:
+    """Yields ranges of bytes from those that nobody uses, each of them with this chance."""
+    low = 0
+    for first, behind in (*used, (HEIGHT, HEIGHT)):
+        while low < first:
+            high = min(low + _CELL * int(_log_uniform(rng, 1, _MOST_CELLS, 1)[0]), first)
+            if rng.random() < share:
+                yield low, high
+            low = high
+        low = behind
+
+
 def _problem(begin: Column, end: Column, size: Column) -> Problem:
     return Problem(begin, end, size, np.ones(len(size)), np.full(len(size), FREE))
 
@@ -155,4 +201,7 @@ KINDS: Mapping[str, Generator] = MappingProxyType(
         )
     }
 )
-GENERATORS: Mapping[str, Generator] = MappingProxyType({RANDOM: random_lifetimes, **KINDS})
+COMPILER_LIVES = compiler_lives.__name__
+GENERATORS: Mapping[str, Generator] = MappingProxyType(
+    {RANDOM: random_lifetimes, COMPILER_LIVES: compiler_lives, **KINDS}
+)

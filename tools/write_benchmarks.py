@@ -180,6 +180,7 @@ MEASURES: Mapping[str, Callable[[Path], Sequence[Row]]] = {
     "speed": measure_speed,
     "proofs": measure_proofs,
     "kinds": lambda _: measured("tools.bench_kinds", "--nodes", str(KINDS_NODES))["rows"],
+    "capacity": lambda _: measured("tools.bench_capacity")["rows"],
     "memories": lambda _: measured("tools.bench_memories", OPENBLAS_NUM_THREADS="1")["rows"],
     "boards": lambda _: measured("tools.bench_boards", OPENBLAS_NUM_THREADS="1")["rows"],
     "tiers": lambda _: measured("tools.bench_tiers")["rows"],

@@ -21,8 +21,6 @@ EXHAUSTED = "exact search"
 """The reason of a bound that a search proved: it tried all smaller arenas."""
 _JUDGE, _MOST_FOR_JUDGE = 6e-7, 0.1
 """Seconds of the judge for each chunk of a million, and the part of a limit that is kept for it at most."""
-
-
 STRATEGIES: Mapping[str, Solver] = Lazy(
     __name__,
     {

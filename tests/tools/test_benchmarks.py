@@ -53,6 +53,15 @@ SAMPLES: dict[str, tuple[list[dict[str, Any]], dict[str, str]]] = {
         {"network": "net", "buffers": "7", "arena, bytes": "12,345", "strategy": "best", "status": "optimal"}
         | {"solver, ms": "1.0", "whole plan, ms": "20.0", "first plan, ms": "300.0"},
     ),
+    "capacity": (
+        [
+            {"capacity": 1_000_000, "arena_bytes": 999_000, "seconds": 1.0},
+            {"capacity": 1_000_000, "arena_bytes": 1_000_000, "seconds": 3.0},
+            {"capacity": 1_000_000, "arena_bytes": 1_010_000, "seconds": 2.0},
+        ],
+        {"capacity": "1,000,000", "instances": "3", "within": "2", "within 2 s": "1"}
+        | {"worst, of the capacity": "1.0100", "seconds, mean": "2", "most": "3"},
+    ),
     "startup": (
         [{"instance": "A", "strategy": "best", "cold_s": 2.5, "warm_s": 0.25, "processor_s": 0.22}],
         {"instance": "A", "strategy": "best", "first use ever, s": "2.50", "later, s": "0.25"}

@@ -4,8 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allocator.bounds import lower_bound, profile
+from allocator.check.offsets import check
 from allocator.problem import Problem
-from tools.solver_instances import GENERATORS, HEIGHT, KINDS, RANDOM, draw
+from tools.solver_instances import COMPILER_LIVES, GENERATORS, HEIGHT, KINDS, RANDOM, compiler_lives_placed, draw
 
 COLUMNS = ("begin", "end", "size", "alignment", "pinned")
 buffers, seeds = st.integers(20, 400), st.integers(0, 1_000)
@@ -29,6 +30,13 @@ def test_an_instance_has_as_many_buffers_as_asked_for(kind: str, count: int, see
 def test_cut_rectangles_fill_every_tick(count: int, seed: int) -> None:
     problem = draw("cut_rectangles", count, seed)
     assert set(profile(problem).tolist()) == {HEIGHT} and lower_bound(problem) == HEIGHT
+
+
+@given(buffers, seeds)
+def test_lives_of_a_compiler_fit_where_they_were_drawn(count: int, seed: int) -> None:
+    problem, offset = compiler_lives_placed(count, np.random.default_rng(seed))
+    assert check(problem, offset, HEIGHT) is None
+    assert are_equal(problem, draw(COMPILER_LIVES, count, seed))
 
 
 @pytest.mark.parametrize("kind", GENERATORS)

@@ -60,26 +60,44 @@ def _timeline(problem: Problem, began: Column, ended: Column) -> Timeline:
     is_freed[problem.dest[problem.size[problem.src] > 0]] = False
     return Timeline(
         ids=began,
-        begin=problem.begin[began],
-        end=problem.end[began],
-        size=problem.size[began],
-        alignment=problem.alignment[began],
-        root=row[problem.chains.root[began]],
-        inner=problem.chains.offset[began],
-        dest=dest[began],
-        at=at[began],
-        freed=row[ended[is_freed[ended]]],
+        begin=_picked(problem.begin, began),
+        end=_picked(problem.end, began),
+        size=_picked(problem.size, began),
+        alignment=_picked(problem.alignment, began),
+        root=_picked(row, problem.chains.root[began]),
+        inner=_picked(problem.chains.offset, began),
+        dest=_picked(dest, began),
+        at=_picked(at, began),
+        freed=_picked(row, ended[is_freed[ended]]),
     )
+
+
+def _picked(values: Column, rows: Column) -> Column:
+    """Returns the values at these rows as a column that nobody need copy."""
+    chosen = values[rows]
+    chosen.flags.writeable = False
+    return chosen
 
 
 def _in_order(problem: Problem) -> Column:
     """Returns the ids of the chunks that have bytes, in an order that ids decide only among equal ones."""
     ids = np.flatnonzero(problem.size > 0)
-    begin, end, size = problem.begin[ids], problem.end[ids], problem.size[ids]
+    begin = problem.begin[ids]
     if not len(problem.src):
-        return ids[np.lexsort((problem.alignment[ids], -size, -end, begin))]
+        return _sorted_ties(problem, ids[np.argsort(begin, kind="stable")])
     overwrites = problem.chains.root[ids] != ids
-    return ids[np.lexsort((_rank(problem)[ids], -size, -end, overwrites, begin))]
+    return ids[np.lexsort((_rank(problem)[ids], -problem.size[ids], -problem.end[ids], overwrites, begin))]
+
+
+def _sorted_ties(problem: Problem, began: Column) -> Column:
+    """Returns chunks that stand by their begin with those of one tick in order; only these are sorted again."""
+    as_next, is_tied = np.diff(problem.begin[began]) == 0, np.zeros(len(began), bool)
+    is_tied[:-1] |= as_next
+    is_tied[1:] |= as_next
+    tied = began[is_tied]
+    keys = problem.alignment[tied], -problem.size[tied], -problem.end[tied], problem.begin[tied]
+    began[is_tied] = tied[np.lexsort(keys)]
+    return began
 
 
 def _rank(problem: Problem) -> Column:

@@ -1,17 +1,20 @@
 """The portfolio: searches that take turns, each from the best plan of all."""
 
 import numpy as np
+import pytest
 from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allocator.interrupts import Stop, stopped_by
 from allocator.problem import FREE, Problem, Status
+from allocator.progress import Activity, NullWatcher, watched_by
 from allocator.solvers import solve
-from allocator.solvers.base import SolverOptions, arena_bytes
+from allocator.solvers.base import Solver, SolverOptions, arena_bytes
 from allocator.solvers.ejection import EJECTION
 from allocator.solvers.first_fit import FIRST_FIT
-from allocator.solvers.search.budget import Budget
+from allocator.solvers.portfolio import PORTFOLIO
+from allocator.solvers.search.budget import SLICE, Budget
 from allocator.solvers.search.steps import advance, answer_of
 from tests.helpers.allocator.brute_force import is_right
 from tests.helpers.allocator.strategies import problems
@@ -42,6 +45,42 @@ def test_more_nodes_are_never_worse_where_a_gap_stays() -> None:
     arenas = [plan.arena_bytes for plan in plans]
     assert arenas == sorted(arenas, reverse=True) and arenas[-1] < arenas[0]
     assert plans[0].status is Status.FEASIBLE
+
+
+class Seen(NullWatcher):
+    """The activity that every search of a block reports to."""
+
+    def __init__(self) -> None:
+        self.activity = Activity("placing")
+
+    def current(self) -> Activity:
+        return self.activity
+
+
+def spent(solver: Solver, problem: Problem, options: SolverOptions) -> tuple[int, int]:
+    """Returns the nodes that all parts of a strategy spend together, and those that they have."""
+    seen = Seen()
+    with watched_by(seen):
+        solver.solve(problem, options)
+    return seen.activity.done, seen.activity.total
+
+
+@pytest.mark.parametrize("count", [400, 3_000])
+def test_all_parts_together_keep_to_the_nodes_of_the_portfolio(count: int) -> None:
+    few = 20_000
+    for nodes, options in ((few, SolverOptions()), (few, SolverOptions(nodes=few)), (1, SolverOptions(nodes=1))):
+        done, total = spent(evolve(PORTFOLIO, nodes=nodes), crowded(count), options)
+        assert total == nodes and 0 < done < nodes + 2 * SLICE
+
+
+def test_few_chunks_have_few_nodes() -> None:
+    problem = crowded(60)
+    for count in (40, 60):
+        part = Problem(
+            *(c[:count] for c in (problem.begin, problem.end, problem.size, problem.alignment, problem.pinned))
+        )
+        done, total = spent(evolve(EJECTION, by_chunk=50), part, SolverOptions())
+        assert total == 50 * count <= done < total + SLICE
 
 
 def test_a_seed_changes_what_is_tried() -> None:
