@@ -2,11 +2,12 @@
 
 A unit's route is the memory that it is in at each of its visits and between them; where the memory changes, its bytes
 are read once and written once. A copy engine does that while calls run that do not touch the unit: then the unit has
-bytes in both memories for so long, and only the part of the copy that is longer than these calls costs time. The
-cheapest route of one unit, with what room the others leave, is a shortest path (Viterbi 1967); registers have such
-routes where live ranges are split (Wimmer and Mossenboeck 2005). All routes are improved unit after unit, then by ruin
-and recreate: some units that live at one time lose their routes, and get new ones in another order (Schrimpf,
-Schneider, Stamm-Wilbrandt and Dueck 2000).
+bytes in both memories for so long, and only the part of the copy that is longer than these calls costs time. A unit
+that stays, such as a constant, is where it is all the time: its route has copies elsewhere, which are made of the unit
+itself and dropped at no cost. The cheapest route of one unit, with what room the others leave, is a shortest path
+(Viterbi 1967); registers have such routes where live ranges are split (Wimmer and Mossenboeck 2005). All routes are
+improved unit after unit, then by ruin and recreate: some units that live at one time lose their routes, and get new
+ones in another order (Schrimpf, Schneider, Stamm-Wilbrandt and Dueck 2000).
 """
 
 import math
@@ -18,7 +19,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from allocator.breadths import first_tick
 from allocator.memories.memory import Memory
@@ -29,6 +30,8 @@ from allocator.ragged import row_starts
 
 STAYS = -1
 """The bytes of a copy where there can be none."""
+NO_HOME = -1
+"""The memory in which a unit is all the time that does not stay where it is."""
 IN_TURN = -1
 """The last tick of a copy that no engine makes."""
 HIDDEN = 0.05
@@ -43,8 +46,13 @@ _TOGETHER = 8
 """Units that get new routes in one round, at most."""
 _STOPS = 1000
 """A round counts once more for each so many stops: units with very many stops take no longer than others."""
+_RENT = 1e-6
+"""What a copy of a unit that stays costs, as a part of its visits, if it is there all the time: of routes that cost the
+same, the one whose copies are there for the shortest time is taken."""
 _SAME = 1e-12
 """Costs that differ by no more than this part are the same."""
+_Way = tuple[float, int, tuple[int, ...]]
+"""The seconds of a route, the home of its unit, and the memory of each stop."""
 
 
 @frozen(eq=False)
@@ -53,7 +61,8 @@ class Visits:
 
     `read` and `written` are bytes; `calls` counts the chunks of the unit that are touched. `leaving`: the bytes that a
     copy has which is made right behind the visit; `coming`: of one right before the next visit of the unit. Both are
-    STAYS where none can be made.
+    STAYS where none can be made. `staying` are the units that stay where they are, which may be any memory with room,
+    when copies of them are made; before their first visit and behind their last one there is none.
     """
 
     unit: Column = field(converter=column)
@@ -63,6 +72,7 @@ class Visits:
     calls: Column = field(converter=column)
     leaving: Column = field(converter=column)
     coming: Column = field(converter=column)
+    staying: frozenset[int] = field(default=frozenset(), kw_only=True)
 
 
 @frozen
@@ -70,12 +80,13 @@ class Change:
     """A unit changes its memory between a visit and the next one; `visit` is its row.
 
     The copy begins behind the tick `after`. A copy engine makes it beside the ticks up to `until`; IN_TURN where it is
-    over before any other tick.
+    over before any other tick. `is_back`: the copy of a unit that stays is dropped.
     """
 
     visit: int
     after: int
     until: int = IN_TURN
+    is_back: bool = False
 
 
 @frozen(eq=False)
@@ -167,6 +178,14 @@ class _Engine:
         costs: Seconds = np.where(self.reaches, np.maximum(seconds - beside, HIDDEN * seconds), seconds)
         return costs
 
+    def costs_from(self, gap: _Gap, home: int) -> Seconds:
+        """Returns what a change costs of a unit that stays in its home; in its turn a copy is made before a visit."""
+        may_copy = self.reaches[:, home] if gap.tick < gap.back else np.ones(len(self.memories), bool)
+        costs: Seconds = np.tile(np.where(may_copy, self.costs(gap)[:, home], np.inf)[:, None], len(self.memories))
+        costs[home] = 0.0
+        np.fill_diagonal(costs, 0.0)
+        return costs
+
     def change(self, gap: _Gap, into: int, source: int) -> Change:
         """Returns the change of memory in a gap."""
         beside = gap.leaving if self.slower[into, source] else gap.entering
@@ -202,7 +221,8 @@ class _Stops:
     """The stops of a unit: runs of ticks with no change of memory in between.
 
     `profile` has the bytes of the unit in each tick from `begin` on. Stop k has its ticks [first[k], first[k + 1]), and
-    costs seconds[k] in each memory. Behind it a copy can be made in gaps[k].
+    costs seconds[k] in each memory. Behind it a copy can be made in gaps[k]. Where the unit stays, `own` has its bytes,
+    which lie in its home all the time, and `profile` those of a copy.
     """
 
     begin: int
@@ -210,13 +230,27 @@ class _Stops:
     first: Column
     seconds: Seconds
     gaps: tuple[_Gap, ...]
+    own: Column = field(converter=column, default=())
+
+    def staying(self) -> "_Stops":
+        """Returns the stops of the unit where it stays, and copies of it have bytes of their own."""
+        nbytes = max((gap.nbytes for gap in self.gaps), default=0)
+        return evolve(self, profile=np.full(len(self.profile), nbytes), own=self.profile)
+
+    def rent(self, home: int) -> Seconds:
+        """Returns what the copies of a unit that stays cost for their room, at each stop in each memory."""
+        ticks = np.diff(self.first, append=len(self.profile))
+        rent: Seconds = np.repeat(ticks[:, None], self.seconds.shape[1], axis=1) * float(self.seconds[:, home].sum())
+        rent[:, home] = 0.0
+        return rent * (_RENT / len(self.profile))
 
 
 @define(eq=False)
 class _Routing:
     """`route` has, for each unit, the memory of each of its stops; `load` the bytes in each memory and tick.
 
-    `costs` has what copies in gaps cost, by their bytes and the seconds beside them.
+    `home` has the memory in which each unit that stays is all the time; NO_HOME for the others. `costs` has what copies
+    in gaps cost.
     """
 
     problem: MemoryProblem
@@ -224,17 +258,20 @@ class _Routing:
     stops: tuple[_Stops, ...]
     capacities: Column
     route: list[Column]
+    home: list[int]
     load: Any
     cost: Seconds
-    costs: dict[tuple[int, float, float], list[list[float]]] = field(factory=dict)
+    costs: dict[tuple[float, ...], list[list[float]]] = field(factory=dict)
 
     @classmethod
     def of(cls, units: Units, visits: Visits, memory: Column, engine: _Engine) -> "_Routing":
         problem = units.problem
-        stops = tuple(_stops_of(units, visits, engine))
+        plain = enumerate(_stops_of(units, visits, engine))
+        stops = tuple(s.staying() if unit in visits.staying else s for unit, s in plain)
+        home = [m if unit in visits.staying else NO_HOME for unit, m in enumerate(memory.tolist())]
         route = [column([m] * len(s.first)) for s, m in zip(stops, memory.tolist(), strict=True)]
         load = np.zeros((len(problem.memories), max(int(problem.chunks.end.max(initial=1)), 1)), np.int64)
-        routing = cls(problem, engine, stops, units.capacities, route, load, np.zeros(len(stops)))
+        routing = cls(problem, engine, stops, units.capacities, route, home, load, np.zeros(len(stops)))
         for unit in range(len(stops)):
             routing._add(unit, 1)
             routing.cost[unit] = routing._seconds(unit)
@@ -242,20 +279,26 @@ class _Routing:
 
     def routes(self) -> Routes:
         changes = list[Change]()
-        for stops, route in zip(self.stops, self.route, strict=True):
+        for stops, route, home in zip(self.stops, self.route, self.home, strict=True):
             for k in np.flatnonzero(np.diff(route)).tolist():
-                changes.append(self.engine.change(stops.gaps[k], int(route[k + 1]), int(route[k])))
+                gap, into = stops.gaps[k], int(route[k + 1])
+                if into == home:
+                    changes.append(Change(gap.visit, gap.tick - 1, is_back=True))
+                else:
+                    changes.append(self.engine.change(gap, into, int(route[k]) if home == NO_HOME else home))
         return Routes(tuple(sorted(changes, key=lambda c: (c.visit, c.after))), float(self.cost.sum()))
 
     def improve(self, random: Random, rounds: int, until: float) -> None:
         least = np.array([stops.seconds.min(axis=1).sum() for stops in self.stops])
         order = np.argsort(least - self.cost, kind="stable").tolist()
+        staying = [unit for unit in order if self.home[unit] != NO_HOME]
         improved = True
         while improved and time.monotonic() < until:
             improved = False
             for unit in order:
                 if self.cost[unit] > least[unit] * (1 + _SAME):
                     improved |= self._again([unit])
+            improved |= self._again(staying, is_away=True)
         begin = np.array([stops.begin for stops in self.stops])
         end = np.array([stops.begin + len(stops.profile) for stops in self.stops])
         while rounds > 0:
@@ -266,21 +309,26 @@ class _Routing:
             beside = np.flatnonzero((begin < end[unit]) & (begin[unit] < end))
             others = [other for other in beside.tolist() if other != unit]
             chosen = random.sample(others, min(len(others), random.randint(1, _TOGETHER)))
-            self._again([unit, *chosen])
+            self._again([unit, *chosen], is_away=bool(staying) and random.random() < 0.5)
             rounds -= 1 + sum(len(self.route[one]) for one in (unit, *chosen)) // _STOPS
 
-    def _again(self, chosen: Sequence[int]) -> bool:
-        """Gives units new routes, one after the other; undone where that costs more. Returns whether it costs less."""
-        before = [(unit, self.route[unit], float(self.cost[unit])) for unit in chosen]
-        was = sum(cost for _, _, cost in before)
+    def _again(self, chosen: Sequence[int], *, is_away: bool = False) -> bool:
+        """Gives units new routes, one after the other; undone where that costs more. Returns whether it costs less.
+
+        `is_away`: those that stay may not do so where their visits cost least. There each of them costs less than with
+        copies, but takes the room of many copies.
+        """
+        before = [(unit, self.route[unit], self.home[unit], float(self.cost[unit])) for unit in chosen]
+        was = sum(cost for *_, cost in before)
         for unit in chosen:
             self._add(unit, -1)
         total, done = 0.0, list[int]()
         for unit in chosen:
-            route = self._cheapest(unit)
-            if route is None:
+            ways = self._ways(unit, is_away=is_away)
+            if not ways:
                 break
-            self.route[unit] = route
+            _, self.home[unit], memories = min(ways)
+            self.route[unit] = column(memories)
             self.cost[unit] = self._seconds(unit)
             self._add(unit, 1)
             total += float(self.cost[unit])
@@ -289,55 +337,78 @@ class _Routing:
             return total < was * (1 - _SAME)
         for unit in done:
             self._add(unit, -1)
-        for unit, route, cost in before:
-            self.route[unit], self.cost[unit] = route, cost
+        for unit, route, home, cost in before:
+            self.route[unit], self.home[unit], self.cost[unit] = route, home, cost
             self._add(unit, 1)
         return False
 
     def _add(self, unit: int, sign: int) -> None:
         """Adds the bytes of a unit to the load, or takes them from it."""
-        stops, route = self.stops[unit], self.route[unit]
+        stops, route, home = self.stops[unit], self.route[unit], self.home[unit]
+        if home != NO_HOME:
+            self.load[home, stops.begin : stops.begin + len(stops.own)] += sign * stops.own
         changes = np.flatnonzero(np.diff(route)) + 1
         edges = [0, *stops.first[changes].tolist(), len(stops.profile)]
         for memory, (first, end) in zip(route[[0, *changes]].tolist(), pairwise(edges), strict=True):
-            self.load[memory, stops.begin + first : stops.begin + end] += sign * stops.profile[first:end]
+            if memory != home:
+                self.load[memory, stops.begin + first : stops.begin + end] += sign * stops.profile[first:end]
 
-    def _cheapest(self, unit: int) -> Column | None:
-        """Returns the cheapest route in the room that is left; None where there is none."""
+    def _ways(self, unit: int, *, is_away: bool) -> list[_Way]:
+        """Returns the cheapest route in the room that is left: for a unit that stays, one for each home."""
         stops = self.stops[unit]
-        total, *costs = np.where(self._has_room(stops), stops.seconds, np.inf).tolist()
+        if not stops.own.size:
+            return self._cheapest(stops, NO_HOME)
+        room = self.capacities[:, None] - self.load[:, stops.begin : stops.begin + len(stops.own)]
+        homes = (room >= stops.own).all(axis=1)
+        if is_away:
+            homes[np.argmin(stops.seconds.sum(axis=0))] = False
+        return [way for home in np.flatnonzero(homes).tolist() for way in self._cheapest(stops, home)]
+
+    def _cheapest(self, stops: _Stops, home: int) -> list[_Way]:
+        """Returns the cheapest route in the room that is left; none where there is none."""
+        seconds = np.where(self._has_room(stops, home), stops.seconds, np.inf)
+        if home != NO_HOME:
+            seconds += stops.rent(home)
+            seconds[0, np.arange(len(self.capacities)) != home] = np.inf
+        total, *costs = seconds.tolist()
         came = list[list[int]]()
-        for cost, gap in zip(costs, stops.gaps, strict=True):
-            ways = [list(map(add, total, into)) for into in self._copies(gap)]
+        for k, cost in enumerate(costs):
+            ways = [list(map(add, total, into)) for into in self._copies(stops, k, home)]
             least = list(map(min, ways))
             came.append([way.index(seconds) for way, seconds in zip(ways, least, strict=True)])
             total = list(map(add, least, cost))
         memory = total.index(min(total))
         if not math.isfinite(total[memory]):
-            return None
+            return []
         route = [memory]
         for back in reversed(came):
             route.append(back[route[-1]])
-        return column(route[::-1])
+        return [(total[memory], home, tuple(reversed(route)))]
 
-    def _has_room(self, stops: _Stops) -> Any:
+    def _has_room(self, stops: _Stops, home: int) -> Any:
         profile = stops.profile
         load = self.load[:, stops.begin : stops.begin + len(profile)] + profile
         peak = np.maximum.reduceat(np.where(profile > 0, load, 0), stops.first, axis=1)
-        return (peak <= self.capacities[:, None]).T
+        has_room = peak <= self.capacities[:, None]
+        if home != NO_HOME:  # copies are written
+            has_room &= np.array([[memory.writable] for memory in self.problem.memories])
+            has_room[home] = True
+        return has_room.T
 
-    def _copies(self, gap: _Gap) -> list[list[float]]:
-        """Returns what a change of memory costs, into each memory, from each memory; 0 where it stays."""
-        key = gap.nbytes, gap.leaving, gap.entering
+    def _copies(self, stops: _Stops, k: int, home: int) -> list[list[float]]:
+        """Returns what a change of memory behind a stop costs, into each memory, from each; 0 where it stays."""
+        gap = stops.gaps[k]
+        key = gap.nbytes, gap.leaving, gap.entering, home, gap.tick < gap.back
         if key not in self.costs:
-            self.costs[key] = self.engine.costs(gap).tolist()
+            costs = self.engine.costs(gap) if home == NO_HOME else self.engine.costs_from(gap, home)
+            self.costs[key] = costs.tolist()
         return self.costs[key]
 
     def _seconds(self, unit: int) -> float:
         stops, route = self.stops[unit], self.route[unit]
         seconds = float(stops.seconds[np.arange(len(route)), route].sum())
         for k in np.flatnonzero(np.diff(route)).tolist():
-            seconds += self._copies(stops.gaps[k])[int(route[k + 1])][int(route[k])]
+            seconds += self._copies(stops, k, self.home[unit])[int(route[k + 1])][int(route[k])]
         return seconds
 
 
@@ -350,7 +421,8 @@ def _stops_of(units: Units, visits: Visits, engine: _Engine) -> list[_Stops]:
     for unit, (begin, profile) in enumerate(profiles):
         rows = range(start[unit], start[unit + 1])
         gaps = [list(engine.gaps(*_between(visits, row))) for row in rows[:-1]]
-        stops.append(_stops(units.can[unit], seconds[rows.start : rows.stop], (begin, profile), gaps))
+        can = units.can[unit] | (unit in visits.staying)
+        stops.append(_stops(can, seconds[rows.start : rows.stop], (begin, profile), gaps))
     return stops
 
 

@@ -6,13 +6,16 @@ lifetimes, chunks or the plan's offsets; places are believed only after the sche
 and owners are found anew. Idea: the checker of regalloc2 (Fallin 2021), with byte ranges in place of registers.
 """
 
-from attrs import define, evolve
+from functools import partial
+
+from attrs import define, evolve, field
 
 from engine.check.contents import NOTHING, Contents
 from engine.check.plans import PlanLike
 from engine.check.spans import Span, spans
+from engine.graph.deferred import Deferred
 from engine.graph.operator import Operator
-from engine.lower.calls import Alias, Call, Join
+from engine.lower.calls import Alias, Call, Join, Role, pack_key, packed_row, unread_inputs
 from engine.system.arrays import view_array
 from engine.text.errors import DataFlowError
 from ops.schema.schema import Overwrite, Signature
@@ -26,8 +29,11 @@ def check_data_flow(plan: PlanLike) -> None:
 
 @define(eq=False)
 class _DataFlowJudge:
+    """`packed` has, by the name of a constant, the value with what calls pack of it."""
+
     plan: PlanLike
     contents: Contents
+    packed: dict[str, int] = field(factory=dict)
 
     def run(self) -> None:
         lowered = self.plan.lowered
@@ -77,7 +83,9 @@ class _DataFlowJudge:
         lowered = self.plan.lowered
         source = lowered.values[value].source
         entry = lowered.graph.constants.entries.get(lowered.graph.vars[source])
-        if entry is not None and lowered.constants.entries[value] is not entry:
+        if lowered.values[value].role is Role.PACKED:
+            self.packed[source] = value
+        elif entry is not None and lowered.constants.entries[value] is not entry:
             raise DataFlowError(f"constants: {self.contents.name(value)} does not hold the data of {source!r}")
         self.contents.write("constants", value, source)
 
@@ -138,8 +146,21 @@ class _DataFlowJudge:
                 raise DataFlowError(
                     f"{instruction.name}: its kernel cannot read {self.contents.name(value)} where it lies"
                 )
+            if instruction.operators and self.plan.lowered.values[value].role is Role.PACKED:
+                self._packed(instruction, position, value)
         self._computes(instruction)
         self._write(instruction)
+
+    def _packed(self, instruction: Call, position: int, value: int) -> None:
+        """Checks that a call reads what it would itself pack of its own constants."""
+        lowered, (operator,) = self.plan.lowered, instruction.operators
+        entry = lowered.constants.entries.get(self.packed.get(self.contents.sources[value], value))
+        make = entry.make if isinstance(entry, Deferred) else None
+        call, constants = make.args if isinstance(make, partial) and make.func is packed_row else (instruction, ())
+        own = {i: lowered.graph.constants.entries.get(operator.inputs[i]) for i in instruction.signature.constants}
+        is_alike = pack_key(call) == pack_key(instruction) and dict(constants).keys() == own.keys()
+        if not is_alike or any(entry is not own[i] for i, entry in constants) or position not in unread_inputs(call):
+            raise DataFlowError(f"{instruction.name}: {self.contents.name(value)} is not what its kernel packs")
 
     def _computes(self, instruction: Call) -> None:
         """Checks that the call runs a kernel of its operator, with the operator's attributes and declared workspace."""

@@ -13,7 +13,7 @@ from attrs import define, field, frozen
 from engine.executor.arenas import Arena
 from engine.graph.deferred import Deferred, Entry, array_of
 from engine.graph.mapped import release, release_files
-from engine.lower.calls import Call, Lowered, Storage, pack_key, unread_inputs
+from engine.lower.calls import Call, Lowered, Storage, pack_key, row_of_packed, unread_inputs
 from engine.planning.placed import PlacedPlan
 from engine.planning.weights import is_copy, read_constants
 from engine.system.arrays import view_array
@@ -60,13 +60,15 @@ class Packed:
     """The packed constants of a network, by tick of the call.
 
     Bodies of operators keep their packed constants. `held` has the deferred constants that kernels read as they are, by
-    value: they are not computed again as long as this exists. `copies` are those of them that lowering added.
+    value: they are not computed again as long as this exists. `copies` are those of them that lowering added. A call of
+    `rows`, by tick, has its packed arrays one behind the other in that value.
     """
 
     arrays: Mapping[int, tuple[Array, ...]]
     bodies: tuple[Body, ...] = ()
     held: Mapping[int, Array] = field(factory=dict, repr=False)
     copies: frozenset[int] = frozenset()
+    rows: Mapping[int, int] = field(factory=dict)
 
     @property
     def nbytes(self) -> int:
@@ -136,10 +138,15 @@ def pack_constants(lowered: Lowered, packs: PackCache | None = None) -> Packed:
 
     Calls that pack alike share the arrays.
     """
-    packs, arrays, entries = packs or _SHARED.get() or PackCache(), {}, lowered.constants.entries
+    packs, entries = packs or _SHARED.get() or PackCache(), lowered.constants.entries
+    arrays = dict[int, tuple[Array, ...]]()
     release_files(e for e in entries.values() if not isinstance(e, Deferred))
     freed, shared = 0, dict[Hashable, tuple[Array, ...]]()
+    rows = {call.tick: row for call in lowered.calls for row in row_of_packed(lowered, call)}
     for call in lowered.calls:
+        if call.tick in rows:
+            arrays[call.tick] = ()
+            continue
         constants = {i: entries[v] for i, v in enumerate(call.inputs) if i in call.signature.constants}
         key = pack_key(call), tuple((i, id(entry)) for i, entry in constants.items())
         if key not in shared:
@@ -152,7 +159,7 @@ def pack_constants(lowered: Lowered, packs: PackCache | None = None) -> Packed:
     inside = (bodies(op.schema, op.attrs) for call in lowered.calls for op in call.operators)
     deferred = ((v, entries[v]) for v in sorted(read_constants(lowered)))
     held = {v: packs.hold(v, entry) for v, entry in deferred if isinstance(entry, Deferred)}
-    return Packed(arrays, tuple(chain(*inside)), held, frozenset(v for v in held if is_copy(lowered, v)))
+    return Packed(arrays, tuple(chain(*inside)), held, frozenset(v for v in held if is_copy(lowered, v)), rows)
 
 
 def pack_call(call: Call, entries: Mapping[int, Entry]) -> tuple[Array, ...]:
@@ -192,8 +199,11 @@ def bind_with(call: Call, packed: Packed, array: Callable[[int], Array], tempora
     dropped = unread_inputs(call)
     inputs = tuple(_nothing(s) if i in dropped else array(v) for i, (s, v) in enumerate(_operands(call)))
     outputs = tuple(map(array, call.outputs))
+    arrays = packed.arrays[call.tick]
+    if call.tick in packed.rows:
+        arrays = carve(array(packed.rows[call.tick]), *call.kernel.packed_specs(call.signature))
     try:
-        return call.kernel.bind(Binding(call.signature, inputs, outputs, temporaries, packed.arrays[call.tick]))
+        return call.kernel.bind(Binding(call.signature, inputs, outputs, temporaries, arrays))
     except Exception as error:
         raise kernel_error(call, error) from error
 

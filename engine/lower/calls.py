@@ -4,17 +4,20 @@ from collections.abc import Hashable, Mapping
 from enum import Enum, StrEnum
 from typing import Any
 
+import numpy as np
 from attrs import field, frozen
 
-from engine.graph.deferred import Constants, as_constants
+from engine.graph.deferred import Constants, Entry, array_of, as_constants
 from engine.graph.graph import Graph
 from engine.graph.operator import Operator
 from engine.lower.target import HOST, Target
+from engine.system.arrays import aligned_empty
 from ops.half.ops import Inner, inner_kernel
 from ops.schema.backends import ONEDNN, PLAIN
 from ops.schema.schema import Attrs, Kernel, Overwrite, Signature
-from ops.tensor.layout import Layout
-from ops.tensor.spec import TensorSpec
+from ops.schema.workspace import carve, dense_bytes
+from ops.tensor.layout import CACHE_LINE, Layout
+from ops.tensor.spec import Array, TensorSpec
 
 COPY = "copy"
 """The kind of a call that the planner added."""
@@ -38,6 +41,7 @@ class Role(Enum):
     PARAMETER = "parameter"
     COPY = "copy"
     WORKSPACE = "workspace"
+    PACKED = "packed weights"
 
 
 @frozen(eq=False)
@@ -253,3 +257,20 @@ def pack_key(call: Call) -> Hashable:
     except TypeError:  # an attribute that is no plain value
         return id(kernel), call.name
     return id(kernel), call.name if kernel.backend == ONEDNN else alike
+
+
+def packed_row(call: Call, constants: tuple[tuple[int, Entry], ...]) -> Array:
+    """Packs constants of a call, each with its position; returns the arrays one behind the other, as `carve` cuts."""
+    specs = call.kernel.packed_specs(call.signature)
+    row = aligned_empty(dense_bytes(*specs), CACHE_LINE)
+    row[:] = 0
+    with np.errstate(all="ignore"):
+        packed = call.kernel.pack(call.signature, {i: array_of(entry) for i, entry in constants})
+    for array, place in zip(packed, carve(row, *specs), strict=True):
+        np.copyto(place, array)
+    return row
+
+
+def row_of_packed(lowered: Lowered, call: Call) -> tuple[int, ...]:
+    """Returns the value that has the packed constants of a call in one row; nothing where the call has its own."""
+    return tuple(v for v in call.inputs if call.operators and lowered.values[v].role is Role.PACKED)

@@ -1,17 +1,20 @@
 """Tensors that are copied on their way: the copy is a call, and whatever runs behind it reads the copy.
 
 In several memories a tensor may leave a fast one between two of its uses, or come into it before them. A copy has the
-source of what it copies, so that the judge of data flow knows both as one tensor of the graph. A copy engine makes
-copies beside other calls: what it copies then keeps its bytes until a later tick.
+source of what it copies, so that the judge of data flow knows both as one tensor of the graph. A constant stays where
+it is: some calls read a copy of it, and others the constant itself. A copy engine makes copies beside other calls: what
+it copies then keeps its bytes until a later tick.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import define, evolve, field, frozen
 
+from engine.graph.deferred import Entry
 from engine.lower.calls import Alias, Call, Instruction, Join, Lowered, Role, Storage, Value
 from engine.lower.lowering import copying, workspace_spec
+from engine.lower.streamed import Streamed, streamed, unpacked
 from engine.text.errors import OtherPlanError
 from engine.text.names import free_name
 from ops.tensor.layout import Layout
@@ -21,6 +24,8 @@ COPIED = "copied"
 """The end of the name of a copy."""
 IN_TURN = -1
 """The last tick of a copy that no engine makes, as `allocator.memories.routes` has it."""
+PACKED = "packed"
+"""The end of the name of what calls pack of a constant, in one row of bytes."""
 
 
 @frozen
@@ -29,12 +34,14 @@ class Copied:
 
     A copy engine makes it while the instructions of the ticks up to `until` run; IN_TURN where it is a call like all
     others. Names and ticks are those of the calls without copies. Of a tensor with several, the next one copies the one
-    before.
+    before. A copy of a constant is read up to the tick `read_until`, and each is one of the constant itself; 0 for all
+    others.
     """
 
     tensor: str
     after: int
     until: int = IN_TURN
+    read_until: int = 0
 
 
 def with_copies(lowered: Lowered, copies: Sequence[Copied]) -> tuple[Lowered, tuple[int, ...]]:
@@ -42,10 +49,11 @@ def with_copies(lowered: Lowered, copies: Sequence[Copied]) -> tuple[Lowered, tu
 
     Those of one tick stand in the given order.
 
-    Raises OtherPlanError for a tensor that cannot be copied (`copyable`), is unknown, or is written behind the tick,
-    and for a copy that is over before it begins.
+    Raises OtherPlanError for a tensor that cannot be copied (`copyable`, `streamed`), is unknown, or is written behind
+    the tick, and for a copy that is over before it begins, or that no call can read.
     """
-    return _Copying(lowered, list(lowered.values)).run(copies)
+    streams = streamed(lowered) if any(copied.read_until for copied in copies) else {}
+    return _Copying(lowered, streams, list(lowered.values), dict(lowered.constants.entries)).run(copies)
 
 
 def copyable(lowered: Lowered) -> frozenset[int]:
@@ -66,39 +74,41 @@ def copyable(lowered: Lowered) -> frozenset[int]:
 
 @define(eq=False)
 class _Copying:
-    """`now` has the last copy of each value that was copied, `copies` the value of each copy, by its number.
+    """`now` has what calls read in place of each value, if that is another one, `copies` the value of each copy.
 
-    `ticks` has the ticks that instructions without copies now have.
-
-    The ids of values stay as they are; copies have new ones.
+    `home` has, for each constant that is copied, what its copies are made of: itself, or a row of what calls pack.
+    `ticks` has the ticks that instructions without copies now have. The ids of values stay as they are; copies have new
+    ones.
     """
 
     lowered: Lowered
+    streams: Mapping[int, Streamed]
     values: list[Value]
+    constants: dict[int, Entry]
     instructions: list[Instruction] = field(factory=list)
     now: dict[int, int] = field(factory=dict)
+    home: dict[int, int] = field(factory=dict)
     copies: dict[int, int] = field(factory=dict)
     names: set[str] = field(factory=set)
     ticks: dict[int, int] = field(factory=lambda: {0: 0})
 
     def run(self, copies: Sequence[Copied]) -> tuple[Lowered, tuple[int, ...]]:
-        lowered, by_name = self.lowered, {value.name: value for value in self.lowered.values}
-        can_be = copyable(lowered)
-        written = {v: instruction.tick for instruction in lowered.instructions for v in instruction.outputs}
-        behind: dict[int, list[tuple[int, Value]]] = defaultdict(list)
-        for number, copied in enumerate(copies):
-            value = by_name.get(copied.tensor)
-            if value is None or not written.get(value.id, 0) <= copied.after <= len(lowered.instructions):
-                raise OtherPlanError(f"there is no {copied.tensor!r} to copy behind tick {copied.after}")
-            if copied.until != IN_TURN and not copied.after <= copied.until <= len(lowered.instructions):
-                raise OtherPlanError(f"the copy of {copied.tensor!r} ends in tick {copied.until}, which cannot be")
-            if value.id not in can_be:
-                raise OtherPlanError(f"{copied.tensor!r} cannot be copied: its bytes must stay, or have holes")
-            behind[copied.after].append((number, value))
-        self.names = {*by_name, *(instruction.name for instruction in lowered.instructions)}
+        lowered = self.lowered
+        copied = self._checked(copies)
+        behind, ends = defaultdict[int, list[tuple[int, Value]]](list), defaultdict[int, list[tuple[int, int]]](list)
+        for number, (copy, value) in enumerate(zip(copies, copied, strict=True)):
+            behind[copy.after].append((number, value))
+            if copy.read_until:
+                ends[copy.read_until].append((number, value.id))
+        self.names = {*(v.name for v in self.values), *(instruction.name for instruction in lowered.instructions)}
+        for value in dict.fromkeys(value for copy, value in zip(copies, copied, strict=True) if copy.read_until):
+            self.now[value.id] = self.home[value.id] = self._home(value)
         self._copy_all(behind[0])
         for instruction in lowered.instructions:
             self._instruction(instruction)
+            for number, constant in ends[instruction.tick]:
+                if self.now[constant] == self.copies[number]:
+                    self.now[constant] = self.home[constant]
             self._copy_all(behind[instruction.tick])
         outputs = {name: self.now.get(value, value) for name, value in lowered.outputs.items()}
         of_copies = tuple(self.copies[number] for number in range(len(copies)))
@@ -107,15 +117,51 @@ class _Copying:
             lowered,
             values=tuple(self.values),
             instructions=tuple(self.instructions),
+            constants=self.constants,
             outputs=outputs,
             engine_copies=beside,
         )
         return after, of_copies
 
+    def _checked(self, copies: Sequence[Copied]) -> list[Value]:
+        """Returns the value that each copy is of. Raises OtherPlanError."""
+        lowered, by_name = self.lowered, {value.name: value for value in self.values}
+        can_be, last = copyable(lowered), len(lowered.instructions)
+        written = {v: instruction.tick for instruction in lowered.instructions for v in instruction.outputs}
+        values = []
+        for copied in copies:
+            value = by_name.get(copied.tensor)
+            if value is None or not written.get(value.id, 0) <= copied.after <= last:
+                raise OtherPlanError(f"there is no {copied.tensor!r} to copy behind tick {copied.after}")
+            if copied.until != IN_TURN and not copied.after <= copied.until <= last:
+                raise OtherPlanError(f"the copy of {copied.tensor!r} ends in tick {copied.until}, which cannot be")
+            if value.id not in (self.streams if copied.read_until else can_be):
+                raise OtherPlanError(f"{copied.tensor!r} cannot be copied: its bytes must stay, or have holes")
+            if copied.read_until and not copied.after < copied.read_until <= last:
+                raise OtherPlanError(
+                    f"a copy of {copied.tensor!r} is not there from tick {copied.after} to {copied.read_until}"
+                )
+            values.append(value)
+        return values
+
+    def _home(self, value: Value) -> int:
+        """Returns what the copies of a constant are made of, and what is read where there is none."""
+        stream = self.streams[value.id]
+        if not stream.packing:
+            return value.id
+        name = free_name(f"{value.name}/{PACKED}", self.names)
+        row = self._own(name, value.source, stream.spec, Storage.CONSTANT, Role.PACKED)
+        self.constants[row] = stream.row(self.lowered)
+        return row
+
     def _instruction(self, instruction: Instruction) -> None:
         inputs = tuple(self.now.get(value, value) for value in instruction.inputs)
         if isinstance(instruction, Alias):
             self._look(instruction, inputs[0])
+        elif isinstance(instruction, Call):
+            for position, (value, was) in enumerate(zip(inputs, instruction.inputs, strict=True)):
+                if was in self.home and self.values[value].role is Role.COPY:
+                    instruction = evolve(instruction, signature=unpacked(instruction, position))
         self.ticks[instruction.tick] = self._tick()
         self.instructions.append(evolve(instruction, tick=self._tick(), inputs=inputs))
 
@@ -133,22 +179,26 @@ class _Copying:
 
     def _copy_all(self, copied: Iterable[tuple[int, Value]]) -> None:
         for number, value in copied:
-            copy = self._copy(self.values[self.now.get(value.id, value.id)], value.name)
+            source = self.home.get(value.id, self.now.get(value.id, value.id))
+            copy = self._copy(self.values[source], value.name)
             self.now[value.id] = self.copies[number] = copy
 
     def _copy(self, value: Value, stem: str) -> int:
         signature, kernel, nbytes = copying(value.spec, self.lowered.backends, self.lowered.target)
-        copy = self._own(free_name(f"{stem}/{COPIED}", self.names), value.source, value.spec, Role.COPY)
+        role = Role.PACKED if value.role is Role.PACKED else Role.COPY
+        copy = self._own(free_name(f"{stem}/{COPIED}", self.names), value.source, value.spec, Storage.ARENA, role)
         name = self.values[copy].name
-        workspace = (self._own(f"{name}/workspace", "", workspace_spec(nbytes), Role.WORKSPACE),) if nbytes else ()
+        workspace: tuple[int, ...] = ()
+        if nbytes:
+            spec = workspace_spec(nbytes)
+            workspace = (self._own(f"{name}/workspace", "", spec, Storage.ARENA, Role.WORKSPACE),)
         self.instructions.append(Call(self._tick(), name, (), kernel, signature, (value.id,), (copy,), workspace, ()))
         return copy
 
-    def _own(self, name: str, source: str, spec: TensorSpec, role: Role) -> int:
-        self.values.append(
-            Value(len(self.values), name, source, spec, Layout.dense(spec), len(self.values), Storage.ARENA, role)
-        )
-        return len(self.values) - 1
+    def _own(self, name: str, source: str, spec: TensorSpec, storage: Storage, role: Role) -> int:
+        value = len(self.values)
+        self.values.append(Value(value, name, source, spec, Layout.dense(spec), value, storage, role))
+        return value
 
     def _tick(self) -> int:
         return len(self.instructions) + 1

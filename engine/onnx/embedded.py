@@ -53,7 +53,8 @@ def texts_of(plan: EmbeddedPlan) -> dict[str, str]:
         texts |= {"memories": _json(plan.memories), "weights": _json(plan.weights)}
     if plan.moves:
         rows = [(tensor, after) if until == IN_TURN else (tensor, after, until) for tensor, after, until in plan.moves]
-        texts["moves"] = _json({"copies": rows, "plain_seconds": plan.unmoved_seconds})
+        read_until = {"read_until": plan.read_until} if any(plan.read_until) else {}
+        texts["moves"] = _json({"copies": rows, "plain_seconds": plan.unmoved_seconds} | read_until)
     return {PREFIX + key: text for key, text in texts.items()}
 
 
@@ -69,6 +70,7 @@ def plan_of(texts: Mapping[str, str], source: str, required: bool) -> EmbeddedPl
     sums = {name: read.string("calls", name, calls[name]) for name in _DIGESTS}
     memory = sums.pop("memory")
     moves, unmoved_seconds = read.moves("moves")
+    read_until = read.read_until("moves", len(moves))
     feeds, fetches = (read.pairs("calls", calls[name], read.string) for name in ("inputs", "outputs"))
     return EmbeddedPlan(
         identity=Identity(feeds, fetches, **sums),
@@ -84,6 +86,7 @@ def plan_of(texts: Mapping[str, str], source: str, required: bool) -> EmbeddedPl
         memories=read.of_memories("memories"),
         weights=read.of_memories("weights"),
         moves=moves,
+        read_until=read_until,
         unmoved_seconds=unmoved_seconds,
         source=source,
         required=required,
@@ -155,7 +158,9 @@ class _Reader:
         """
         if PREFIX + key not in self.texts:
             return (), 0.0
-        stored = self.object(key, self.json(key), ("copies", "plain_seconds"))
+        stored = self.json(key)
+        streams = ("read_until",) if isinstance(stored, dict) and "read_until" in stored else ()
+        stored = self.object(key, stored, ("copies", "plain_seconds", *streams))
         seconds = stored["plain_seconds"]
         if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 <= seconds < LARGEST:
             raise self.fault(key, f"plain_seconds: {str(seconds)[:40]!r} is no number in [0, {LARGEST})")
@@ -168,6 +173,13 @@ class _Reader:
             self.integer(key, f"row {at}", rows[at][2]) if is_long else IN_TURN for at, is_long in enumerate(by_engine)
         ]
         return tuple((*pair, tick) for pair, tick in zip(pairs, until, strict=True)), float(seconds)
+
+    def read_until(self, key: str, count: int) -> tuple[int, ...]:
+        """Returns the tick up to which each copy is read; the ticks are only there where one is of a constant."""
+        ticks = self.json(key).get("read_until", [0] * count) if count else []
+        if len(self.list(key, ticks)) != count:
+            raise self.fault(key, f"read_until: {len(ticks)} ticks for {count} copies")
+        return tuple(self.integer(key, f"read_until {at}", tick) for at, tick in enumerate(ticks))
 
     def bound(self, size_key: str, key: str) -> Bound:
         """Returns the lower bound; its witness is only there where something adds up to it."""

@@ -23,13 +23,13 @@ def problem_of(chunks: Chunks, lowered: Lowered, ids: Mapping[int, int], options
 
 
 def align_items(problem: Problem, lowered: Lowered, ids: Mapping[int, int], chunk_of: Column) -> Problem:
-    """Raises alignments: to the element size of every value in a chain, and for a workspace to its parts' alignment."""
+    """Raises alignments: to the element size of every value in a chain, and for what has parts to their alignment."""
     parts = STEP if lowered.target.is_host else 1
     alignment, root = problem.alignment.tolist(), problem.chains.root[chunk_of].tolist()
     for value in lowered.values:
         if value.id in ids:
             chunk = root[ids[value.id]]
-            least = parts if value.role is Role.WORKSPACE else value.spec.dtype.itemsize
+            least = parts if value.role in (Role.WORKSPACE, Role.PACKED) else value.spec.dtype.itemsize
             alignment[chunk] = max(alignment[chunk], least)
     return evolve(problem, alignment=alignment)
 

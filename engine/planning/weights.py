@@ -6,7 +6,7 @@ from operator import or_
 
 from engine.graph.deferred import Deferred, Entry, sources
 from engine.graph.mapped import mapping_of
-from engine.lower.calls import Call, Instruction, Lowered, pack_key, unread_inputs
+from engine.lower.calls import Call, Instruction, Lowered, pack_key, row_of_packed, unread_inputs
 from ops.schema.body import bodies
 from ops.schema.weight_memory import WeightMemory
 from ops.tensor.layout import address_of
@@ -64,7 +64,7 @@ def _own(lowered: Lowered) -> WeightMemory:
 def _packed(call: Call, lowered: Lowered) -> Iterator[tuple[Hashable, int]]:
     """Yields the arrays that a call packs. Calls that pack alike share those of the same constants."""
     constants = sorted(call.signature.constants)
-    if not constants:
+    if not constants or row_of_packed(lowered, call):
         return
     packed_from = tuple(identity(lowered.constants.entries[call.inputs[i]]) for i in constants)
     alike = pack_key(call)

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
-from allocator.memories.plan import CLOSE, gap_of
 from allocator.problem import Status
 from engine.planning import memories as in_memories
 from engine.planning.placed import PlacedPlan
@@ -103,8 +102,10 @@ def transfers_of(plan: PlacedPlan) -> tuple[Transfers, ...]:
         Transfers(
             seconds=seconds,
             lower_bound=placed.assigned.bound,
-            gap=gap_of(seconds, placed.assigned.bound),
-            status=placed.assigned.status if seconds <= placed.assigned.cost * (1 + CLOSE) else Status.FEASIBLE,
+            gap=in_memories.gap_of(seconds, placed.assigned.bound),
+            status=placed.assigned.status
+            if seconds <= placed.assigned.cost * (1 + in_memories.CLOSE)
+            else Status.FEASIBLE,
             strategy=placed.assigned.strategy,
             baselines=tuple(
                 SimpleWay(way.name, way.cost < math.inf, way.cost if way.cost < math.inf else 0.0)
@@ -144,7 +145,9 @@ def _moves(plan: PlacedPlan) -> tuple[TensorMove, ...]:
     for call in calls:
         source, copy = (plan.lowered.values[v] for v in (*call.inputs, *call.outputs))
         leaves, enters = (
-            names[int(placed.assigned.memory[plan.chunk_of(v.id)])] for placed in plan.memories for v in (source, copy)
+            names[int(placed.assigned.memory[placed.contents.row_of[v.id]])]
+            for placed in plan.memories
+            for v in (source, copy)
         )
         moves.append(TensorMove(source.source, leaves, enters, copy.spec.nbytes, call.tick))
     return tuple(moves)

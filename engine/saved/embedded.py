@@ -24,7 +24,7 @@ class EmbeddedPlan:
     `memories` has the memory of each chunk, and of each constant behind them; empty where there is one arena.
     `weights` has the first byte of each of these constants, counted from that of its memory.
     Where tensors change their memory, `moves` has the copies (see `engine.lower.copied`), and `unmoved_seconds` what
-    transfers take without them.
+    transfers take without them; `read_until` has the tick up to which each copy of a constant is read, 0 for others.
     `left_out` has the groups of passes that did not run, of those that the option `optimise` asks for.
     Where operators run again, `again` has the names of all that runs, and the arena bytes without that (see
     `engine.planning.placed`). Row i of `offsets` has the name of the value of chunk i, and its first byte. `memory`
@@ -45,6 +45,7 @@ class EmbeddedPlan:
     memories: tuple[int, ...] = ()
     weights: tuple[int, ...] = ()
     moves: tuple[tuple[str, int, int], ...] = ()
+    read_until: tuple[int, ...] = ()
     unmoved_seconds: float = 0.0
     source: str = "the plan"
     required: bool = False
@@ -68,6 +69,7 @@ def embedded_plan(plan: PlacedPlan, order: tuple[int, ...]) -> EmbeddedPlan:
             at for placed in plan.memories for at in placed.assigned.offset[placed.contents.chunks :].tolist()
         ),
         moves=tuple((copied.tensor, copied.after, copied.until) for moved in plan.moved for copied in moved.copies),
+        read_until=tuple(copied.read_until for moved in plan.moved for copied in moved.copies),
         unmoved_seconds=sum(moved.plain_seconds for moved in plan.moved),
         offsets=tuple((owners[chunk].name, offset) for chunk, offset in enumerate(plan.plan.offset.tolist())),
     )

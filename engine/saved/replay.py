@@ -147,7 +147,8 @@ def _lowered(graph: Graph, saved: EmbeddedPlan, options: Options) -> tuple[Lower
 
 def _moved(way: Lowered, saved: EmbeddedPlan) -> tuple[Lowered, tuple[_Moves, ...]]:
     """Returns the calls with the copies of the plan; without, where these are calls in which they cannot be made."""
-    copies = tuple(Copied(*move) for move in saved.moves)
+    pairs = zip(saved.moves, saved.read_until, strict=True)
+    copies = tuple(Copied(*move, read_until=tick) for move, tick in pairs)
     try:
         moved, values = with_copies(way, copies)
     except OtherPlanError:

@@ -234,6 +234,7 @@ def _kernel(backend: str, copy: Copy) -> Kernel:
         pack=partial(_pack, backends),
         packed_specs=partial(_packed_specs, backends),
         unread_after_pack=_all_constants,
+        reads_packed_at_bind=True,
         unsupported=unless(partial(_supports, backend, backends), "not all parts have a kernel of this back-end"),
         writes=any_strides,
         backend=backend,

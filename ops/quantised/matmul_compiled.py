@@ -115,5 +115,6 @@ TILED = Kernel(
     unsupported=_unsupported,
     backend=NUMBA,
     unread_after_pack=first_weights,
+    reads_packed_at_bind=True,
 )
 """A constant matrix, and one zero point for all of the first factor; AVX-512 with VNNI."""

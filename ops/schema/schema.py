@@ -271,7 +271,8 @@ class Kernel:
     where it is. `pack` turns constant inputs into arrays that the binding carries, copies always; `packed_specs` tells
     their specs before anything is packed.
     `unread_after_pack` has the positions of constant inputs that only `pack` reads: the engine may drop their data, and
-    `bind` then gets arrays of their shape without data.
+    `bind` then gets arrays of their shape without data. `reads_packed_at_bind`: elements of packed arrays decide what
+    `bind` returns, so they must be there before; else they may come later, before the thunk runs.
     `writes` tells into which layouts, besides dense ones, the kernel can write its outputs; where an overwrite with no
     offset is declared, also over an input of that layout and type.
     """
@@ -287,6 +288,7 @@ class Kernel:
     backend: str = NUMPY
     unread_after_pack: Callable[[Signature], tuple[int, ...]] = every_input_read
     packed_specs: Callable[[Signature], Specs] = packs_nothing
+    reads_packed_at_bind: bool = False
 
     def supports(self, signature: Signature) -> bool:
         """Returns whether the kernel takes the signature."""

@@ -8,9 +8,9 @@ what calls wait for them (`engine.planning.memories.times`). Such copies are pla
 
 import time
 from bisect import bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, product
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from allocator.memories.units import Units
 from allocator.progress import Activity
 from engine.lower.calls import Lowered
 from engine.lower.copied import Copied, copyable, with_copies
+from engine.lower.streamed import streamed
 from engine.lower.traffic import accesses
 from engine.planning.memories.placed import Contents, InMemories, Moved
 from engine.planning.memories.times import tick_seconds
@@ -128,14 +129,23 @@ def copies_between(plain: PlacedPlan, units: Units, options: Options, clock: Sec
         seconds=options.timeout,
         begins=clock,
     )
-    copies = []
+    copies, last, values = list[Copied](), dict[int, int](), plain.lowered.values
     for change in routes.changes:
         unit, after = int(visits.unit[change.visit]), change.after
+        if unit in uses.streams:
+            if unit in last:
+                number = last.pop(unit)
+                copies[number] = evolve(copies[number], read_until=after)
+            if not change.is_back:
+                last[unit] = len(copies)
+                constant, _ = uses.streams[unit]
+                copies.append(Copied(values[constant].name, after, change.until, len(plain.lowered.instructions)))
+            continue
         value = uses.alone(unit, after)
         if value == NOBODY:  # views come and go there, but not right behind the visit
             after = int(visits.tick[change.visit])
             value = uses.alone(unit, after)
-        copies.append(Copied(plain.lowered.values[value].name, after, change.until))
+        copies.append(Copied(values[value].name, after, change.until))
     return copies
 
 
@@ -162,7 +172,8 @@ class _Uses:
     """When the values of units are there: from the tick that writes them to the one that uses them last.
 
     `written` and `used` have, for each unit, these ticks of its values in ascending order, each with the sum of the
-    values up to it: where one value is there, it is the difference of two sums.
+    values up to it: where one value is there, it is the difference of two sums. `streams` has, for each unit that is a
+    constant of which copies can be made, its value and the bytes of a copy.
     """
 
     lowered: Lowered
@@ -170,6 +181,7 @@ class _Uses:
     units: Units
     written: dict[int, _Ticks]
     used: dict[int, _Ticks]
+    streams: dict[int, tuple[int, int]]
 
     @classmethod
     def of(cls, lowered: Lowered, contents: Contents, units: Units) -> "_Uses":
@@ -186,7 +198,13 @@ class _Uses:
                 values_of[int(units.unit_of[row])].append(value)
         written = {unit: _Ticks.of((first[v], v) for v in values) for unit, values in values_of.items()}
         used = {unit: _Ticks.of((last[v], v) for v in values) for unit, values in values_of.items()}
-        return cls(lowered, contents, units, written, used)
+        rows, values_in = contents.row_of, Counter(contents.row_of.values())
+        streams = {
+            int(units.unit_of[rows[value]]): (value, stream.spec.nbytes)
+            for value, stream in streamed(lowered).items()
+            if values_in[rows[value]] == 1 and contents.allowed[rows[value]].all()
+        }
+        return cls(lowered, contents, units, written, used, streams)
 
     def alone(self, unit: int, tick: int) -> int:
         """Returns the value of a unit that is written up to a tick and used behind it; NOBODY for none or several."""
@@ -203,6 +221,8 @@ class _Uses:
         ruled = set(self.units.unit_of[np.flatnonzero(is_ruled)].tolist())
 
         def nbytes(unit: int, tick: int) -> int:
+            if unit in self.streams:
+                return self.streams[unit][1]
             value = NOBODY if unit in ruled else self.alone(unit, tick)
             return self.lowered.values[value].spec.nbytes if value in can_be else STAYS
 
@@ -212,7 +232,7 @@ class _Uses:
             leaving.append(STAYS if is_last else nbytes(unit, tick))
             coming.append(STAYS if is_last else nbytes(unit, then - 1))
         unit_of, ticks, read, written, calls = zip(*rows, strict=True)
-        return Visits(unit_of, ticks, read, written, calls, leaving, coming)
+        return Visits(unit_of, ticks, read, written, calls, leaving, coming, staying=frozenset(self.streams))
 
     def _rows(self) -> Iterator[tuple[int, int, int, int, int]]:
         """Yields the unit, the tick, the bytes read, the bytes written and the chunks touched of each visit."""
@@ -221,6 +241,8 @@ class _Uses:
         for access in accesses(self.lowered):
             for row, (read, written) in access.by_row(row_of).items():
                 visits[int(unit_of[row]), access.tick] += (read, written, 1)
+        for unit, tick in product(self.streams, (0, len(self.lowered.instructions) + 1)):
+            visits[unit, tick] += 0
         for unit, tick in sorted(visits):
             read, written, chunks = visits[unit, tick].tolist()
             yield unit, tick, read, written, chunks

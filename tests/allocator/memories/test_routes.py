@@ -70,6 +70,36 @@ def test_the_route_of_a_unit_that_is_alone_is_the_cheapest_of_all(seed: int) -> 
     assert routes.seconds == pytest.approx(cheapest(visits, MEMORIES))
 
 
+def cheapest_of_a_constant(visits: Visits, memories: tuple[Memory, ...], size: int, nbytes: int) -> float:
+    """Tries all memories at each visit of a unit of that size, which stays in one, where copies can be made before."""
+    best = np.inf
+    for home, route in product(memories, product(memories, repeat=len(visits.tick))):
+        seconds, last = 0.0, home
+        for i, here in enumerate(route):
+            seconds += visits.read[i] / here.read_bandwidth + visits.calls[i] * here.latency
+            if size > home.capacity or (here is not home and (not i or not here.writable)):
+                seconds = np.inf
+            elif here is not home and here is not last:
+                seconds += nbytes / home.read_bandwidth + home.latency + nbytes / here.write_bandwidth + here.latency
+            last = here
+        best = min(best, seconds)
+    return best
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_route_of_a_constant_that_is_alone_is_the_cheapest_of_all(seed: int) -> None:
+    rng, nbytes = np.random.default_rng(seed), 8
+    size, ticks = (16, 8)[seed % 2], [0, *sorted(rng.choice(range(1, 16), 5, replace=False).tolist()), 17]
+    count, copies = len(ticks), [*[nbytes] * (len(ticks) - 1), STAYS]
+    read = [0, *rng.integers(1, 40, count - 2).tolist(), 0]
+    calls = [0, *[1] * (count - 2), 0]
+    visits = Visits([0] * count, ticks, read, [0] * count, calls, copies, copies, staying=frozenset({0}))
+    memories = (*MEMORIES[:2], Memory("flash", 64, 1.0, 0.5, 4.0, alignment=1, writable=False))
+    units = Units.of(problem_of(visits, Problem([0], [18], [size], [1], [FREE]), memories))
+    routes = find_routes(units, np.array([2]), visits)
+    assert routes.seconds == pytest.approx(cheapest_of_a_constant(visits, memories, size, nbytes))
+
+
 @pytest.mark.parametrize("seed", range(0, 12, 2))
 def test_routes_take_no_longer_than_the_assignment_and_are_the_same_each_time(seed: int) -> None:
     rng, drawn = np.random.default_rng(seed), random_memory_problem(seed, 20, 3)

@@ -47,13 +47,22 @@ def kernels(schema: OpSchema, signature: Signature) -> list[Kernel]:
 
 
 def bind(kernel: Kernel, signature: Signature, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
-    """Binds a kernel, with temporaries full of garbage; inputs that must be dense are copied."""
+    """Binds a kernel, with temporaries full of garbage; inputs that must be dense are copied.
+
+    What is packed comes behind, where the kernel does not say that it must be there before.
+    """
     operands = tuple(
         a if kernel.accepts(signature, i, Layout.of(a)) else np.array(a, order="C") for i, a in enumerate(inputs)
     )
     packed = pack(kernel, signature, operands)
     operands = without_replaced(kernel, signature, operands)
-    return kernel.bind(Binding(signature, operands, tuple(outputs), garbage_for(kernel, signature), packed))
+    if kernel.reads_packed_at_bind or not kernel.unread_after_pack(signature):
+        return kernel.bind(Binding(signature, operands, tuple(outputs), garbage_for(kernel, signature), packed))
+    rooms = tuple(garbage(spec_of(array)) for array in packed)
+    thunk = kernel.bind(Binding(signature, operands, tuple(outputs), garbage_for(kernel, signature), rooms))
+    for room, array in zip(rooms, packed, strict=True):
+        np.copyto(room, array)
+    return thunk
 
 
 def pack(kernel: Kernel, signature: Signature, inputs: Sequence[Array]) -> tuple[Array, ...]:
