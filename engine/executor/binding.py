@@ -157,9 +157,22 @@ def pack_constants(lowered: Lowered, packs: PackCache | None = None) -> Packed:
             trim()
             freed = 0
     inside = (bodies(op.schema, op.attrs) for call in lowered.calls for op in call.operators)
-    deferred = ((v, entries[v]) for v in sorted(read_constants(lowered)))
-    held = {v: packs.hold(v, entry) for v, entry in deferred if isinstance(entry, Deferred)}
+    held = _held(lowered, packs)
     return Packed(arrays, tuple(chain(*inside)), held, frozenset(v for v in held if is_copy(lowered, v)), rows)
+
+
+def _held(lowered: Lowered, packs: PackCache) -> dict[int, Array]:
+    """Returns the deferred constants that kernels read as they are, by value."""
+    held, freed = dict[int, Array](), 0
+    for value in sorted(read_constants(lowered)):
+        entry = lowered.constants.entries[value]
+        if isinstance(entry, Deferred):
+            held[value] = packs.hold(value, entry)
+            freed += entry.nbytes
+        if freed > _MOST_FREED:
+            trim()
+            freed = 0
+    return held
 
 
 def pack_call(call: Call, entries: Mapping[int, Entry]) -> tuple[Array, ...]:

@@ -88,6 +88,17 @@ def test_a_copy_engine_brings_weights_that_are_read_once_while_other_calls_run()
         assert_same(each.run(feeds), wanted)
 
 
+def test_pages_go_back_to_the_system_while_packed_weights_go_to_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = engine.make_plan(striped(), **{**PLAIN, "memories": (BOARD[0], f"{BOARD[1]},folder={tmp_path}")})
+    trimmed = list[int]()
+    monkeypatch.setattr("engine.executor.binding._MOST_FREED", 4000)
+    monkeypatch.setattr("engine.executor.binding.trim", lambda: trimmed.append(1))
+    plan.executable()
+    assert len(trimmed) == 3
+
+
 def test_a_weight_comes_again_where_others_need_its_slot_in_between() -> None:
     rng, graph = np.random.default_rng(1), Graph("in turn")
     one, other = (graph.constant(rng.standard_normal((32, 32)).astype(np.float32), name) for name in "ab")
