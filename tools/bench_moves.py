@@ -4,8 +4,9 @@
     python -m tools.bench_moves --drawn 36 [--nodes 2000] [-o drawn.json]
 
 Each network has a fast memory of a part of its arena, a slow one, and flash for its weights. For each: the seconds of
-transfers but for those of flash, without copies and with them, the copies with their bytes, and the seconds of
-processor that a plan takes in all. Networks are small: what counts is how their tensors wait.
+transfers but for those of flash, without copies, with copies in their turn, and with a copy engine that makes copies
+beside computation; what these copies take, and what calls wait for them. Networks are small: what counts is how their
+tensors wait.
 
 With --drawn, instances of tools/bench_memories.py: each buffer is written in its first tick, read in its last one and
 in up to three between. For each number of rounds of ruin and recreate: the geometric mean of what the routes cost, by
@@ -34,9 +35,10 @@ from allocator.progress import each
 from engine import Graph, zoo
 from engine.cli.options.values import positive
 from engine.cli.progress import add_quiet, progress_shown
+from engine.report.memories import Transfers
 from engine.text.tables import in_columns
-from engine.text.units import format_bytes, format_small_seconds
 from tools.bench_memories import drawn, drawn_problem
+from tools.benchmark_tables import moves_table
 from tools.entry import run_script
 
 NETWORKS: Mapping[str, Callable[[], Graph]] = {
@@ -55,7 +57,12 @@ ROUNDS = (0, 30, 100, 300, 1000)
 
 @frozen
 class Row:
-    """One network with a fast memory of a part of its arena; transfers in seconds, without those of flash."""
+    """One network with a fast memory of a part of its arena; transfers in seconds, without those of flash.
+
+    `moves` and `moved_bytes` are those of copies in their turn; with a copy engine there are `engine_moves` for
+    `engine` seconds: the copies take `copy_seconds`, and calls wait `waiting_seconds`. `seconds`: of processor, for a
+    plan without a copy engine and for one with it.
+    """
 
     network: str
     part: float
@@ -64,6 +71,11 @@ class Row:
     moves: int
     moved_bytes: int
     seconds: float
+    engine: float
+    engine_moves: int
+    copy_seconds: float
+    waiting_seconds: float
+    engine_planning_seconds: float
 
 
 def measure(network: str, part: float, nodes: int) -> Row:
@@ -76,12 +88,28 @@ def measure(network: str, part: float, nodes: int) -> Row:
         f"{FLASH}=1GiB,0.1GB/s,read-only",
     ]
     options: dict[str, Any] = {"place": {"constants": FLASH}} if graph.constants else {}
-    begin = time.process_time()
-    (transfers,) = engine.make_plan(graph, memories=board, nodes=nodes, **options).report().transfers
-    seconds = time.process_time() - begin
-    flash = next(share.seconds for share in transfers.memories if share.name == FLASH)
-    without, moved = transfers.unmoved_seconds - flash, transfers.seconds - flash
-    return Row(network, part, without, moved, len(transfers.moves), transfers.moved_bytes, seconds)
+    with_engine = [f"{memory},copy-engine" if not memory.startswith(FLASH) else memory for memory in board]
+    planned, seconds = list[Transfers](), list[float]()
+    for memories in (board, with_engine):
+        begin = time.process_time()
+        planned += engine.make_plan(graph, memories=memories, nodes=nodes, **options).report().transfers
+        seconds.append(time.process_time() - begin)
+    in_turn, beside = planned
+    flash = next(share.seconds for share in in_turn.memories if share.name == FLASH)
+    return Row(
+        network=network,
+        part=part,
+        without=in_turn.unmoved_seconds - flash,
+        moved=in_turn.seconds - flash,
+        moves=len(in_turn.moves),
+        moved_bytes=in_turn.moved_bytes,
+        seconds=seconds[0],
+        engine=beside.seconds - flash,
+        engine_moves=len(beside.moves),
+        copy_seconds=beside.copy_seconds,
+        waiting_seconds=beside.waiting_seconds,
+        engine_planning_seconds=seconds[1],
+    )
 
 
 @frozen
@@ -137,20 +165,6 @@ def drawn_table(rows: Sequence[Drawn]) -> list[tuple[str, ...]]:
     return lines
 
 
-def table(rows: Sequence[Row]) -> list[tuple[str, ...]]:
-    """Returns the table: a row for each network and part, and the geometric mean of all."""
-    head = ("network", "fast", "without", "with copies", "/ without", "moves", "moved", "seconds")
-    lines = [
-        (
-            *(row.network, f"{row.part:.0%}", *map(format_small_seconds, (row.without, row.moved))),
-            *(f"{row.moved / row.without:.3f}", str(row.moves), format_bytes(row.moved_bytes), f"{row.seconds:.1f}"),
-        )
-        for row in rows
-    ]
-    mean = geometric_mean([row.moved / row.without for row in rows])
-    return [head, *lines, ("all", "", "", "", f"{mean:.3f}", "", "", "")]
-
-
 def _parts(text: str) -> tuple[float, ...]:
     try:
         parts = tuple(map(float, text.split(",")))
@@ -176,14 +190,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.drawn is None:
             pairs = [(network, part) for network in arguments.networks for part in arguments.parts]
             rows = [measure(*pair, nodes) for pair in each("network", pairs)]
-            lines = in_columns(table(rows), right=range(1, 8))
+            lines = in_columns(list(moves_table([asdict(row) for row in rows])), right=range(1, 9))
         else:
             instances = tuple(drawn(arguments.drawn, 0))
             rows = [row for one in each("instance", instances) for row in measure_drawn(*one, nodes)]
             lines = in_columns(drawn_table(rows), right=range(3))
     print("\n".join(lines))
     if arguments.output is not None:
-        write_whole(arguments.output, (json.dumps([asdict(row) for row in rows], indent=1) + "\n").encode())
+        write_whole(arguments.output, (json.dumps({"rows": [asdict(row) for row in rows]}, indent=1) + "\n").encode())
     return 0
 
 

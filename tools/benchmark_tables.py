@@ -129,6 +129,33 @@ def boards_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
         yield ["means where not all fits the fastest", "", "", "", "", worst, *means]
 
 
+def moves_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
+    """Yields a line for each network and size of the fast memory: transfers without copies, and with both kinds."""
+    yield [
+        *(
+            "network",
+            "fast memory",
+            "without copies, ms",
+            "in turn, ms",
+            "in turn / without",
+            "beside, ms",
+            "beside / without",
+        ),
+        *("copies take, ms", "calls wait, ms"),
+    ]
+
+    def ratio(key: str, group: Sequence[Row]) -> str:
+        return f"{geometric_mean([row[key] / row['without'] for row in group]):.3f}"
+
+    for row in rows:
+        times = (1e3 * row[key] for key in ("without", "moved", "engine", "copy_seconds", "waiting_seconds"))
+        without, moved, engine, *copies = (seconds(each) if each else "0" for each in times)
+        ratios = ratio("moved", [row]), ratio("engine", [row])
+        yield [row["network"], f"{row['part']:.0%}", without, moved, ratios[0], engine, ratios[1], *copies]
+    if len(rows) > 1:
+        yield ["all", "", "", "", ratio("moved", rows), "", ratio("engine", rows), "", ""]
+
+
 def tiers_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
     """Yields a line for each way to train or run a network: bytes in RAM and on the disk, seconds."""
     yield [
@@ -385,6 +412,7 @@ TABLES: Mapping[str, Callable[[Sequence[Row]], Iterable[Sequence[str]]]] = {
     "capacity": capacity_table,
     "memories": memories_table,
     "boards": boards_table,
+    "moves": moves_table,
     "tiers": tiers_table,
     "zoo": zoo_table,
     "networks": networks_table,

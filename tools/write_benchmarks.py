@@ -32,7 +32,7 @@ PAGE, KEPT = Path("docs/benchmarks.md"), Path("out/benchmarks.json")
 PAGES: Mapping[str, Path] = {
     **dict.fromkeys(("lengths", "decoding", "threads"), Path("docs/performance.md")),
     **dict.fromkeys(("cascades", "streams"), Path("docs/cascades.md")),
-    "tiers": Path("docs/memories.md"),
+    **dict.fromkeys(("moves", "tiers"), Path("docs/memories.md")),
 }
 """The pages of the sections that are not on PAGE."""
 MOST_SECONDS = 150
@@ -183,6 +183,7 @@ MEASURES: Mapping[str, Callable[[Path], Sequence[Row]]] = {
     "capacity": lambda _: measured("tools.bench_capacity")["rows"],
     "memories": lambda _: measured("tools.bench_memories", OPENBLAS_NUM_THREADS="1")["rows"],
     "boards": lambda _: measured("tools.bench_boards", OPENBLAS_NUM_THREADS="1")["rows"],
+    "moves": lambda _: measured("tools.bench_moves", OPENBLAS_NUM_THREADS="1")["rows"],
     "tiers": lambda _: measured("tools.bench_tiers")["rows"],
     "zoo": lambda _: measured("tools.bench_zoo", OPENBLAS_NUM_THREADS="1")["rows"],
     "networks": lambda _: measure_networks(),

@@ -5,7 +5,8 @@ asynchronous slices (lifetimes overlap, and slices of one thread must nest). Cou
 footprint, and its unused part: fragmentation and free bytes. Instants mark the peak, what is evicted, and the begin
 of each stage. Cascades and their stripes are slices around their operators. Each of several memories is a process of
 its own, with its tensors, its weights, and a counter; a copy from one to another is a slice in both, with an arrow
-between them. Objects are written as events come; memory holds live chunks and running operators only.
+between them. Those of a copy engine have a row of their own beside the operators. Objects are written as events come;
+memory holds live chunks and running operators only.
 
 The format: "Trace Event Format", 2016, https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU.
 """
@@ -18,7 +19,7 @@ from typing import Any, BinaryIO
 from attrs import define, field, frozen
 
 from engine.exporters.events import layer_note, nanoseconds, without_overlaps
-from engine.exporters.groups import Around, around, in_its_memory
+from engine.exporters.groups import COPY_ENGINE, Around, around, in_its_memory
 from engine.text.names import to_unicode
 from engine.trace.trace import EVICT, NOWHERE, OVERWRITE, PEAK, STAGE, VIEW, Event, RunInfo, Trace
 
@@ -29,6 +30,8 @@ _MAIN = 1
 """The row of everything that has no thread of its own."""
 _COPIES = 2
 """The row of the copies in the process of a memory."""
+_ENGINE = 1_000_000
+"""The row of the copy engine in the process of the run."""
 Shown = dict[str, Any]
 
 
@@ -178,8 +181,10 @@ class _Page:
             yield {"ph": phase, **where, "id": event.tick, "bp": "e"}
 
     def _operator(self, event: Event, begin: float, time: float) -> Iterator[Shown]:
-        row = max(event.thread, 0) + 1
-        yield from self._row(row, "operators" if event.thread < 0 else f"thread {event.thread}", _RUN)
+        row, lane = max(event.thread, 0) + 1, "operators" if event.thread < 0 else f"thread {event.thread}"
+        if self.around.is_beside(event.tick):
+            row, lane = _ENGINE, COPY_ENGINE
+        yield from self._row(row, lane, _RUN)
         times = {"ts": begin, "dur": time - begin}
         args = {"schema": to_unicode(event.schema), "tick": event.tick, "stage": event.stage, **_layer(event)}
         name = to_unicode(event.operator)

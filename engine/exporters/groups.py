@@ -9,6 +9,9 @@ from attrs import evolve, field, frozen
 from engine.trace.details import Move, StripeRun, Weight
 from engine.trace.trace import NOWHERE, Event, RunInfo, Trace
 
+COPY_ENGINE = "copy engine"
+"""The name of the lane of copies that run beside operators."""
+
 
 @frozen
 class Group:
@@ -33,6 +36,10 @@ class Around:
     moves: Mapping[int, Move]
     moved: Mapping[int, Sequence[int]]
     weights: Sequence[Weight]
+
+    def is_beside(self, tick: int) -> bool:
+        """Returns whether a copy engine makes the copy of a tick, beside the calls of others."""
+        return tick in self.moves and self.moves[tick].is_beside
 
 
 def around(trace: Trace) -> Around:

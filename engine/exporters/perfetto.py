@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 from attrs import define, field
 
 from engine.exporters.events import layer_note, nanoseconds, without_overlaps
-from engine.exporters.groups import Around, around, in_its_memory
+from engine.exporters.groups import COPY_ENGINE, Around, around, in_its_memory
 from engine.text.errors import EngineError
 from engine.text.names import to_unicode
 from engine.trace.trace import BEGIN, FREE, NOWHERE, OVERWRITE, Event, RunInfo, Trace
@@ -32,7 +32,7 @@ _SLICE_BEGIN, _SLICE_END, _INSTANT, _COUNTER = 1, 2, 3, 4
 """TrackEvent.Type."""
 _EXPLICIT = 3
 """TrackDescriptor.ChildTracksOrdering: by the ranks of siblings."""
-_ROOT, _MARKS, _LIVE, _FOOTPRINT, _UNUSED, _FIRST_THREAD, _FIRST_LANE = 1, 2, 3, 4, 5, 10, 1_000_000
+_ROOT, _MARKS, _LIVE, _FOOTPRINT, _UNUSED, _ENGINE, _FIRST_THREAD, _FIRST_LANE = 1, 2, 3, 4, 5, 6, 10, 1_000_000
 """Numbers of tracks. Lanes of tensors are numbered on from the last one, those of each memory as they are needed."""
 _COUNTERS = {_LIVE: "live bytes", _FOOTPRINT: "footprint bytes", _UNUSED: "unused bytes"}
 Notes = Mapping[str, int | str]
@@ -128,18 +128,21 @@ class _Tracks:
     def _run(self, event: Event) -> None:
         thread = max(event.thread, 0)
         track = _FIRST_THREAD + thread
+        own = _ENGINE if self.around.is_beside(event.tick) else track
         if event.kind != BEGIN:
-            for _ in range(1 + self.around.closing.get(event.tick, 0)):
+            self._write(_SLICE_END, own)
+            for _ in range(self.around.closing.get(event.tick, 0)):
                 self._write(_SLICE_END, track)
             return
-        if track not in self.threads:
-            self.threads.add(track)
-            name = "operators" if event.thread < 0 else f"operators, thread {thread}"
-            self._describe(track, name, rank=10 + thread)
+        name = "operators" if event.thread < 0 else f"operators, thread {thread}"
+        for each, title, rank in ((track, name, 10 + thread), (own, COPY_ENGINE, 9)):
+            if each not in self.threads and (each == own or self.around.opening.get(event.tick)):
+                self.threads.add(each)
+                self._describe(each, title, rank=rank)
         for group in self.around.opening.get(event.tick, ()):
             self._write(_SLICE_BEGIN, track, group.name, group.notes)
         notes: Notes = {"schema": event.schema, "tick": event.tick, "stage": event.stage, **layer_note(event)}
-        self._write(_SLICE_BEGIN, track, event.operator, notes)
+        self._write(_SLICE_BEGIN, own, event.operator, notes)
 
     def _peak(self, event: Event) -> None:
         most = {"bytes": event.bytes, "possible_peak_bytes": self.facts.possible_peak_bytes}

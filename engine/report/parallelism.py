@@ -11,6 +11,7 @@ from allocator.problem import Column, column
 from engine.executor.agenda import Agenda, make_agenda
 from engine.lower.costs import COSTS_A_SECOND, call_cost
 from engine.lower.schedule import BARRIER
+from engine.planning import memories as in_memories
 from engine.planning.placed import PlacedPlan
 from engine.system.timing import Timing
 
@@ -51,7 +52,16 @@ def predicted_seconds(plan: PlacedPlan, timings: Sequence[Timing], threads: int)
 
 
 def estimated_timings(plan: PlacedPlan, threads: int) -> tuple[Timing, ...]:
-    """Returns when calls would run on `threads` threads, by their estimated costs and COSTS_A_SECOND."""
+    """Returns when calls would run on `threads` threads, by their estimated costs and COSTS_A_SECOND.
+
+    Where a copy engine makes copies beside calls that run one after the other, thread 1 makes them, and times are those
+    of transfers and operations.
+    """
+    if plan.lowered.engine_copies and not plan.schedule.policy:
+        (placed,) = plan.memories
+        times = in_memories.call_times(plan.lowered, plan.schedule, placed)
+        timings = (Timing(time.tick, int(time.is_beside), time.begin, time.end) for time in times)
+        return tuple(sorted(timings, key=lambda timing: (timing.begin, timing.tick)))
     taken = {call.tick: call_cost(call) / COSTS_A_SECOND for call in plan.lowered.calls}
     return tuple(sorted(_scheduled(plan, taken, threads), key=lambda timing: (timing.begin, timing.tick)))
 

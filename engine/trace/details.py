@@ -33,12 +33,14 @@ class Move:
     """A copy of a tensor from one memory to another.
 
     The call of `tick` writes it to the chunk `chunk`, from the chunk `source`, or from the weight of that number.
+    `is_beside`: a copy engine makes it beside calls.
     """
 
     tick: int
     chunk: int
     source: int
     is_weight: bool
+    is_beside: bool = False
 
 
 @frozen

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from attrs import evolve
 
 from engine.lower.calls import Call, Value
-from engine.planning.memories import InMemories
+from engine.planning.memories import InMemories, engine_ticks
 from engine.planning.placed import PlacedPlan
 from engine.report.memory_choices import Explaining
 from engine.trace.details import Details, Move
@@ -38,6 +38,7 @@ def in_memories(plan: PlacedPlan, details: Details, weights: Sequence[Value]) ->
 
 def _moves(plan: PlacedPlan, placed: InMemories, weights: Sequence[int]) -> Iterator[Move]:
     """Yields the copies from one memory to another; `weights` are the rows of the weights."""
+    by_engine = set(engine_ticks(plan.lowered, (placed,)))
     row_of, memory, number = placed.contents.row_of, placed.assigned.memory, {row: w for w, row in enumerate(weights)}
     for call in plan.lowered.calls:
         if not _copies(call) or not row_of.keys() >= {*call.inputs, *call.outputs}:
@@ -45,7 +46,8 @@ def _moves(plan: PlacedPlan, placed: InMemories, weights: Sequence[int]) -> Iter
         (source,), (target,) = ([row_of[v] for v in values] for values in (call.inputs, call.outputs))
         is_weight = source >= placed.contents.chunks
         if memory[source] != memory[target] and (not is_weight or source in number):
-            yield Move(call.tick, target, number[source] if is_weight else source, is_weight)
+            beside = call.tick in by_engine
+            yield Move(call.tick, target, number[source] if is_weight else source, is_weight, is_beside=beside)
 
 
 def _copies(call: Call) -> bool:

@@ -132,6 +132,14 @@ SAMPLES: dict[str, tuple[list[dict[str, Any]], dict[str, str]]] = {
         | {"arena of the whole image, MiB": "400.0", "more operations": "16.8%", "anonymous memory, MiB": "41.0"}
         | {"beyond the interpreter, MiB": "16.0"},
     ),
+    "moves": (
+        [
+            {"network": "net", "part": 0.25, "without": 0.004, "moved": 0.003, "engine": 0.002, "copy_seconds": 0.001}
+            | {"waiting_seconds": 0.0005}
+        ],
+        {"network": "net", "fast memory": "25%", "without copies, ms": "4", "in turn, ms": "3", "beside, ms": "2"}
+        | {"in turn / without": "0.750", "beside / without": "0.500", "copies take, ms": "1", "calls wait, ms": "0.5"},
+    ),
     "tiers": (
         [
             {"what": "train", "network": "net", "batch": 8, "way": "disk", "ram_bytes": 4 << 20, "grown_bytes": 5 << 20}

@@ -10,7 +10,7 @@ if TYPE_CHECKING:  # most plans have one arena; at run time each name is importe
     from engine.planning.memories.choose import assign_memories, contents_of, placed_as
     from engine.planning.memories.moving import with_moves
     from engine.planning.memories.placed import Contents, InMemories, Moved
-    from engine.planning.memories.times import CopyTimes, copy_times, engine_ticks
+    from engine.planning.memories.times import CopyTimes, call_times, copy_times, engine_ticks
 
 __all__ = [
     "CLOSE",
@@ -19,6 +19,7 @@ __all__ = [
     "InMemories",
     "Moved",
     "assign_memories",
+    "call_times",
     "check_memories",
     "contents_of",
     "copy_times",
@@ -35,6 +36,7 @@ _HOMES = {
     "InMemories": "engine.planning.memories.placed:InMemories",
     "Moved": "engine.planning.memories.placed:Moved",
     "assign_memories": "engine.planning.memories.choose:assign_memories",
+    "call_times": "engine.planning.memories.times:call_times",
     "check_memories": "engine.check.memories:check_memories",
     "contents_of": "engine.planning.memories.choose:contents_of",
     "copy_times": "engine.planning.memories.times:copy_times",

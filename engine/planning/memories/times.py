@@ -19,8 +19,11 @@ from engine.planning.memories.placed import InMemories
 
 
 @frozen
-class CopyTime:
-    """A copy of the tick `tick`, in seconds from the start of a run; `is_beside`: the engine makes it."""
+class CallTime:
+    """The begin and the end of the call of a tick, in seconds from the start of a run.
+
+    `is_beside`: it is a copy that the engine makes.
+    """
 
     tick: int
     begin: float
@@ -32,7 +35,7 @@ class CopyTime:
 class CopyTimes:
     """The copies in the order of ticks, the seconds of all of them, and those that calls wait for them."""
 
-    copies: tuple[CopyTime, ...] = ()
+    copies: tuple[CallTime, ...] = ()
     seconds: float = 0.0
     waiting: float = 0.0
 
@@ -82,21 +85,26 @@ def copy_times(lowered: Lowered, schedule: Schedule, memories: InMemories) -> Co
     copies = {call.tick for call in copies_in(lowered)}
     if not copies:
         return CopyTimes()
+    times = call_times(lowered, schedule, memories)
+    computing = sum(time.end - time.begin for time in times if time.tick not in copies)
+    of_copies = tuple(time for time in times if time.tick in copies)
+    waiting = max(max(time.end for time in times) - computing, 0.0)
+    return CopyTimes(of_copies, sum(time.end - time.begin for time in of_copies), waiting)
+
+
+def call_times(lowered: Lowered, schedule: Schedule, memories: InMemories) -> list[CallTime]:
+    """Returns when calls run one after the other, with the copies of an engine beside them, in the order of ticks."""
     by_engine, seconds = set(engine_ticks(lowered, (memories,))), tick_seconds(lowered, memories)
     ticks = schedule.tick.tolist()
     sources: list[list[int]] = [[] for _ in ticks]
     for before, after in zip(schedule.before.tolist(), schedule.after.tolist(), strict=True):
         sources[after].append(before)
-    ends, last = list[float](), {False: 0.0, True: 0.0}
-    times = list[CopyTime]()
+    ends, last, times = list[float](), {False: 0.0, True: 0.0}, list[CallTime]()
     for tick, waits in zip(ticks, sources, strict=True):
         is_beside = tick in by_engine
         begin = max((last[is_beside], *(ends[node] for node in waits)))
         ends.append(begin + (0.0 if tick == BARRIER else float(seconds[tick])))
         if tick != BARRIER:
             last[is_beside] = ends[-1]
-        if tick in copies:
-            times.append(CopyTime(tick, begin, ends[-1], is_beside))
-    computing = sum(float(seconds[tick]) for tick in ticks if tick != BARRIER and tick not in copies)
-    waiting = max(max(last.values()) - computing, 0.0)
-    return CopyTimes(tuple(times), sum(time.end - time.begin for time in times), waiting)
+            times.append(CallTime(tick, begin, ends[-1], is_beside))
+    return times

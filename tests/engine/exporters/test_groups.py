@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+import engine
 from engine import ExecutionPlan, Trace
+from tests.helpers.graphs.waiting import BOARD, waiting, with_engine
 from tests.helpers.traces.cascaded_plans import cascaded_plan
 from tests.helpers.traces.exported_files import exported
 from tests.helpers.traces.moved_tensors import moved_tensors
@@ -50,6 +52,25 @@ def test_chrome_has_a_process_for_each_memory_with_its_tensors_and_arrows_betwee
     assert all((e["pid"], e["ts"]) in copies for e in shown if e["ph"] in {"s", "f"})
     live = [e["args"]["bytes"] for e in shown if e["name"] == "live in sram"]
     assert max(live) == 3 * 32 * 32 * 4
+
+
+@pytest.mark.parametrize("threads", [0, 1])
+def test_copies_of_a_copy_engine_have_a_lane_of_their_own(threads: int) -> None:
+    plan = engine.make_plan(waiting(), memories=with_engine(*BOARD), optimise=0, nodes=50)
+    trace, times = plan.trace(threads=threads), {copied.tick: copied for copied in plan.copy_times.copies}
+    shown = _chrome(trace)
+    (lane,) = (e["tid"] for e in shown if e["name"] == "thread_name" and e["args"]["name"] == "copy engine")
+    slices = {e["args"]["tick"]: e for e in shown if e["ph"] == "X" and e["cat"] == "operator"}
+    assert {tick for tick, one in slices.items() if one["tid"] == lane} == times.keys()
+    if threads:
+        for tick, copied in times.items():
+            assert slices[tick]["ts"] == pytest.approx(1e6 * copied.begin, abs=1e-3)
+            assert slices[tick]["dur"] == pytest.approx(1e6 * (copied.end - copied.begin), abs=2e-3)
+    names, events = _perfetto(trace)
+    (track,) = (uuid for uuid, name in names.items() if name == "copy engine")
+    assert {e.name for e in events if e.track_uuid == track and e.name} == {slices[tick]["name"] for tick in times}
+    begun, ended = ([e.track_uuid for e in events if e.type == kind] for kind in (1, 2))
+    assert sorted(begun) == sorted(ended)
 
 
 @pytest.mark.parametrize("threads", [0, 1])
