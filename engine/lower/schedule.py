@@ -70,6 +70,14 @@ def beside(lowered: Lowered, copies: Collection[int], waits: Waits) -> Schedule:
     return Schedule("", ticks, pairs[:, 1], pairs[:, 0])
 
 
+def in_queue(schedule: Schedule, copies: Collection[int]) -> Schedule:
+    """Returns a schedule in which the copies of some ticks also wait for each other: one engine makes them."""
+    nodes = np.flatnonzero(np.isin(schedule.tick, list(copies)))
+    queue = np.stack((nodes[1:], nodes[:-1]), axis=1)
+    pairs = np.unique(np.concatenate((np.stack((schedule.after, schedule.before), axis=1), queue)), axis=0)
+    return Schedule(schedule.policy, schedule.tick, pairs[:, 1], pairs[:, 0])
+
+
 def data_edges(lowered: Lowered) -> Column:
     """Returns rows of (tick of a call that writes, tick of a call that reads it or a view of it); each pair once.
 

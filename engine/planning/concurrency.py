@@ -12,7 +12,7 @@ from allocator.policies.edges import implicit
 from allocator.problem import Plan, Problem
 from allocator.steps import Program
 from engine.lower.calls import Lowered
-from engine.lower.schedule import Schedule, beside, by_data, dependences, in_sequence
+from engine.lower.schedule import Schedule, beside, by_data, dependences, in_queue, in_sequence
 
 Solve = Callable[[Problem], Plan]
 
@@ -71,9 +71,10 @@ class Parallel:
         """Returns a plan in which only chunks share bytes for which the policy allows it."""
         return self.policy.place(problem, self.users, solve)
 
-    def schedule(self, problem: Problem, plan: Plan, _: Collection[int] = (), /) -> Schedule:
+    def schedule(self, problem: Problem, plan: Plan, copies: Collection[int] = (), /) -> Schedule:
         """Returns the schedule in which each call waits for its data, and for what the policy adds."""
-        return by_data(self.lowered, self.policy.name, self.policy.waits(problem, self.users, plan))
+        schedule = by_data(self.lowered, self.policy.name, self.policy.waits(problem, self.users, plan))
+        return in_queue(schedule, copies) if copies else schedule
 
 
 def concurrency_of(lowered: Lowered, program: Program, parallel: str) -> Concurrency:

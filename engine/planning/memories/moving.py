@@ -20,6 +20,7 @@ from allocator.memories.plan import CLOSE
 from allocator.memories.problem import Seconds
 from allocator.memories.routes import NO_CLOCK, ROUNDS, STAYS, Visits, find_routes
 from allocator.memories.units import Units
+from allocator.policies import LEVELS
 from allocator.progress import Activity
 from engine.lower.calls import Lowered
 from engine.lower.copied import Copied, copyable, with_copies
@@ -40,12 +41,12 @@ NOBODY = -1
 def with_moves(plain: PlacedPlan, options: Options, plan: Plan, until: float) -> PlacedPlan:
     """Returns the plan with tensors copied between memories where its transfers then take less; else the plain plan.
 
-    Nothing is copied where operators run at once, or where tensors share no bytes; nor is what rules speak of. It all
+    Nothing is copied where operators run in levels, or where tensors share no bytes; nor is what rules speak of. It all
     ends at `until`, by time.monotonic(): the plain plan stays where no time is left.
     """
     (memories,) = plain.memories
     units = Units.of(memories.problem)
-    if options.parallel or not options.reuse or len(memories.memories) == 1 or _is_ideal(memories, units):
+    if options.parallel == LEVELS or not options.reuse or len(memories.memories) == 1 or _is_ideal(memories, units):
         return plain
 
     def left() -> float:

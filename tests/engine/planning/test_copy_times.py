@@ -3,6 +3,7 @@
 import pickle
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -150,6 +151,28 @@ def test_copies_run_on_a_thread_of_their_own_when_the_schedule_lets_them(seed: i
         for before, after in zip(schedule.tick[schedule.before], schedule.tick[schedule.after], strict=True):
             assert at[int(before)].end <= at[int(after)].begin
         assert_same(executor.run(feeds, {}, True), wanted)
+
+
+@pytest.mark.parametrize("memories", [BOARD, tuple(with_engine(*BOARD))], ids=["in turn", "beside"])
+def test_tensors_move_where_operators_run_at_once(memories: tuple[str, ...]) -> None:
+    graph = drawn_waiting(12)
+    exe = engine.compile(graph, parallel="edges", threads=3, **{**BESIDE, "memories": memories})
+    assert isinstance(exe.executor, ParallelExecutor) and exe.report().transfers[0].moves
+    wanted = run_unplanned(graph, random_feeds(graph))
+    delay(exe.executor, Random(1))
+    for _ in range(5):
+        assert_same(exe.run(random_feeds(graph)), wanted)
+    copies = [copied.tick for copied in exe.plan.copy_times.copies if copied.is_beside]
+    assert bool(copies) == (memories is not BOARD)
+    waits = set(
+        zip(
+            *(exe.plan.schedule.tick[c].tolist() for c in (exe.plan.schedule.before, exe.plan.schedule.after)),
+            strict=True,
+        )
+    )
+    assert waits.issuperset(pairwise(copies))
+    followed = pickle.loads(pickle.dumps(exe))
+    assert followed.plan.is_followed and followed.plan.moved == exe.plan.moved
 
 
 def _without(plan: ExecutionPlan, edge: int) -> ExecutionPlan:

@@ -82,7 +82,7 @@ def test_moves_in_a_file_that_are_none_are_one_clear_error(text: str, tmp_path: 
     [
         {"place": {"relu_0": "!slow"}},
         {"place": {"relu*": "slow"}},
-        {"parallel": "edges"},
+        {"parallel": "levels"},
         {"reuse": False},
         {"memories": ["only=64KiB,1GB/s"]},
         {"memories": ["fast=64KiB,2GB/s", "slow=64KiB,1GB/s"]},
