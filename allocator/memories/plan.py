@@ -60,11 +60,6 @@ class Shortage:
     capacity: int
 
 
-def gap_of(cost: float, bound: float) -> float:
-    """Returns the part of a cost by which it may be too large at most; 0 if nothing costs anything."""
-    return max(0.0, 1 - bound / cost) if cost > 0 else 0.0
-
-
 @frozen(eq=False)
 class MemoryPlan:
     """The memory (an index) and the offset (in bytes) of each chunk; both are NOWHERE where no plan was found.
@@ -95,4 +90,12 @@ class MemoryPlan:
     @property
     def gap(self) -> float:
         """Returns the part of the cost by which it may be too large at most; 0 if nothing costs anything."""
-        return gap_of(self.cost, self.bound) if self.has_plan else 0.0
+        return self.gap_at(self.cost)
+
+    def gap_at(self, cost: float) -> float:
+        """Returns the gap if the plan costs so much, with what its memories do not say, such as waits for copies."""
+        return max(0.0, 1 - self.bound / cost) if self.has_plan and cost > 0 else 0.0
+
+    def status_at(self, cost: float) -> Status:
+        """Returns the status if the plan costs so much."""
+        return self.status if cost <= self.cost * (1 + CLOSE) else Status.FEASIBLE

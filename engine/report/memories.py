@@ -5,7 +5,6 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
-from allocator.problem import Status
 from engine.planning import memories as in_memories
 from engine.planning.placed import PlacedPlan
 from engine.text.screen import UNBOUNDED
@@ -102,10 +101,8 @@ def transfers_of(plan: PlacedPlan) -> tuple[Transfers, ...]:
         Transfers(
             seconds=seconds,
             lower_bound=placed.assigned.bound,
-            gap=in_memories.gap_of(seconds, placed.assigned.bound),
-            status=placed.assigned.status
-            if seconds <= placed.assigned.cost * (1 + in_memories.CLOSE)
-            else Status.FEASIBLE,
+            gap=placed.assigned.gap_at(seconds),
+            status=placed.assigned.status_at(seconds),
             strategy=placed.assigned.strategy,
             baselines=tuple(
                 SimpleWay(way.name, way.cost < math.inf, way.cost if way.cost < math.inf else 0.0)

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from ops.lazy import importer
 
 if TYPE_CHECKING:  # most plans have one arena; at run time each name is imported when it is first used
-    from allocator.memories.plan import CLOSE, gap_of
     from engine.check.memories import check_memories
     from engine.planning.memories.choose import assign_memories, contents_of, placed_as
     from engine.planning.memories.moving import with_moves
@@ -13,7 +12,6 @@ if TYPE_CHECKING:  # most plans have one arena; at run time each name is importe
     from engine.planning.memories.times import CopyTimes, call_times, copy_times, engine_ticks
 
 __all__ = [
-    "CLOSE",
     "Contents",
     "CopyTimes",
     "InMemories",
@@ -24,13 +22,11 @@ __all__ = [
     "contents_of",
     "copy_times",
     "engine_ticks",
-    "gap_of",
     "placed_as",
     "with_moves",
 ]
 
 _HOMES = {
-    "CLOSE": "allocator.memories.plan:CLOSE",
     "Contents": "engine.planning.memories.placed:Contents",
     "CopyTimes": "engine.planning.memories.times:CopyTimes",
     "InMemories": "engine.planning.memories.placed:InMemories",
@@ -41,7 +37,6 @@ _HOMES = {
     "contents_of": "engine.planning.memories.choose:contents_of",
     "copy_times": "engine.planning.memories.times:copy_times",
     "engine_ticks": "engine.planning.memories.times:engine_ticks",
-    "gap_of": "allocator.memories.plan:gap_of",
     "placed_as": "engine.planning.memories.choose:placed_as",
     "with_moves": "engine.planning.memories.moving:with_moves",
 }
