@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, partial
 from inspect import Parameter, signature
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias, Unpack
 
@@ -36,6 +37,7 @@ from engine.planning.options import EVICTIONS, Options, PlanOptions, parse_budge
 from engine.planning.placed import PlacedPlan
 from engine.planning.planner import check_outputs
 from engine.report.report import Report, check_budget
+from engine.system.file_bytes import check_folder
 from engine.system.threads import check_threads, cpus
 from engine.system.timing import Stopwatch, Timing
 from engine.text.deprecated import accepts_old_keywords, warn_of_old_name
@@ -345,6 +347,9 @@ def compile_graph(
 def _check_memories(options: Options, mode: str) -> None:
     if options.board and mode == "dynamic":
         raise OptionError("memories are those of a plan; mode 'dynamic' has none, and allocates where it likes")
+    for memory in options.board:
+        if memory.folder:
+            check_folder(Path(memory.folder))
 
 
 def _check_can_run(graph: Graph) -> None:

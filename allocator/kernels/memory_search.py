@@ -15,9 +15,10 @@ from allocator.kernels.numbers import Numbers, kernel
 PENALTY = 1 << 45
 """The cost of a unit that lies nowhere: more than all units cost together, which is MOST_COST."""
 MOST_COST = 1 << 44
-CHANGED, TOTAL, BEST = range(3)
-"""Places of the cursor: how many units a step has moved, the cost of the assignment, and that of the best."""
-_NO_UNIT = -1
+CHANGED, TOTAL, BEST, LOOKS = range(4)
+"""Places of the cursor: how many units a step has moved, the cost of the assignment, and that of the best; the units
+and ticks that were looked at."""
+_NO_UNIT, _UNKNOWN = -1, -1
 _ENDLESS = 1 << 62
 _SHARES = 1023
 _LEAST_NOISE = 64
@@ -28,7 +29,8 @@ class MemorySearch(NamedTuple):
 
     `cost` has M + 1 numbers for each unit, as `rank` has. A unit has bytes in the ticks [since, until). `best`: the
     memory of each unit in the best assignment. Scratch by unit: `changed`, those that a step has moved, and `before`,
-    where each was, or -1. `chance` holds one number in [1, MODULUS).
+    where each was, or -1; `others`, those that may have to leave for another, and the `loss` of each of these where it
+    is known. `chance` holds one number in [1, MODULUS).
     """
 
     cost: Numbers
@@ -37,16 +39,21 @@ class MemorySearch(NamedTuple):
     best: Numbers
     changed: Numbers
     before: Numbers
+    others: Numbers
+    loss: Numbers
     chance: Numbers
     cursor: Numbers
 
 
 @kernel
-def search(s: Assignment, t: MemorySearch, steps: int, allowance: int) -> int:
-    """Makes so many steps, or fewer where each unit lies where it costs least. Returns the number of steps."""
+def search(s: Assignment, t: MemorySearch, steps: int, allowance: int, looks: int) -> int:
+    """Makes so many steps, or fewer where each unit lies where it costs least. Returns the number of steps.
+
+    No step begins where the cursor has so many looks, or more.
+    """
     for step in range(steps):
         unit = next_unit(s, t)
-        if unit == _NO_UNIT:
+        if unit == _NO_UNIT or t.cursor[LOOKS] >= looks:
             return step
         t.cursor[CHANGED] = 0
         total = t.cursor[TOTAL]
@@ -111,34 +118,54 @@ def move(s: Assignment, t: MemorySearch, unit: int, memory: int) -> None:
 def make_room(s: Assignment, t: MemorySearch, unit: int, memory: int) -> None:
     """Takes units out of a memory until nothing is too much in the life of a unit that stays."""
     none, ticks = len(s.capacity), len(s.load) // len(s.capacity)
+    listed = 0
     while True:
+        t.cursor[LOOKS] += listed + t.until[unit] - t.since[unit]
         tick, excess = 0, 0
         for at in range(t.since[unit], t.until[unit]):
             if s.load[memory * ticks + at] - s.capacity[memory] > excess:
                 tick, excess = at, s.load[memory * ticks + at] - s.capacity[memory]
         if excess == 0:
             return
-        leaving = cheapest(s, t, unit, memory, tick, excess)
+        if listed == 0:
+            listed = list_others(s, t, unit, memory)
+        leaving = cheapest(s, t, listed, memory, tick, excess)
         if leaving == _NO_UNIT:
             return
         move(s, t, leaving, none)
 
 
-def cheapest(s: Assignment, t: MemorySearch, unit: int, memory: int, tick: int, excess: int) -> int:
-    """Returns another unit of a memory, with bytes in a tick, that loses least for each byte that is too much.
+def list_others(s: Assignment, t: MemorySearch, unit: int, memory: int) -> int:
+    """Lists the other units of a memory that live when a unit does. Returns how many there are."""
+    listed = 0
+    for other in range(len(s.memory)):
+        lives = t.since[other] < t.until[unit] and t.since[unit] < t.until[other]
+        if s.memory[other] == memory and other != unit and lives:
+            t.others[listed], t.loss[listed] = other, _UNKNOWN
+            listed += 1
+    t.cursor[LOOKS] += len(s.memory)
+    return listed
 
-    With a little noise. -1 where there is none.
+
+def cheapest(s: Assignment, t: MemorySearch, listed: int, memory: int, tick: int, excess: int) -> int:
+    """Returns a listed unit of a memory, with bytes in a tick, that loses least for each byte that is too much.
+
+    With a little noise. -1 where there is none. What a unit loses stays the same as long as others only leave the
+    memory, which is too full for it.
     """
     width, leaving, least = len(s.capacity) + 1, _NO_UNIT, _ENDLESS
-    for other in range(len(s.memory)):
-        if s.memory[other] != memory or other == unit or tick < t.since[other] or t.until[other] <= tick:
+    for k in range(listed):
+        other = t.others[k]
+        if s.memory[other] != memory or tick < t.since[other] or t.until[other] <= tick:
             continue
         nbytes = bytes_in(s, other, tick)
         if nbytes == 0:
             continue
-        loss = t.cost[other * width + first_with_room(s, other)] - t.cost[other * width + memory]
+        if t.loss[k] == _UNKNOWN:
+            to = first_with_room(s, other)
+            t.loss[k] = max(t.cost[other * width + to] - t.cost[other * width + memory], 1)
         share = 1 + min(nbytes, excess) * _SHARES // excess
-        seeming = max(loss, 1) * (_LEAST_NOISE + draw(t, _LEAST_NOISE)) // share
+        seeming = t.loss[k] * (_LEAST_NOISE + draw(t, _LEAST_NOISE)) // share
         if seeming < least:
             leaving, least = other, seeming
     return leaving
@@ -159,6 +186,7 @@ def lift(s: Assignment, t: MemorySearch) -> None:
     since, until = t.since[t.changed[0]], t.until[t.changed[0]]
     for k in range(1, t.cursor[CHANGED]):
         since, until = min(since, t.since[t.changed[k]]), max(until, t.until[t.changed[k]])
+    t.cursor[LOOKS] += count
     first = draw(t, count)
     for k in range(count):
         unit = (first + k) % count

@@ -19,16 +19,13 @@ from allocator.progress import current
 from allocator.solvers.base import SolverOptions
 from allocator.solvers.search.budget import Budget
 
-_NODES = 20_000_000
-"""Steps of all searches, where no limit is given, each as long as one of branch and bound: about two seconds.
+_NODES = 40_000_000
+"""Steps of all searches, where no limit is given, each as long as one of branch and bound: about four seconds.
 tools/bench_memories.py shows what they are worth."""
-_PRICE = 4
-"""A step of local search takes as long as one of branch and bound for each so many units; one of the relaxation looks
-at each unit and tick."""
 _PRICES, _EACH = 1_000, 25
 """Steps of the relaxation, and after how many an assignment is made by its prices."""
-_STEPS, _EACH_UNIT, _LOOKED_AT = 20_000, 200, 20_000_000
-"""Steps of local search in one round, at most, also for each unit, and units that it looks at in all of them."""
+_STEPS, _EACH_UNIT, _PART = 20_000, 200, 4
+"""Steps of local search in one round, at most, also for each unit, and the part of what is left that it may spend."""
 _ROUNDS = 4
 """Rounds of local search; after each, memories whose addresses did not fit count as smaller."""
 _MARGIN = 256
@@ -92,7 +89,7 @@ class Improvement:
         units, relaxation = self.addresses.units, self.relaxation
         cost = self.best[0].cost if self.best else relaxation.worst
         least = self.costs.total(self.start)
-        budget = self.budget.at(1 + len(units) + len(units.ticks))
+        budget = self.budget.at(relaxation.price)
         for step, _ in enumerate(relaxation.steps(cost), 1):
             if step % _EACH == 0:
                 memory = self.filler.fill(relaxation.order(), units.capacities)
@@ -107,11 +104,10 @@ class Improvement:
         """Searches by load, and plans addresses; where they do not fit, memories count as smaller in the next round."""
         current().item = "by local search"
         units, capacities = self.addresses.units, self.addresses.units.capacities.copy()
-        steps = min(_STEPS, _EACH_UNIT * len(units), max(1, _LOOKED_AT // max(1, len(units))))
-        memory, budget = self.start, self.budget.at(1 + len(units) // _PRICE)
+        steps, memory = min(_STEPS, _EACH_UNIT * len(units)), self.start
         for number in range(_ROUNDS):
             search = LocalSearch(units, self.filler, self.costs, self.addresses.limits.seed + number)
-            memory = search.improved(memory, capacities, steps, budget)
+            memory = search.improved(memory, capacities, steps, self.budget, self.budget.left // _PART + 1)
             if (memory == len(capacities)).any():
                 return
             self._take(self.addresses.repaired(memory, LOCAL))

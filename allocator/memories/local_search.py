@@ -13,8 +13,9 @@ from allocator.memories.units import Units
 from allocator.problem import Column, column
 from allocator.solvers.search.budget import SLICE, Budget
 
-_LOOKED_AT = 1_000_000
-"""Units that are looked at between two looks at the clock."""
+_LOOKS = 8
+"""Units and ticks that are looked at in the time of a step of branch and bound. tools/bench_memories.py shows what this
+is worth."""
 _ALLOWANCE = 32
 """An assignment may be worse than the best by this part of its cost, at first."""
 
@@ -28,13 +29,13 @@ class LocalSearch:
     costs: IntegerCosts
     seed: int
 
-    def improved(self, memory: Column, capacities: Column, steps: int, budget: Budget) -> Column:
-        """Returns the best assignment that is reached from one: the memory of each unit.
+    def improved(self, memory: Column, capacities: Column, steps: int, budget: Budget, nodes: int) -> Column:
+        """Returns the best assignment that is reached from one in so many steps, or nodes: the memory of each unit.
 
         Units that do not fit where they are lie elsewhere first. The result is worse than the start only where that
         does not keep the capacities.
         """
-        units, filler, count = self.units, self.filler, len(capacities)
+        units, filler = self.units, self.filler
         if not len(units):
             return memory
         regret = np.where(units.can, self.costs.regret, np.inf)
@@ -46,17 +47,19 @@ class LocalSearch:
         search = memory_search.MemorySearch(
             *filler.mode.numbers(
                 *(self.costs.rows, since, until, column(state.memory).copy()),
-                *(np.zeros(len(units), np.int64), np.full(len(units), -1), chance, np.array([0, total, total])),
+                *(np.zeros(len(units), np.int64), np.full(len(units), -1), *np.zeros((2, len(units)), np.int64)),
+                *(chance, np.array([0, total, total, 0])),
             )
         )
-        kernel, step = filler.mode.kernel(memory_search.search), 0
-        while step < steps:
-            portion = budget.portion(min(steps - step, max(1, min(SLICE, _LOOKED_AT // (len(units) * count)))))
-            allowance = int(search.cursor[memory_search.BEST] // _ALLOWANCE * (1 - step / steps))
-            done = kernel(state, search, portion, allowance) if portion else 0
-            budget.spend(done)
+        kernel, step, most = filler.mode.kernel(memory_search.search), 0, budget.spent + nodes
+        while step < steps and (portion := budget.portion(min(SLICE, most - budget.spent))) > 0:
+            part = max(step / steps, 1 - (most - budget.spent) / nodes)
+            allowance = int(search.cursor[memory_search.BEST] // _ALLOWANCE * (1 - part))
+            search.cursor[memory_search.LOOKS] = 0
+            done = kernel(state, search, steps - step, allowance, portion * _LOOKS)
+            budget.spend(int(search.cursor[memory_search.LOOKS]) // _LOOKS + 1)
             step += done
-            if done < portion or not portion:
+            if not done:
                 break
         return column(search.best)
 

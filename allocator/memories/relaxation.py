@@ -24,6 +24,8 @@ _WORK = 2**27
 _MEMORY = 0.9
 """The part of the last direction that is kept: prices go to and fro less (deflected subgradients: Sherali, Choi and
 Tuncbilek 2000, "A variable target value method for nondifferentiable optimization")."""
+_STEP, _PRICE = 1_500, 3
+"""A step in steps of branch and bound: by itself, and for each unit and tick that it looks at."""
 _PATIENCE, _LEAST_FACTOR = 20, 1e-3
 """Steps without a better bound after which steps become half as long, and when they are too short."""
 
@@ -55,6 +57,11 @@ class Relaxation:
         fastest = units.seconds.min(axis=1, keepdims=True)
         capacities, least = fillable(units), float(fastest.sum())
         return cls(units, units.seconds - fastest, least, capacities, np.zeros(capacities.shape), least)
+
+    @property
+    def price(self) -> int:
+        """Returns the steps of branch and bound that take as long as a step of the relaxation."""
+        return _STEP + _PRICE * (len(self.units) + len(self.units.ticks))
 
     @property
     def worst(self) -> float:

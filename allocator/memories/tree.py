@@ -21,8 +21,6 @@ from allocator.memories.relaxation import Relaxation
 from allocator.problem import column
 from allocator.solvers.search.budget import Budget
 
-_STEP, _PRICE = 1_500, 3
-"""A step of a relaxation in steps of branch and bound: by itself, and for each unit and tick that it looks at."""
 _STEPS = 40
 """Steps of the relaxation of a node."""
 _NODES = 400
@@ -64,7 +62,7 @@ class Tree:
     def run(self, budget: Budget) -> None:
         """Splits nodes until none can have a better plan, or the tree is large enough."""
         units = self.addresses.units
-        own = budget.at(_STEP + _PRICE * (len(units) + len(units.ticks)))
+        own = budget.at(self.relaxation.price)
         most, numbers, ended = own.left // _SHARE, count(), math.inf
         self._add(units.can, self.relaxation, next(numbers), own)
         while self._open and self._open[0][0] < self._cost:

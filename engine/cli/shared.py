@@ -5,8 +5,9 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations
 from pathlib import Path
 
-from attrs import evolve
+from attrs import evolve, frozen
 
+from allocator.problem import NO_CAPACITY
 from engine.api import make_plan
 from engine.cli.interrupts import interrupt_ends_search
 from engine.cli.options.common import plan_options, print_text, stdout_width
@@ -15,11 +16,14 @@ from engine.cli.options.models import load_graph
 from engine.cli.options.values import print_json
 from engine.cli.options.workers import workers_share
 from engine.execution_plan import ExecutionPlan
+from engine.graph.graph import Graph
 from engine.models.zoo import is_zoo
 from engine.planning.options import parse_budget
+from engine.sharing.blocks import Groups, groups_of
 from engine.sharing.files import check_suffix, write_shared
 from engine.sharing.result import SharedPlan
 from engine.sharing.share import share
+from engine.sharing.within import bytes_in_two_parts, states_of_others
 from engine.text.errors import BudgetError, OptionError
 from engine.text.tables import fitted
 from engine.text.units import format_bytes
@@ -45,7 +49,11 @@ def _shared(arguments: Namespace) -> SharedPlan:
     names = _labels(files)
     concurrent = _pairs("--concurrent", arguments.concurrent, files, names)
     same_state = _pairs("--same-state", arguments.same_state, files, names)
-    plans = [_plan(Namespace(**{**vars(arguments), "file": file})) for file in files]
+    budget = parse_budget(arguments.budget)
+    models = [_Model.of(Namespace(**{**vars(arguments), "file": file})) for file in files]
+    plans = [model.plan(budget) for model in models]
+    if budget < NO_CAPACITY:
+        plans = _beside_states(models, plans, budget, groups_of(len(plans), same_state))
     pipeline = [_link(text, plans, files, names) for text in arguments.pipeline]
     plan = share(
         *plans,
@@ -53,22 +61,57 @@ def _shared(arguments: Namespace) -> SharedPlan:
         pipeline=pipeline,
         same_state=[(plans[i], plans[j]) for i, j in same_state],
     )
-    models = tuple(evolve(model, name=name) for model, name in zip(plan.models, names, strict=True))
-    _check_budget(plan, parse_budget(arguments.budget))
-    return evolve(plan, models=models)
+    _check_budget(plan, budget)
+    return evolve(plan, models=tuple(evolve(m, name=name) for m, name in zip(plan.models, names, strict=True)))
 
 
-def _plan(arguments: Namespace) -> ExecutionPlan:
-    graph = load_graph(arguments)
-    if graph.is_symbolic:
-        raise OptionError(f"--share takes plans of known sizes; data decide some of {arguments.file} while it runs")
-    embedded, recompute = plan_in_file(arguments, graph), not arguments.no_recompute
-    options = plan_options(arguments)
-    try:
-        return make_plan(graph, budget=arguments.budget, recompute=recompute, embedded=embedded, **options)
-    except BudgetError as error:
-        sizes = error.required, error.available, error.lower_bound
-        raise BudgetError(f"{arguments.file}: {error}", *sizes, least=error.least, share=error.share) from error
+@frozen(eq=False)
+class _Model:
+    """One of the models, with the options of the command for it."""
+
+    arguments: Namespace
+    graph: Graph
+
+    @classmethod
+    def of(cls, arguments: Namespace) -> "_Model":
+        """Loads a model. Raises OptionError where data decide sizes of it."""
+        graph = load_graph(arguments)
+        if graph.is_symbolic:
+            raise OptionError(f"--share takes plans of known sizes; data decide some of {arguments.file} while it runs")
+        return cls(arguments, graph)
+
+    def plan(self, budget: int, why: str = "") -> ExecutionPlan:
+        """Plans the model. Raises BudgetError, with `why` the budget is what it is."""
+        embedded, recompute = plan_in_file(self.arguments, self.graph), not self.arguments.no_recompute
+        options = plan_options(self.arguments)
+        try:
+            return make_plan(self.graph, budget=budget, recompute=recompute, embedded=embedded, **options)
+        except BudgetError as error:
+            sizes = error.required, error.available, error.lower_bound
+            text = f"{self.arguments.file}{why}: {error}"
+            raise BudgetError(text, *sizes, least=error.least, share=error.share) from error
+
+
+def _beside_states(
+    models: Sequence[_Model], plans: Sequence[ExecutionPlan], budget: int, same_state: Groups
+) -> list[ExecutionPlan]:
+    """Returns the plans, each within what the state of the others leaves of the budget; those that are, stay.
+
+    Raises BudgetError.
+    """
+    within = []
+    for model, plan, others in zip(models, plans, states_of_others(plans, same_state), strict=True):
+        room, text = budget - others, f"{others} bytes ({format_bytes(others)}) of parameters of the other models"
+        if room <= 0:
+            raise BudgetError(
+                f"{model.arguments.file}, beside {text}: available are {budget} bytes ({format_bytes(budget)}) for all",
+                others,
+                budget,
+                others,
+            )
+        fits = bytes_in_two_parts(plan) <= room
+        within.append(plan if fits else model.plan(room, f", beside {text}"))
+    return within
 
 
 def _labels(files: Sequence[Path]) -> list[str]:

@@ -43,10 +43,22 @@ def bytes_in_file(folder: Path, nbytes: int, alignment: int) -> Array:
             raise NoMemoryError(f"a file of {format_bytes(size)} cannot be mapped: {reason}") from error
         if error.errno in _FULL:
             raise NoMemoryError(f"folder {str(folder)!r} has no room for {format_bytes(size)}: {reason}") from error
-        raise OptionError(f"folder {str(folder)!r}: no file can be made there: {reason}") from error
+        raise _no_file(folder, error) from error
     row = np.frombuffer(mapping, np.uint8)
     start = -address_of(row) % alignment
     return row[start : start + nbytes]
+
+
+def check_folder(folder: Path) -> None:
+    """Makes a file without bytes in a folder, which is gone again then. Raises OptionError where that is impossible."""
+    try:
+        TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise _no_file(folder, error) from error
+
+
+def _no_file(folder: Path, error: OSError) -> OptionError:
+    return OptionError(f"folder {str(folder)!r}: no file can be made there: {error.strerror or error}")
 
 
 def _reserve(file: int, size: int) -> None:

@@ -10,9 +10,14 @@ import pytest
 
 import engine
 import ops
+from allocator.problem import align_up
+from engine import SGD
 from engine.cli.main import main
+from engine.sharing.parts import split
+from engine.sharing.within import bytes_in_two_parts, states_of_others
 from tests.helpers.cli.cli_checks import Capture, data, error
 from tests.helpers.graphs.branching import branching_graph
+from tests.helpers.graphs.perceptrons import perceptron
 from tests.helpers.onnx.onnx_writer import to_onnx
 from tests.helpers.onnx.saved_models import save_positive
 
@@ -111,6 +116,31 @@ def test_a_budget_is_that_of_the_shared_arena(models: list[str], capsys: Capture
     assert "give each its own budget" in error([*ask, str(arena - 1)], 3, capsys)
     assert main(["plan", *models, "--share", "--budget", "64"]) == 3
     assert "a.onnx: " in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_models_are_planned_within_what_parameters_of_others_leave(capsys: Capture) -> None:
+    query = "image=8&width=2&depth=1&batch=2&training=true&optimiser=sgd"
+    ask = ["plan", f"zoo:unet?{query}", f"zoo:unet?{query}&seed=1", "--share", "-q"]
+    whole = data(ask, capsys)
+    state = whole["models"][1]["state_bytes"]
+    budget = whole["arena_bytes"] - state // 2
+    assert whole["models"][0]["separate_bytes"] <= budget  # each fits as if it were alone
+    held = data([*ask, "--budget", str(budget)], capsys)
+    assert held["arena_bytes"] <= budget
+    assert [model["state_bytes"] for model in held["models"]] == [state, state]
+    alone = [*ask, "--budget", str(whole["models"][0]["separate_bytes"]), "--no-recompute"]
+    assert main(alone) == 3
+    assert ", beside 3776 bytes (3.69 KiB) of parameters of the other models: the plan needs" in capsys.readouterr().err
+
+
+def test_what_the_states_of_others_take_counts_once_for_networks_with_one_state() -> None:
+    plans = [engine.make_plan(perceptron(0, 16, SGD(0.1)), optimise=0, nodes=100) for _ in range(2)]
+    scratch = engine.make_plan(branching_graph(1, 12), nodes=100)
+    (state,) = {align_up(split(plan).state_bytes, split(plan).alignment) for plan in plans}
+    assert states_of_others([*plans, scratch], ((0, 1), (2,))) == [0, 0, state]
+    assert states_of_others([*plans, scratch], ((0,), (1,), (2,))) == [state, state, 2 * state]
+    assert bytes_in_two_parts(scratch) == scratch.arena_bytes
 
 
 def test_a_model_whose_sizes_data_decide_is_told_in_one_line(tmp_path: Path, capsys: Capture) -> None:

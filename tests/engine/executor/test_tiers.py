@@ -19,6 +19,7 @@ from engine.executor.static import StaticExecutor
 from engine.graph.mapped import mapping_of
 from engine.saved import embed
 from engine.system.file_bytes import bytes_in_file
+from engine.system.process_memory import whole_pages
 from engine.text.errors import NoMemoryError, OptionError
 from ops.tensor.layout import address_of
 from ops.tensor.spec import Array
@@ -63,6 +64,18 @@ def plan() -> ExecutionPlan:
 def _sizes(plan: ExecutionPlan) -> dict[str, int]:
     (transfers,) = plan.report().transfers
     return {share.name: share.arena_bytes for share in transfers.memories}
+
+
+def test_a_folder_that_is_not_there_is_said_before_anything_is_planned(tmp_path: Path) -> None:
+    disk = Memory("disk", 64, 1e9, 1e9, folder=str(tmp_path / "none"))  # too small for a plan
+    with pytest.raises(OptionError, match="no file can be made there: No such file or directory"):
+        engine.compile(_graph(), memories=[disk])
+
+
+def test_bytes_in_files_are_not_expected_to_be_resident(tmp_path: Path, plan: ExecutionPlan) -> None:
+    tiers, sizes = _plan(tmp_path), _sizes(plan)
+    assert tiers.resident_set().tensor_bytes == whole_pages(tiers.arena_bytes - sizes["disk"])
+    assert plan.resident_set().tensor_bytes == whole_pages(plan.arena_bytes)
 
 
 @pytest.mark.parametrize("way", WAYS, ids=str)
