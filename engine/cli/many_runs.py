@@ -14,6 +14,7 @@ from engine.cli.options.embedded import plan_in_file
 from engine.cli.options.files import check_arrays_path, write_arrays
 from engine.cli.options.models import Subject, load_subject
 from engine.cli.options.values import print_json
+from engine.cli.streamed import WHOLE
 from engine.text.errors import EngineError, OptionError
 from engine.text.tables import in_columns, joined
 from ops.tensor.spec import Array
@@ -101,8 +102,8 @@ def _check(arguments: Namespace) -> None:
     """Raises OptionError for what goes with a single run alone."""
     if arguments.mode != "static" or arguments.parallel or arguments.evict:
         raise OptionError("patterns for inputs are for runs in one arena; leave out --mode, --evict and --parallel")
-    if arguments.runs != 1:
-        raise OptionError("a pattern is one run for each file; leave out --runs")
+    if arguments.runs != 1 or arguments.stream != WHOLE:
+        raise OptionError("a pattern is one run for each file; leave out --runs and --stream")
     if arguments.output is not None:
         if arguments.output.suffix or arguments.output.is_file():
             raise OptionError(

@@ -19,6 +19,7 @@ from engine.cli.options.model_flags import add_model
 from engine.cli.options.models import Subject, load_subject
 from engine.cli.options.values import add_json, positive, print_json
 from engine.cli.options.workers import add_workers
+from engine.cli.streamed import WHOLE, add_stream, run_stream
 from engine.system.threads import limit_threads
 from engine.text.errors import OptionError
 from engine.text.tables import in_columns, joined
@@ -47,6 +48,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--runs", metavar="N", type=positive, default=1, help="timed runs, after a first one (default 1 with --json)"
     )
     parser.add_argument("-o", "--output", metavar="PATH", type=Path, help="write outputs to a folder or a .npz file")
+    add_stream(parser)
     add_evict(parser)
     add_workers(parser)
     add_json(parser)
@@ -58,6 +60,8 @@ def run(arguments: Namespace) -> int:
         return run_many(arguments, _statistics)
     if arguments.workers or arguments.on != PROCESSES:
         raise OptionError("--workers and --on share out the runs of a pattern, such as --input 'x=data/*.npy'")
+    if arguments.stream != WHOLE:
+        return run_stream(arguments)
     if arguments.output is not None:
         check_arrays_path(arguments.output)
     subject = load_subject(arguments)

@@ -38,9 +38,14 @@ def _drawn(spec: TensorSpec, random: "np.random.Generator") -> Array:
     return np.asarray(random.integers(0, 2, spec.shape)).astype(spec.dtype)
 
 
-def read_array(path: Path) -> Array:
-    """Returns the array of a .npy file. Raises FeedError for anything else."""
+def read_array(path: Path, *, mapped: bool = False) -> Array:
+    """Returns the array of a .npy file, or where it is to be `mapped`, one that is read as its elements are.
+
+    Raises FeedError for anything else.
+    """
     try:
+        if mapped:
+            return np.lib.format.open_memmap(path, mode="r")
         with path.open("rb") as file:
             return np.lib.format.read_array(file, allow_pickle=False)
     except (ValueError, EOFError, SyntaxError) as error:

@@ -54,7 +54,7 @@ def load_open(arguments: Namespace) -> Graph:
 def named_model(arguments: Namespace) -> NamedModel:
     """Returns MODEL with what the options say about it. Arrays of --input, where a command takes them, fix shapes."""
     said = vars(arguments)
-    shapes = {name: array.shape for name, array in _arrays(said.get("input", [])).items()} | dict(arguments.shape)
+    shapes = {name: read_array(path, mapped=True).shape for name, path in said.get("input", [])} | dict(arguments.shape)
     return NamedModel(
         model=arguments.file,
         shapes=tuple(shapes.items()),

@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 from engine.cli.main import COMMANDS, build_parser
 from engine.report.report import Report
 from tests.helpers.cli.cli_checks import Capture, data
+from tests.helpers.onnx.convolutions import convolutions
 from tests.helpers.onnx.saved_models import save_perceptron, save_positive
 from tests.helpers.paths import ROOT
 
@@ -33,6 +34,7 @@ CALLS = {
     "fit": ["fit OPEN --vary n=1:9 --budget 2KiB"],
     "run": ["run M", "run M --mode dynamic", "run M --mode poison", "run M --mode dynamic --evict lru --budget 1KiB"],
     "run in stages": ["run STAGED --dim n=4"],
+    "run --stream": ["run IMAGE --stream 4 --input x=ROWS -o MASK"],
     "compare": ["compare M --runs 1 --oracle onnxruntime", "compare M --runs 2 --evict coop --budget 1KiB"],
     "compare in stages": ["compare STAGED --dim n=4 --runs 1"],
     "compare --passes": ["compare M --passes --runs 1"],
@@ -63,12 +65,21 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "OTHER": str(save_perceptron(folder / "other.onnx")),
         "OPEN": str(save_perceptron(folder / "open.onnx", "n")),
         "STAGED": str(save_positive(folder / "staged.onnx")),
+        "IMAGE": convolutions(folder, size=8, batch=1),
+        "ROWS": _saved(folder / "image.npy", (1, 8, 8, 8)),
+        "MASK": str(folder / "mask.npy"),
         "B": str(folder / "placed.csv"),
     }
 
 
 def _printed(line: str, files: dict[str, str], capsys: Capture) -> dict[str, Any]:
-    return data([files.get(word, word) for word in line.split()], capsys)
+    pairs = [word.rpartition("=") for word in line.split()]
+    return data([head + equals + files.get(tail, tail) for head, equals, tail in pairs], capsys)
+
+
+def _saved(path: Path, shape: tuple[int, ...]) -> str:
+    np.save(path, np.ones(shape, np.float32))
+    return str(path)
 
 
 @pytest.mark.parametrize(("name", "line"), [(name, line) for name, lines in CALLS.items() for line in lines])
