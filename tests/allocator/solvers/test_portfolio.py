@@ -16,8 +16,10 @@ from allocator.solvers.first_fit import FIRST_FIT
 from allocator.solvers.portfolio import PORTFOLIO
 from allocator.solvers.search.budget import SLICE, Budget
 from allocator.solvers.search.steps import advance, answer_of
+from allocator.solvers.strip_packing import STRIP_PACKING_BESTFIT
 from tests.helpers.allocator.brute_force import is_right
 from tests.helpers.allocator.strategies import problems
+from tools.solver_instances import draw
 
 EVERYTHING = problems(max_chunks=20, pins=True, conflicts=True)
 
@@ -71,6 +73,13 @@ def test_all_parts_together_keep_to_the_nodes_of_the_portfolio(count: int) -> No
     for nodes, options in ((few, SolverOptions()), (few, SolverOptions(nodes=few)), (1, SolverOptions(nodes=1))):
         done, total = spent(evolve(PORTFOLIO, nodes=nodes), crowded(count), options)
         assert total == nodes and 0 < done < nodes + 2 * SLICE
+
+
+@pytest.mark.slow
+def test_many_chunks_are_packed_by_best_fit_before_the_search() -> None:
+    problem = draw("training_mirror", 50_000, seed=3)
+    packed = arena_bytes(problem, STRIP_PACKING_BESTFIT.solve(problem, SolverOptions()).offset)
+    assert arena_bytes(problem, PORTFOLIO.solve(problem, SolverOptions(nodes=1)).offset) <= packed
 
 
 def test_few_chunks_have_few_nodes() -> None:
