@@ -41,7 +41,8 @@ class Instance:
     """Chunk i is called ids[i] and lies at offset[i], where the file says so, else FREE.
 
     `hint[i]` is an offset that the file proposes, or FREE; no strategy uses it. Where there are
-    `gaps`, the conflicts of the problem say what they mean.
+    `gaps`, the conflicts of the problem say what they mean. Where chunks lie in several memories, `memory` has the name
+    of that of each; offsets count from the first byte of the first one, behind which the parts of the others lie.
     """
 
     problem: Problem
@@ -49,6 +50,7 @@ class Instance:
     offset: Column = field(default=Factory(_all_free, takes_self=True), converter=column)
     hint: Column = field(default=Factory(_all_free, takes_self=True), converter=column)
     gaps: Gaps = Gaps()
+    memory: tuple[str, ...] = field(converter=_names, default=())
 
     @property
     def arena_bytes(self) -> int:
@@ -59,6 +61,8 @@ class Instance:
     def __attrs_post_init__(self) -> None:
         if len(self.ids) != len(self.problem):
             raise FormatError(f"{len(self.ids)} ids for {len(self.problem)} chunks")
+        if len(self.memory) not in (0, len(self.problem)):
+            raise FormatError(f"{len(self.memory)} names of memories for {len(self.problem)} chunks")
         if len(set(self.ids)) != len(self.ids):
             double = next(name for name, times in Counter(self.ids).items() if times > 1)
             raise FormatError(f"two buffers have the id {shown(double)}")
@@ -98,13 +102,14 @@ def decoded(content: bytes) -> str:
 def check_holds(instance: Instance, title: str, can: Iterable[str] = ()) -> None:
     """Raises UnsupportedProblemError where the problem has what a format (`title`) cannot hold.
 
-    `can` names what it can hold: overwrites, alignments, gaps.
+    `can` names what it can hold: overwrites, alignments, gaps, memories.
     """
     problem = instance.problem
     has = {
         "overwrites": len(problem.src) > 0,
         "alignments": bool((problem.alignment != 1).any()),
         "gaps": problem.conflicts is not None,
+        "memories": bool(instance.memory),
     }
     lost = [what for what, is_there in has.items() if is_there and what not in can]
     if lost:

@@ -1,7 +1,8 @@
 """MiniMalloc's CSV (github.com/google/minimalloc), read and written.
 
 One header line; columns in any order: id, lower and upper (half-open) or end (inclusive), size, and optionally
-alignment, hint, gaps and offset. No quoting. An empty line ends the table.
+alignment, hint, gaps, memory and offset. No quoting. An empty line ends the table. `memory` is a column of this project
+alone, in files of plans in several memories.
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from allocator.io.table import CsvTable, check_cells, parse_table, render_table,
 from allocator.problem import FREE, Column, Problem, column
 
 _ALIASES = {"buffer": "id", "buffer_id": "id", "start": "lower", "begin": "lower"}
-_KNOWN = ("id", "lower", "upper", "end", "size", "alignment", "hint", "gaps", "offset")
+_KNOWN = ("id", "lower", "upper", "end", "size", "alignment", "hint", "gaps", "memory", "offset")
 _TITLE = "MiniMalloc's CSV"
 
 
@@ -65,7 +66,9 @@ def _columns(table: CsvTable) -> tuple[list[str], dict[str, Any], dict[str, Any]
         "conflicts": conflicts_of(begin, end, size, gaps) if len(gaps) else None,
     }
     more = {name: _optional(table, name, FREE, FREE) for name in ("offset", "hint")}
-    return ids, columns, more | {"gaps": gaps}
+    memory = table.texts("memory") if "memory" in table.headers else ()
+    check_cells(memory, "memory")
+    return ids, columns, more | {"gaps": gaps, "memory": memory}
 
 
 def write(path: Path | str, problem: Problem, ids: Sequence[str], offsets: Column | None = None) -> None:
@@ -76,12 +79,12 @@ def write(path: Path | str, problem: Problem, ids: Sequence[str], offsets: Colum
 
 
 def render(instance: Instance) -> str:
-    """Returns the text of the file: id, lower, upper, size; alignment, hint and gaps if any has one; offset last.
+    """Returns the text of the file: id, lower, upper, size; alignment, hint, gaps, memory and offset if any has one.
 
     Raises UnsupportedProblemError for overwrites, which the format cannot hold, and FormatError for ids that it cannot.
     """
     problem = instance.problem
-    check_holds(instance, _TITLE, ("alignments", "gaps") if len(instance.gaps) else ("alignments",))
+    check_holds(instance, _TITLE, ("alignments", "memories", *(("gaps",) if len(instance.gaps) else ())))
     check_cells(instance.ids)
     columns: dict[str, Sequence[object] | Column] = {"id": instance.ids}
     columns |= {"lower": problem.begin, "upper": problem.end, "size": problem.size}
@@ -91,6 +94,9 @@ def render(instance: Instance) -> str:
         columns["hint"] = instance.hint
     if len(instance.gaps):
         columns["gaps"] = render_gaps(instance.gaps, len(problem))
+    if instance.memory:
+        check_cells(instance.memory, "memory")
+        columns["memory"] = instance.memory
     if (instance.offset != FREE).any():
         columns["offset"] = instance.offset
     return render_table(columns)

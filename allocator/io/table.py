@@ -117,14 +117,16 @@ def _texts(values: Sequence[object] | Column) -> Iterator[str]:
     return map(str, values.tolist() if isinstance(values, np.ndarray) else values)
 
 
-def check_cells(ids: Sequence[str]) -> None:
-    """Raises FormatError for an id that cannot stand in a cell."""
+def check_cells(ids: Sequence[str], what: str = "id") -> None:
+    """Raises FormatError for an id, or another name (`what` it is), that cannot stand in a cell."""
     joined = "\n".join(ids)
     if all(ids) and "," not in joined and len(joined.splitlines()) == len(ids) and not any(i != i.strip() for i in ids):
         return
     for name in ids:
         if not name.strip() or name != name.strip() or "," in name or len(name.splitlines()) != 1:
-            raise FormatError(f"id {shown(name)} cannot stand in a CSV field: no commas, line breaks or outer blanks")
+            raise FormatError(
+                f"{what} {shown(name)} cannot stand in a CSV field: no commas, line breaks or outer blanks"
+            )
 
 
 def _header(line: str, column_names: Collection[str], aliases: Mapping[str, str]) -> dict[str, str]:

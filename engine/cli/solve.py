@@ -21,7 +21,7 @@ from engine.cli.interrupts import interrupt_ends_search
 from engine.cli.options.values import STRATEGY_CHOICES, add_json, add_limits, count, positive, print_json, size
 from engine.cli.options.workers import add_workers, is_shared
 from engine.cli.strategies import Entry, StrategyComparison, compare_strategies, ratio, table, timed_solve, to_json
-from engine.cli.validation import validated
+from engine.cli.validation import check_one_memory, validated
 from engine.text.errors import BudgetError, OptionError, UndecidedError
 from engine.text.json_text import json_text
 from engine.workers.names import HERE
@@ -117,6 +117,8 @@ def run(arguments: Namespace) -> int:
     _check_output(arguments)
     _check_workers(arguments)
     instance = formats.read(arguments.file, arguments.source)
+    if arguments.validate != _ITSELF:
+        check_one_memory(instance, arguments.file, "check its own offsets with --validate, and no PLAN")
     problem = _asked(instance, arguments)
     with interrupt_ends_search():
         comparison = _solve(instance, problem, arguments, until)

@@ -10,7 +10,7 @@ from allocator.check.offsets import check
 from allocator.errors import FormatError, shown
 from allocator.io.instance import Instance, in_names
 from allocator.problem import FREE, NO_CAPACITY, Column, Plan, Problem
-from engine.text.errors import PlanRefusedError
+from engine.text.errors import OptionError, PlanRefusedError
 
 GIVEN = "given"
 """The strategy of a plan that is none of ours."""
@@ -30,6 +30,14 @@ def validated(instance: Instance, problem: Problem, offset: Column, source: Path
     if fault is not None:
         raise PlanRefusedError(f"{source}: {fault.kind}: {in_names(fault.message, instance.ids)}")
     return Plan(offset, arena, proved_bound(problem), GIVEN, capacity)
+
+
+def check_one_memory(instance: Instance, source: Path, instead: str) -> None:
+    """Raises OptionError where the buffers of a file lie in several memories: solvers place in one arena."""
+    names = tuple(dict.fromkeys(instance.memory))
+    if names[1:]:
+        where = f"{source}: its buffers lie in the memories {', '.join(names)} (column 'memory')"
+        raise OptionError(f"{where}, and strategies place all of them in one; {instead}")
 
 
 def _check_complete(instance: Instance, offset: Column, used: npt.NDArray[np.bool_], source: Path) -> None:

@@ -19,7 +19,7 @@ from allocator.problem import FREE, NO_CAPACITY, Plan
 from engine.cli.options.model_flags import add_model, refuse_unused
 from engine.cli.options.values import STRATEGY_CHOICES
 from engine.cli.trace import add_making, traced
-from engine.cli.validation import validated
+from engine.cli.validation import check_one_memory, validated
 from engine.exporters.html import titled
 from engine.lower.order import ORDERS
 from engine.models.zoo import is_zoo
@@ -162,6 +162,8 @@ def _buffers(arguments: Namespace) -> Rectangles:
     refuse_unused(arguments, why, (add_making,), _OF_BUFFERS)
     instance = formats.read(arguments.file)
     is_kept = arguments.strategy == solvers.BEST and not arguments.anew and _is_placed(instance)
+    if not is_kept:
+        check_one_memory(instance, arguments.file, "leave out --strategy and --anew")
     plan = _as_placed(instance, arguments) if is_kept else _placed(instance, arguments)
     return buffer_rectangles(arguments.file.name, instance, plan)
 

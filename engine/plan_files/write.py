@@ -105,11 +105,18 @@ def tensors_of(plan: PlacedPlan) -> list[c_header.Tensor]:
 
 
 def buffers_of(plan: PlacedPlan) -> Instance:
-    """Returns the chunks of a plan as buffers with names, lifetimes, alignments, overwrites and offsets."""
+    """Returns the chunks of a plan as buffers with names, lifetimes, alignments, overwrites, memories and offsets."""
     owners = plan.owners(plan.chunks)
     names = megengine.unique_names(owners[chunk].name for chunk in range(len(plan.chunks)))
     problem = evolve(plan.problem, size=plan.chunks.size, pinned=np.full(len(names), FREE))
-    return Instance(problem, names, plan.plan.offset)
+    return Instance(problem, names, plan.plan.offset, memory=_memory_of(plan))
+
+
+def _memory_of(plan: PlacedPlan) -> list[str]:
+    """Returns the name of the memory of each chunk; nothing where all lie in one."""
+    count = len(plan.chunks)
+    names = [placed.memories[m].name for placed in plan.memories for m in placed.assigned.memory[:count].tolist()]
+    return names if len(set(names)) > 1 else []
 
 
 def _rounded(instance: Instance) -> Problem:

@@ -195,3 +195,27 @@ def test_a_plan_of_one_arena_is_refused_where_tensors_lie_in_several_memories(na
     with pytest.raises(UnsupportedProblemError, match=r"has one arena, this one lies in sram, dram; \.h and \.json"):
         engine.write_plan(moved_tensors(), tmp_path / name)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_table_of_buffers_names_the_memory_of_each_where_there_are_several(tmp_path: Path, capsys: Capture) -> None:
+    graph, path = Graph("sums"), str(tmp_path / "plan.csv")
+    x = graph.input("x", (16, 16))
+    graph.output(x @ (x @ x) + x, "y")
+    plan = engine.make_plan(graph, memories=["fast=2KiB,10GB/s", "slow=64KiB,1GB/s"], overwrite=False, optimise=0)
+    engine.write_plan(plan, path)
+    head, *rows = Path(path).read_text().splitlines()
+    assert head.endswith(",memory,offset") and {row.split(",")[-2] for row in rows} == {"fast", "slow"}
+    instance = formats.read(Path(path))
+    ((memories,), fast) = plan.memories, np.array(instance.memory) == "fast"
+    low, high = memories.ranges[0]
+    assert (fast == ((low <= instance.offset) & (instance.offset < high))).all()
+    assert data(["solve", path, "--validate"], capsys)["arena_bytes"] == plan.arena_bytes
+    for more in ([], ["--pinned"], ["--validate", path]):
+        said = error(["solve", path, *more], 2, capsys)
+        assert "its buffers lie in the memories slow, fast (column 'memory')" in said.replace(
+            "fast, slow", "slow, fast"
+        )
+    assert "leave out --strategy" in error(["view", path, "--strategy", "naive", "-o", f"{path}.html"], 2, capsys)
+    assert main(["view", path, "-o", f"{path}.html"]) == 0
+    with pytest.raises(UnsupportedProblemError, match="cannot hold memories"):
+        engine.write_plan(plan, tmp_path / "plan.plc")
