@@ -48,10 +48,8 @@ def by_data(lowered: Lowered, policy: str, waits: Waits = NOTHING) -> Schedule:
     """Returns the schedule in which a call waits for its data, and for the `waits` of a policy."""
     if len(waits.level):
         return _with_barriers(lowered, policy, waits.level)
-    ticks = _ticks(lowered)
-    edges = np.concatenate((data_edges(lowered), np.stack((waits.before, waits.after), axis=1)))
-    pairs = np.unique(edges[edges[:, 0] > 0][:, ::-1], axis=0)
-    return Schedule(policy, ticks, np.searchsorted(ticks, pairs[:, 1]), np.searchsorted(ticks, pairs[:, 0]))
+    pairs = np.unique(_nodes_that_wait(lowered, waits)[:, ::-1], axis=0)
+    return Schedule(policy, _ticks(lowered), pairs[:, 1], pairs[:, 0])
 
 
 def beside(lowered: Lowered, copies: Collection[int], waits: Waits) -> Schedule:
@@ -60,14 +58,21 @@ def beside(lowered: Lowered, copies: Collection[int], waits: Waits) -> Schedule:
     It makes one copy after the other. Between a call and a copy, data and `waits` decide.
     """
     ticks = _ticks(lowered)
-    is_copy = np.isin(ticks, list(copies))
-    edges = np.concatenate((data_edges(lowered), np.stack((waits.before, waits.after), axis=1)))
-    edges = edges[np.isin(edges, ticks).all(axis=1)]
-    nodes = np.searchsorted(ticks, edges)
+    is_copy, nodes = np.isin(ticks, list(copies)), _nodes_that_wait(lowered, waits)
     lanes = [np.flatnonzero(lane) for lane in (is_copy, ~is_copy)]
     chains = [np.stack((lane[:-1], lane[1:]), axis=1) for lane in lanes]
     pairs = np.unique(np.concatenate((nodes[is_copy[nodes].sum(axis=1) == 1], *chains))[:, ::-1], axis=0)
     return Schedule("", ticks, pairs[:, 1], pairs[:, 0])
+
+
+def _nodes_that_wait(lowered: Lowered, waits: Waits) -> Column:
+    """Returns rows of (node, node that waits for it), by data and by `waits`.
+
+    Only calls are nodes: what a copy engine copies may be in use up to the tick of an alias, for which nothing waits.
+    """
+    ticks = _ticks(lowered)
+    edges = np.concatenate((data_edges(lowered), np.stack((waits.before, waits.after), axis=1)))
+    return np.searchsorted(ticks, edges[np.isin(edges, ticks).all(axis=1)])
 
 
 def in_queue(schedule: Schedule, copies: Collection[int]) -> Schedule:

@@ -175,6 +175,15 @@ def test_tensors_move_where_operators_run_at_once(memories: tuple[str, ...]) -> 
     assert followed.plan.is_followed and followed.plan.moved == exe.plan.moved
 
 
+@pytest.mark.parametrize("seed", [7, 9])
+def test_what_is_copied_up_to_the_tick_of_a_view_makes_no_call_wait_for_itself(seed: int) -> None:
+    exe = engine.compile(drawn_waiting(seed), parallel="edges", threads=2, **BESIDE)
+    lowered = exe.plan.lowered
+    assert not {call.tick for call in lowered.calls}.issuperset(lowered.engine_copies.values())
+    feeds = random_feeds(drawn_waiting(seed))
+    assert_same(exe.run(feeds), run_unplanned(drawn_waiting(seed), feeds))
+
+
 def _without(plan: ExecutionPlan, edge: int) -> ExecutionPlan:
     schedule = plan.schedule
     before, after = (np.delete(column, edge) for column in (schedule.before, schedule.after))
