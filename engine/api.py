@@ -32,7 +32,7 @@ from engine.graph.deferred import sources
 from engine.graph.graph import Graph
 from engine.graph.mapped import check_files
 from engine.graph.opaque import check_runs
-from engine.passes.automatic import passed, plan_optimised
+from engine.passes.automatic import Passed, passed, plan_optimised
 from engine.planning.options import EVICTIONS, Options, PlanOptions, parse_budget
 from engine.planning.placed import PlacedPlan
 from engine.planning.planner import check_outputs
@@ -439,7 +439,7 @@ def _planned(
 
     def make() -> PlacedPlan:
         plan = plan_optimised(passes(()).finished(options), options, most, nodes=nodes)
-        return _within(graph, plan, options, recompute)
+        return _within(graph, plan, options, passes, recompute)
 
     with Activity("planning", graph.name):
         plan = (
@@ -458,13 +458,19 @@ def _alternatives(graph: Graph, options: Options, plan: PlacedPlan) -> "explaini
     return explaining.AlternativeSearch(graph, plan.graph, options)(plan)
 
 
-def _within(graph: Graph, plan: PlacedPlan, options: Options, recompute: bool) -> PlacedPlan:
+def _within(
+    graph: Graph,
+    plan: PlacedPlan,
+    options: Options,
+    passes: Callable[[tuple[str, ...]], Passed],
+    recompute: bool,
+) -> PlacedPlan:
     """Returns the plan, or where it is larger than its budget one in which more is computed. Raises BudgetError."""
     if not recompute or plan.arena_bytes <= plan.plan.capacity:
         check_budget(plan)
         return plan
     least = plan
-    for other in remat.plans_within(graph, plan, options):
+    for other in remat.plans_within(graph, plan, options, passes):
         least = min(least, other, key=lambda each: each.arena_bytes)
         if least.arena_bytes <= plan.plan.capacity:
             return least

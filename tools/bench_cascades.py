@@ -2,7 +2,8 @@
 
     python -m tools.bench_cascades [mobilenet_v2 ...] [--percents 10 15 30] [--runs 3] [-o cascades.json]
 
-Both run in turn in one process, with the same threads; the outputs are compared to the bit. `--runs 0` only plans.
+Networks are those of images in the zoo, and those of tools/run_networks.py. Both run in turn in one process, with the
+same threads; the outputs are compared to the bit. `--runs 0` only plans.
 """
 
 import argparse
@@ -23,11 +24,12 @@ from engine import Executable, Graph
 from engine.cli.progress import add_quiet, progress_shown, say
 from engine.execution_plan import ExecutionPlan
 from engine.text.tables import in_columns
-from engine.zoo import IMAGE_NETWORKS, NETWORKS
+from engine.zoo import IMAGE_NETWORKS
 from tools.bench_nest import least
 from tools.entry import run_script
+from tools.run_networks import NETWORKS, loaded, network_file
 
-CASES = ("mobilenet_v2", "resnet50", "vgg16", "unet")
+CASES = ("mobilenet_v2", "efficientnet_b0", "resnet50", "vgg16", "unet", "densenet121", "yolo_nano")
 PERCENTS = (10, 15, 30)
 
 
@@ -52,10 +54,16 @@ class Row:
 
 
 def _network(text: str) -> str:
-    """Reads a network of images of the zoo. Raises ArgumentTypeError."""
-    if text not in IMAGE_NETWORKS:
-        raise argparse.ArgumentTypeError(f"{text!r} is no network of images; there are {', '.join(IMAGE_NETWORKS)}")
+    """Reads the name of a network. Raises ArgumentTypeError."""
+    names = dict.fromkeys((*IMAGE_NETWORKS, *NETWORKS))
+    if text not in names:
+        raise argparse.ArgumentTypeError(f"{text!r} is no network of images; there are {', '.join(names)}")
     return text
+
+
+def _graph(name: str) -> Graph:
+    """Returns a network: that of the zoo where it has one of this name."""
+    return IMAGE_NETWORKS[name]() if name in IMAGE_NETWORKS else loaded(network_file(name))[0]
 
 
 def _calls(plan: ExecutionPlan) -> int:
@@ -75,7 +83,7 @@ def _run_times(plain: Executable, cut: Executable, runs: int) -> tuple[float, fl
 
 def measure(name: str, percents: Iterable[int], runs: int) -> Iterator[Row]:
     """Yields a row for each percentage of a network."""
-    graph: Graph = NETWORKS[name]()
+    graph = _graph(name)
     plain = engine.compile(graph) if runs else None
     plain_plan = plain.plan if plain else engine.make_plan(graph)
     for percent in percents:
@@ -121,7 +129,9 @@ def show(rows: Iterable[Row]) -> str:
 def main() -> None:
     """Prints the table; writes it as JSON where asked."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("networks", nargs="*", type=_network, default=CASES, help="networks of images of the zoo")
+    parser.add_argument(
+        "networks", nargs="*", type=_network, default=CASES, help="of the zoo, or of tools/run_networks.py"
+    )
     parser.add_argument("--percents", type=int, nargs="+", default=PERCENTS)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("-o", "--output", type=Path, help="JSON file to write")

@@ -71,6 +71,7 @@ NETWORKS: Mapping[str, Network] = MappingProxyType(
         "efficientnet_b0": Network("EfficientNet-B0", efficientnet_b0),
         "crnn": Network("CRNN, a text recogniser", crnn),
         "unet": Network("U-Net, 256 x 256", unet),
+        "yolo_nano": Network("YOLOv8n, 320 x 320", yolo_nano),
         "detector": Network("Tiny YOLOv3 with NonMaxSuppression", detector, has_weights=True),
         "encoder": Network("encoder, 6 x 384, sequence 128", encoder),
         "vit_tiny": Network("ViT-tiny", vit_tiny),

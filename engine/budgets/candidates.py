@@ -1,6 +1,7 @@
 """Combinations of steps, planned: a lower bound and an estimate of time first, addresses only where they can matter."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from attrs import define, evolve, field, frozen
@@ -47,7 +48,7 @@ class Candidates:
 
     graph: Graph
     asked: Options
-    _passed: dict[int, Passed] = field(factory=dict)
+    _passed: dict[tuple[int, tuple[str, ...]], Passed] = field(factory=dict)
     _graphs: dict[tuple[Any, ...], Optimised] = field(factory=dict)
     _candidates: dict[Steps, Candidate] = field(factory=dict)
     _plans: dict[Steps, PlacedPlan] = field(factory=dict)
@@ -86,13 +87,21 @@ class Candidates:
         """
         options, plain = self._quick(steps), self.plan(steps)
         aimed = evolve(plain, plan=evolve(plain.plan, capacity=budget))
-        for plan in plans_within(self.graph, aimed, options, any_budget=any_budget):
+        passes = partial(self._passes, options.level)
+        for plan in plans_within(self.graph, aimed, options, passes, any_budget=any_budget):
             percent = plan.options.cascade
             yield (*steps, CASCADES[percent]) if percent != options.cascade else steps, plan
 
     def _quick(self, steps: Steps) -> Options:
         options = self.options(steps)
         return evolve(options, nodes=min(options.nodes, NODES))
+
+    def _passes(self, level: int, left_out: tuple[str, ...] = ()) -> Passed:
+        """Returns the graph after the passes of a level, without some groups."""
+        key = level, left_out
+        if key not in self._passed:
+            self._passed[key] = passed(self.graph, level, left_out)
+        return self._passed[key]
 
     def _optimised(self, steps: Steps) -> Optimised:
         """Returns the graph after passes; which cascades it has depends on the kernels, too, and so on all steps.
@@ -101,11 +110,9 @@ class Candidates:
         """
         options = self.options(steps)
         level = options.level
-        if level not in self._passed:
-            self._passed[level] = passed(self.graph, level)
         key = level, options.store, *(changes_of(steps).items() if options.cascade else ())
         if key not in self._graphs:
-            self._graphs[key] = self._passed[level].finished(options)
+            self._graphs[key] = self._passes(level).finished(options)
         done = self._graphs[key].done
         if "cascade" in changes_of(steps) and not any(one.cascades for one in done):
             raise OptionError(f"cascades save no byte of {self.graph.name!r}")

@@ -103,6 +103,20 @@ class Call:
             self.overwrites,
         )
 
+    def at(self, tick: int) -> "Call":
+        """Returns the call in another tick."""
+        return Call(
+            tick,
+            self.name,
+            self.operators,
+            self.kernel,
+            self.signature,
+            self.inputs,
+            self.outputs,
+            self.workspace,
+            self.overwrites,
+        )
+
 
 @frozen(eq=False)
 class Alias:
@@ -114,6 +128,10 @@ class Alias:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
 
+    def at(self, tick: int) -> "Alias":
+        """Returns the alias in another tick."""
+        return Alias(tick, self.name, self.operators, self.inputs, self.outputs)
+
 
 @frozen(eq=False)
 class Join:
@@ -124,6 +142,10 @@ class Join:
     operators: tuple[Operator, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+
+    def at(self, tick: int) -> "Join":
+        """Returns the join in another tick."""
+        return Join(tick, self.name, self.operators, self.inputs, self.outputs)
 
 
 Instruction = Call | Alias | Join

@@ -130,4 +130,4 @@ def in_order_of(lowered: Lowered, other: Lowered) -> Lowered:
 
 
 def _in_turn(lowered: Lowered, instructions: Sequence[Instruction]) -> Lowered:
-    return evolve(lowered, instructions=tuple(evolve(s, tick=i) for i, s in enumerate(instructions, 1)))
+    return evolve(lowered, instructions=tuple(s.at(i) for i, s in enumerate(instructions, 1)))

@@ -133,7 +133,7 @@ def in_levels(lowered: Lowered) -> Lowered:
         return instruction.tick if isinstance(instruction, Call) else writers.get(owner[instruction.inputs[0]], 0)
 
     ordered = sorted(lowered.instructions, key=lambda instruction: level[tick(instruction)])
-    return evolve(lowered, instructions=tuple(evolve(s, tick=i) for i, s in enumerate(ordered, 1)))
+    return evolve(lowered, instructions=tuple(s.at(i) for i, s in enumerate(ordered, 1)))
 
 
 def _with_barriers(lowered: Lowered, policy: str, level: Column) -> Schedule:

@@ -41,10 +41,13 @@ def measure(lowered: Lowered, overwrite: bool, reuse: bool) -> MeasuredNesting:
     return MeasuredNesting(lowered, chunks, problem, int(breadths(problem).value.max(initial=0)))
 
 
-def nested_and_plain(lowered: Lowered, overwrite: bool, reuse: bool, alignment: int) -> tuple[Lowered, ...]:
+def nested_and_plain(
+    lowered: Lowered, overwrite: bool, reuse: bool, alignment: int, rounds: int = ROUNDS
+) -> tuple[Lowered, ...]:
     """Returns the calls with values nested, where that may save bytes, and the calls as they are.
 
-    Values in holes of others are aligned to `alignment` bytes as chunks are, and never to less than the default.
+    `rounds` is the most nestings that are measured. Values in holes of others are aligned to `alignment` bytes as
+    chunks are, and never to less than the default.
 
     Nesting that would need more bytes is left out; of two nestings that need as many bytes, the one that nests more is
     taken. `not_nested` of each says why the other operators with input places were not nested.
@@ -52,7 +55,7 @@ def nested_and_plain(lowered: Lowered, overwrite: bool, reuse: bool, alignment: 
     nesting = find_sub_buffers(lowered, lambda _: True, overwrite)
     if not nesting.joins:
         return (_with_reasons(lowered, nesting.refusals),)
-    best = _best(lowered, nesting, overwrite, reuse, max(alignment, DEFAULT_ALIGNMENT))
+    best = _best(lowered, nesting, overwrite, reuse, max(alignment, DEFAULT_ALIGNMENT), rounds=rounds)
     joined = dict.fromkeys(nesting.joins, NestRefusal.BREADTH)
     if best is lowered:
         return (_with_reasons(lowered, {**nesting.refusals, **joined}),)
@@ -69,11 +72,11 @@ def _with_reasons(lowered: Lowered, refusals: Mapping[int, NestRefusal]) -> Lowe
     return evolve(lowered, not_nested=reasons) if reasons else lowered
 
 
-def _best(lowered: Lowered, nesting: Nesting, overwrite: bool, reuse: bool, alignment: int) -> Lowered:
+def _best(lowered: Lowered, nesting: Nesting, overwrite: bool, reuse: bool, alignment: int, *, rounds: int) -> Lowered:
     """Returns the graph with the nesting of fewest bytes alive at once; the same object where none saves any."""
     plain = measure(lowered, overwrite, reuse)
     best, refused = plain, set[int]()
-    for _ in range(ROUNDS):
+    for number in range(rounds):
         candidate = measure(join(lowered, nesting), overwrite, reuse)
         if candidate.breadth < best.breadth or (best is plain and candidate.breadth == best.breadth):
             best = candidate
@@ -81,7 +84,7 @@ def _best(lowered: Lowered, nesting: Nesting, overwrite: bool, reuse: bool, alig
         if candidate.breadth - sum(waste.values()) < best.breadth:
             filled = fill_holes(nesting, candidate.lowered, candidate.chunks, candidate.problem, alignment)
             best = min(best, measure(join(lowered, filled), overwrite, reuse), key=lambda m: m.breadth)
-        if not waste:
+        if number == rounds - 1 or not waste:
             break
         refused.add(max(waste, key=lambda root: waste[root]))
         nesting = find_sub_buffers(lowered, lambda v: v not in refused, overwrite)

@@ -84,4 +84,4 @@ class _Joining:
 
     def _add(self, instruction: Instruction) -> None:
         tick = len(self.instructions) + 1
-        self.instructions.append(instruction if instruction.tick == tick else evolve(instruction, tick=tick))
+        self.instructions.append(instruction if instruction.tick == tick else instruction.at(tick))

@@ -65,6 +65,22 @@ class CascadeStripe:
 
 
 @frozen
+class CascadeChoice:
+    """Cascades that a graph may have, by the estimates of the search.
+
+    `estimated_bytes` is the arena. `share` is the part of all operations that they add, `work` the same with calls and
+    copies, as the operations that take as long: with `cascade=` at least 100 times as much, these are allowed.
+    `cascades` is their number, and `stripes` that of the stripes of all of them.
+    """
+
+    estimated_bytes: int
+    share: float
+    work: float
+    cascades: int
+    stripes: int
+
+
+@frozen
 class Cascaded:
     """The cascades of a graph: operators that are computed stripe after stripe of rows.
 
@@ -72,7 +88,9 @@ class Cascaded:
     operations that they add, `work` the same with calls and copies, as the operations that take as long. Of `kept`
     tensors, rows are kept for the next stripe; `pieces` images are taken in pieces. `plain_bytes` is the lower bound of
     the arena without them, and `least_bytes` that with any cascades; 0 where tensors are in arrays of the caller, or
-    stored in another type. `cascades` are positions in the graph that was cut, `stripes` what was written of them.
+    stored in another type. `choices` has the cascades of which the search knows none that are better in both bytes and
+    work, the fewest bytes first, whatever percentage was asked for. `cascades` are positions in the graph that was cut,
+    `stripes` what was written of them.
     """
 
     runs: tuple[tuple[str, str, int], ...]
@@ -82,6 +100,7 @@ class Cascaded:
     pieces: int
     plain_bytes: int
     least_bytes: int
+    choices: tuple[CascadeChoice, ...] = field(repr=False)
     cascades: tuple[Cascade, ...] = field(repr=False)
     stripes: tuple[CascadeStripe, ...] = field(repr=False, default=())
 

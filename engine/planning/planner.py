@@ -33,7 +33,7 @@ from engine.lower.lowering import lower
 from engine.lower.order import GIVEN, MEMORY, Ordering, arrange
 from engine.lower.schedule import in_levels
 from engine.lower.steps import to_program
-from engine.nesting.choose import nested_and_plain
+from engine.nesting.choose import ROUNDS, nested_and_plain
 from engine.nesting.search import may_nest
 from engine.planning import memories as several
 from engine.planning.concurrency import Concurrency, concurrency_of
@@ -135,15 +135,15 @@ def cheapest(ways: Iterable[Callable[[], PlacedPlan]]) -> PlacedPlan:
     return min(plans, key=lambda plan: (sum(m.assigned.cost for m in plan.memories), plan.arena_bytes))
 
 
-def nestings(plain: Lowered, options: Options) -> tuple[Lowered, ...]:
+def nestings(plain: Lowered, options: Options, rounds: int = ROUNDS) -> tuple[Lowered, ...]:
     """Returns the calls with values nested, where that may save bytes, and the calls as they are.
 
-    In all of them values are written over the inputs that are donated.
+    In all of them values are written over the inputs that are donated. `rounds` is the most nestings that are measured.
     """
     ways: tuple[Lowered, ...] = (plain,)
     if _is_nesting(options):
         with Activity("nesting"):
-            ways = nested_and_plain(plain, options.overwrite, options.reuse, options.alignment)
+            ways = nested_and_plain(plain, options.overwrite, options.reuse, options.alignment, rounds)
     return tuple(over_donated(way, _given(options)) for way in ways)
 
 

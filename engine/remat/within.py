@@ -1,11 +1,11 @@
 """Plans within a budget that the plain plan does not meet, the cheapest change first; outputs keep every bit."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from attrs import evolve
 
 from engine.graph.graph import Graph
-from engine.passes.automatic import limited, passed
+from engine.passes.automatic import Passed, limited
 from engine.planning.options import CASCADE_PERCENTS, Options
 from engine.planning.placed import PlacedPlan
 from engine.planning.planner import plan_graph
@@ -14,13 +14,19 @@ from ops.schema.backends import NUMBA
 
 
 def plans_within(
-    graph: Graph, plain: PlacedPlan, options: Options, *, any_budget: bool = False
+    graph: Graph,
+    plain: PlacedPlan,
+    options: Options,
+    passes: Callable[[tuple[str, ...]], Passed],
+    *,
+    any_budget: bool = False,
 ) -> Iterator[PlacedPlan]:
     """Yields plans that may meet the capacity of the plain plan: the first one that does costs least.
 
     Values are computed again; else images are computed in stripes of rows; else both. Cascades are left out where the
     options have some, and where kernels of other back-ends than numba compute, which may sum fewer rows in another
-    order. `graph` is the graph as it was given, `options` are those of the plain plan.
+    order. `graph` is the graph as it was given, `options` are those of the plain plan; `passes` returns the graph after
+    the passes of their level, without some groups.
 
     Values of whole images are computed again at last where a single operator needs more than the capacity: that takes
     long, and only the smallest plan is wanted of it then. With `any_budget`, plans are in the order of their cost.
@@ -30,15 +36,15 @@ def plans_within(
     if is_first:
         yield _recomputed(plain, options)
     if is_cutting:
-        yield from _cut(graph, plain, options)
+        yield from _cut(passes, plain, options)
     if not is_first:
         yield _recomputed(plain, options)
 
 
-def _cut(graph: Graph, plain: PlacedPlan, options: Options) -> Iterator[PlacedPlan]:
+def _cut(passes: Callable[[tuple[str, ...]], Passed], plain: PlacedPlan, options: Options) -> Iterator[PlacedPlan]:
     """Yields plans with cascades, and at last the smallest of them in which operators run again."""
     left_out = tuple(name for done in plain.optimisation for name in done.left_out)
-    whole = passed(graph, options.level, left_out)
+    whole = passes(left_out)
     cut = plain
     for percent in CASCADE_PERCENTS:
         asked = evolve(options, cascade=percent)

@@ -1,6 +1,6 @@
 """Choices of cascades, and what work takes beside operations: calls, and bytes that are read or copied once more."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from attrs import frozen
 
@@ -40,11 +40,14 @@ def weights(operator: Operator) -> int:
     return sum(signature.inputs[position].nbytes for position in signature.constants)
 
 
-def overwritten(operator: Operator, dying: Collection[Var]) -> Var | None:
-    """Returns the input that an operator may write its output over, of those that die in it."""
-    forwards = operator.schema.forwards(operator.signature)
-    inputs = (operator.inputs[forward.input] for forward in forwards)
-    return next((v for v in inputs if v in dying and v.spec.nbytes == operator.outputs[0].spec.nbytes), None)
+def overwritable(operator: Operator) -> tuple[Var, ...]:
+    """Returns the inputs that an operator may write its output over."""
+    return tuple(operator.inputs[forward.input] for forward in operator.schema.forwards(operator.signature))
+
+
+def fully_overwritable(operator: Operator) -> tuple[Var, ...]:
+    """Returns the inputs that an operator may write its output over, of those that have as many bytes."""
+    return tuple(v for v in overwritable(operator) if v.spec.nbytes == operator.outputs[0].spec.nbytes)
 
 
 def pareto(choices: Sequence[Choice]) -> list[Choice]:

@@ -10,25 +10,22 @@ from attrs import evolve, field, frozen
 from allocator.progress import Activity
 from allocator.solvers.base import NO_NODES
 from engine.graph.graph import Graph
+from engine.lower.order import GIVEN
+from engine.nesting.choose import ROUNDS
 from engine.passes.cascade.choices import Choice
 from engine.passes.cascade.rewrite import with_cascades
 from engine.passes.cascade.search import cascade_bound, operations, search_cascades
 from engine.planning.options import Options
-from engine.planning.placed import Cascade, Cascaded
+from engine.planning.placed import Cascade, CascadeChoice, Cascaded
 from engine.planning.planner import least_bytes, lower_graph, nestings
 from engine.text.errors import GraphError, PassError
 from ops.common.tiling import ROWS
 
 _MOST_TRIED = 4
 """The choices with the fewest estimated bytes that are lowered. Estimates and lower bounds differ by a few percent."""
-
-
-@frozen
-class _Cut:
-    """What a graph with cascades needs: a lower bound of its arena, in bytes, and the operations of a run."""
-
-    nbytes: int
-    flops: int
+_ROUNDS = 1
+"""The nestings that are measured of each. Six, as in a plan, would take most of the time of planning; for ResNet-50 and
+DenseNet-121 (tools/bench_cascades.py) the same choice is taken with one."""
 
 
 @frozen(eq=False)
@@ -36,7 +33,7 @@ class CascadeSearch:
     """The search for the cascades of a graph, which is done once for all options."""
 
     graph: Graph
-    _cuts: dict[tuple[tuple[Cascade, ...], Options], _Cut] = field(factory=dict)
+    _within: dict[Options, tuple[Cascaded, ...]] = field(factory=dict)
 
     @cached_property
     def choices(self) -> Sequence[Choice]:
@@ -57,6 +54,11 @@ class CascadeSearch:
         """Returns bytes below which no cascades get the arena, as long as all of it lies there in the given types."""
         return cascade_bound(self.graph)
 
+    @cached_property
+    def work(self) -> int:
+        """Returns the operations of a run without cascades."""
+        return operations(self.graph)
+
     def within(self, options: Options) -> tuple[Cascaded, ...]:
         """Returns the cascades that save most bytes; nothing where none saves any, or where operators run at once.
 
@@ -65,50 +67,62 @@ class CascadeSearch:
         """
         if options.parallel:  # stripes that run at once are in memory at once
             return ()
-        choices, most = self.choices, options.cascade * operations(self.graph) / 100
+        key = _deciding(options)
+        if key not in self._within:
+            self._within[key] = self._best(options)
+        cascaded = self._within[key]
+        if options.caller_buffers or options.store:
+            return tuple(evolve(each, least_bytes=0) for each in cascaded)
+        return cascaded
+
+    def _best(self, options: Options) -> tuple[Cascaded, ...]:
+        """Returns the cascades that save most bytes, of the choices that are tried; nothing where none saves any."""
+        choices, most = self.choices, options.cascade * self.work / 100
         allowed = [choice for choice in choices if choice.cost <= most]
         if not allowed:
             return ()
-        plain = self._cut((), options)
-        counted = (each for each in self._counted(allowed, plain.flops, options) if each.cost <= most)
-        saving = [each for each in islice(counted, _MOST_TRIED) if each.nbytes < plain.nbytes]
-        return (self._told(min(saving, key=lambda each: each.nbytes), plain, options),) if saving else ()
+        plain = _nested_bytes(self.graph, options, ROUNDS)
+        tried = islice(self._counted(allowed, most, options), _MOST_TRIED)
+        best = min(tried, key=lambda each: each.nbytes, default=Choice(plain, 0.0, 0.0))
+        return (self._told(best, plain),) if best.nbytes < plain else ()
 
-    def _counted(self, choices: Sequence[Choice], work: int, options: Options) -> Iterator[Choice]:
+    def _counted(self, choices: Sequence[Choice], most: float, options: Options) -> Iterator[Choice]:
         """Yields choices with the lower bounds and the operations of the graphs that they lead to.
 
-        Those with a stripe that would read nothing but pads are left out.
+        Those that add more work than `most` are left out, and those with a stripe that would read nothing but pads.
         """
         for choice in choices:
             with suppress(PassError):
-                cut = self._cut(choice.cascades, options)
-                extra = max(cut.flops - work, 0)
-                yield evolve(choice, nbytes=cut.nbytes, extra=extra, cost=choice.cost - choice.extra + extra)
+                graph = with_cascades(self.graph, choice.cascades)
+                extra = max(operations(graph) - self.work, 0)
+                cost = choice.cost - choice.extra + extra
+                if cost <= most:
+                    yield evolve(choice, nbytes=_nested_bytes(graph, options, _ROUNDS), extra=extra, cost=cost)
 
-    def _cut(self, cascades: tuple[Cascade, ...], options: Options) -> _Cut:
-        """Returns what the graph with cascades needs, with values nested where that saves bytes."""
-        key = cascades, _deciding(options)
-        if key not in self._cuts:
-            graph = with_cascades(self.graph, cascades) if cascades else self.graph
-            ways = nestings(lower_graph(graph, options), options)
-            self._cuts[key] = _Cut(min(least_bytes(way, options) for way in ways), operations(graph))
-        return self._cuts[key]
-
-    def _told(self, choice: Choice, plain: _Cut, options: Options) -> Cascaded:
+    def _told(self, choice: Choice, plain: int) -> Cascaded:
         runs = tuple(_run(self.graph, cascade) for cascade in choice.cascades)
         kept = sum(len(cascade.rolling) for cascade in choice.cascades)
         pieces = sum(cascade.in_pieces for cascade in choice.cascades)
-        least = 0 if options.caller_buffers or options.store else self.bound
-        work = plain.flops
-        return Cascaded(
-            runs, choice.extra / work, choice.cost / work, kept, pieces, plain.nbytes, least, choice.cascades
-        )
+        share, work = choice.extra / self.work, choice.cost / self.work
+        choices = tuple(map(self._choice, self.choices))
+        return Cascaded(runs, share, work, kept, pieces, plain, self.bound, choices, choice.cascades)
+
+    def _choice(self, choice: Choice) -> CascadeChoice:
+        stripes = sum(_run(self.graph, cascade)[2] for cascade in choice.cascades)
+        share, work = choice.extra / self.work, choice.cost / self.work
+        return CascadeChoice(choice.nbytes, share, work, len(choice.cascades), stripes)
+
+
+def _nested_bytes(graph: Graph, options: Options, rounds: int) -> int:
+    """Returns a lower bound of the arena of a graph, with values nested where that saves bytes."""
+    ways = nestings(lower_graph(graph, options), options, rounds)
+    return min(least_bytes(way, options) for way in ways)
 
 
 def _deciding(options: Options) -> Options:
-    """Returns options that are equal where bounds of the same graph are; lists of names become tuples."""
+    """Returns options that are equal where the same cascades are chosen; lists of names become tuples."""
     buffers, donated = tuple(options.caller_buffers), tuple(options.donated)
-    return evolve(options, optimise=0, cascade=0, store="", nodes=NO_NODES, caller_buffers=buffers, donated=donated)
+    return evolve(options, optimise=0, store="", order=GIVEN, nodes=NO_NODES, caller_buffers=buffers, donated=donated)
 
 
 def _run(graph: Graph, cascade: Cascade) -> tuple[str, str, int]:

@@ -23,6 +23,7 @@ from engine.graph.graph import Graph
 from engine.graph.operator import Operator
 from engine.graph.vanished import FED, vanished
 from engine.graph.var import Var
+from engine.passes.cascade.choices import overwritable
 from engine.passes.cascade.rows import Part, Span, Stripes, in_stripes
 from engine.passes.verify import verify
 from engine.planning.placed import Cascade, CascadeStripe
@@ -31,7 +32,8 @@ from ops.common.tiling import ROWS
 from ops.movement.concat import CONCAT
 from ops.movement.copy import COPY
 from ops.movement.slicing import SLICE
-from ops.schema.schema import Attrs, OpSchema
+from ops.schema.schema import Attrs, OpSchema, Signature
+from ops.tensor.spec import TensorSpec
 
 
 def with_cascades(graph: Graph, cascades: Sequence[Cascade]) -> Graph:
@@ -66,6 +68,8 @@ class _Writer:
     images: dict[tuple[Var, int], Var] = field(factory=dict)
     """By var of the source and number, the var that has one image of a batch."""
     names: set[str] = field(factory=set)
+    signed: dict[Operator, list[tuple[list[TensorSpec], Attrs, Signature]]] = field(factory=dict)
+    """By operator of the source, the specs of inputs and the attributes of its parts, with their signatures."""
 
     def __attrs_post_init__(self) -> None:
         self.names.update(self.source.vars, (operator.name for operator in self.source.operators))
@@ -154,9 +158,21 @@ class _Writer:
         return self.add(SLICE, [var], attrs, name, name)
 
     def add(self, schema: OpSchema, inputs: Sequence[Var], attrs: Attrs, name: str, output: str) -> Var:
-        constants = frozenset(i for i, v in enumerate(inputs) if v in self.graph.constants)
-        signature = schema.sign([v.spec for v in inputs], attrs, constants)
+        signature = self._signature(schema, inputs, attrs)
         return self.graph.add_signed(schema, inputs, signature, name, (output,))[0]
+
+    def add_part(self, operator: Operator, inputs: Sequence[Var], attrs: Attrs, name: str, output: str) -> Var:
+        """Adds an operator on some rows; most stripes of a cascade share a signature."""
+        specs, signed = [v.spec for v in inputs], self.signed.setdefault(operator, [])
+        signature = next((s for ins, own, s in signed if ins == specs and own == attrs), None)
+        if signature is None:
+            signature = self._signature(operator.schema, inputs, attrs)
+            signed.append((specs, attrs, signature))
+        return self.graph.add_signed(operator.schema, inputs, signature, name, (output,))[0]
+
+    def _signature(self, schema: OpSchema, inputs: Sequence[Var], attrs: Attrs) -> Signature:
+        constants = frozenset(i for i, v in enumerate(inputs) if v in self.graph.constants)
+        return schema.sign([v.spec for v in inputs], attrs, constants)
 
     def free(self, name: str) -> str:
         """Returns a name that neither graph has: this one, or the same with a number."""
@@ -223,7 +239,7 @@ class _StripeWriter:
             (output,) = part.operator.outputs
             last = [v for v in self.stripes.first if v in self.rows and reads.get(v) == number]
             inputs = list(map(self.read, part.operator.inputs, part.read, part.axes, part.batched))
-            overwritten = _overwritten(part.operator)
+            overwritten = set(overwritable(part.operator))
             for var in last:
                 if var in overwritten:  # before that happens
                     self._keep(var)
@@ -260,7 +276,7 @@ class _StripeWriter:
         (output,) = operator.outputs
         ahead = self._again(output, part.written[0])
         name, output_name = (writer.free(f"{n}/{self.at}") for n in (operator.name, output.name))
-        new = writer.add(operator.schema, inputs, part.attrs, name, output_name)
+        new = writer.add_part(operator, inputs, part.attrs, name, output_name)
         self._behind(ahead, output, _Rows(new, part.written[0]))
 
     def _take(self, var: Var, piece: _Rows) -> None:
@@ -299,8 +315,3 @@ class _StripeWriter:
 
     def _copy(self, rows: Var, var: Var, suffix: str) -> Var:
         return self.writer.copied(rows, f"{var.name}/{self.at}/{suffix}")
-
-
-def _overwritten(operator: Operator) -> set[Var]:
-    """Returns the inputs that an operator may write its output over."""
-    return {operator.inputs[forward.input] for forward in operator.schema.forwards(operator.signature)}

@@ -15,7 +15,7 @@ from attrs import define, evolve, field, frozen
 
 from engine.graph.operator import Operator
 from engine.graph.var import Var
-from engine.passes.cascade.choices import BYTE, CALL, Choice, overwritten, pareto, stripe_counts, weights
+from engine.passes.cascade.choices import BYTE, CALL, Choice, pareto, stripe_counts, weights
 from engine.passes.cascade.rows import Stripe, is_image, part_of, row_bytes
 from engine.planning.placed import Cascade
 from ops.common.tiling import ROWS
@@ -86,14 +86,16 @@ class _Around:
 class RollingSearch:
     """The cascades of a graph that keep rows.
 
-    `flops` has the operations of each operator, `alone` the bytes of each that is computed whole; `held` returns those
-    that are alive from in front of a position, and `last_reader` has the last position that reads a tensor.
+    `flops` has the operations of each operator, `overwritable` the inputs that it may write all of its output over, and
+    `alone` the bytes of each that is computed whole; `held` returns those that are alive from in front of a position,
+    and `last_reader` has the last position that reads a tensor.
     `dying` returns the bytes of what the first operator of a cascade reads, where it may be taken in pieces by the rows
     that a stripe reads, else 0.
     """
 
     operators: Sequence[Operator]
     flops: Mapping[Operator, int]
+    overwritable: Mapping[Operator, Sequence[Var]]
     last_reader: Mapping[Var, int]
     alone: Sequence[int]
     held: Callable[[int], int]
@@ -162,7 +164,7 @@ class RollingSearch:
                 sizes[output] = np.minimum(new + member.overlap, output.shape[ROWS]) * member.row_bytes
                 total = total + sizes[output] - kept.get(output, 0)
             if not member.rolls:
-                over = overwritten(operator, dying)
+                over = next((v for v in self.overwritable[operator] if v in dying), None)
                 saved = 0 if over is None else np.maximum(sizes[over] - kept.get(over, 0), 0)
             most = np.maximum(most, total - saved)
             for var in dying:

@@ -10,7 +10,7 @@ alignment are left out. The planner has the last word about the few choices that
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -20,7 +20,16 @@ from engine.graph.graph import Graph
 from engine.graph.operator import Operator
 from engine.graph.var import Var
 from engine.lower.costs import graph_cost
-from engine.passes.cascade.choices import BYTE, CALL, Choice, overwritten, pareto, stripe_counts, weights
+from engine.passes.cascade.choices import (
+    BYTE,
+    CALL,
+    Choice,
+    fully_overwritable,
+    overwritable,
+    pareto,
+    stripe_counts,
+    weights,
+)
 from engine.passes.cascade.rolling import RollingSearch
 from engine.passes.cascade.rows import Part, Stripe, is_image, row_bytes, spans
 from engine.planning.placed import Cascade
@@ -80,8 +89,7 @@ class _Search:
         """Returns the bytes that an operator needs at least: its output may lie in inputs, or around them."""
         operator = self.operators[position]
         nbytes = sum(size for _, size in self.around[position])
-        forwards = operator.schema.forwards(operator.signature)
-        over = [operator.inputs[forward.input] for forward in forwards]
+        over = overwritable(operator)
         dies = any(self.alive.get(self.roots.get(v, v), (0, 0))[1] == position for v in over)
         is_join = operator.schema.input_places is not no_places
         return nbytes - sum(v.spec.nbytes for v in operator.outputs) * (dies or is_join)
@@ -105,6 +113,15 @@ class _Search:
     def flops(self) -> dict[Operator, int]:
         """Returns the operations of each operator."""
         return {operator: operator.schema.cost(operator.signature).flops for operator in self.operators}
+
+    @cached_property
+    def overwritable(self) -> dict[Operator, tuple[Var, ...]]:
+        """Returns, by operator, the inputs that it may write all of its output over."""
+        return {operator: fully_overwritable(operator) for operator in self.operators}
+
+    def _over(self, operator: Operator, dying: Collection[Var]) -> Var | None:
+        """Returns the input that an operator writes its output over, of those that die in it."""
+        return next((v for v in self.overwritable[operator] if v in dying), None)
 
     @cached_property
     def roots(self) -> dict[Var, Var]:
@@ -154,7 +171,7 @@ class _Search:
         operator = self.operators[position]
         nbytes = sum(size for _, size in self.around[position])
         dying = {v for v in operator.inputs if v not in self.roots and self.alive.get(v, (0, 0))[1] == position}
-        written = overwritten(operator, dying)
+        written = self._over(operator, dying)
         return Choice(nbytes - (0 if written is None else written.spec.nbytes), 0.0, 0.0)
 
     def _cascades_to(self, end: int) -> Iterator[Choice]:
@@ -208,7 +225,15 @@ class _Search:
     def rolling(self) -> "RollingSearch":
         """Returns the search for cascades that keep rows."""
         alone = [each.nbytes for each in self.alone]
-        return RollingSearch(self.operators, self.flops, self.last_reader, alone, self._held_bytes, self._dying_image)
+        return RollingSearch(
+            self.operators,
+            self.flops,
+            self.overwritable,
+            self.last_reader,
+            alone,
+            self._held_bytes,
+            self._dying_image,
+        )
 
     def _rolling_to(self, end: int) -> Iterator[Choice]:
         """Yields the cascades that end in front of a position and keep rows, in all numbers of stripes."""
@@ -254,7 +279,7 @@ class _Search:
         for number, part in enumerate(parts):
             (output,) = part.operator.outputs
             dying = {v for v in part.operator.inputs if v in alive and reads[v] == number}
-            over = overwritten(part.operator, dying)
+            over = self._over(part.operator, dying)
             if output is not result:
                 low, high = stripe.needed[output]
                 alive[output] = row_bytes(output) * (high - low)

@@ -114,6 +114,19 @@ def test_no_choice_is_worse_than_another_in_both() -> None:
     assert not front[-1].cost
 
 
+def test_a_plan_has_the_front_of_bytes_and_work_and_each_of_its_choices_is_allowed_at_its_work() -> None:
+    (done,) = _planned(cascade=5).optimisation[0].cascades
+    works = [choice.work for choice in done.choices]
+    assert works == sorted(works, reverse=True)
+    sizes = [choice.estimated_bytes for choice in done.choices]
+    assert sizes == sorted(set(sizes))
+    assert 100 * works[0] > 5 >= 100 * works[-1]
+    for choice in done.choices[:: len(done.choices) - 1]:
+        assert choice.share <= choice.work and choice.stripes >= 2 * choice.cascades > 0
+        plan = _planned(cascade=int(100 * choice.work) + 1)
+        assert plan.arena_bytes <= 1.2 * choice.estimated_bytes
+
+
 def test_cascades_are_searched_once_for_a_watched_run(monkeypatch: pytest.MonkeyPatch) -> None:
     searched: list[Graph] = []
 
@@ -149,6 +162,7 @@ def test_the_command_shows_cascades(capsys: pytest.CaptureFixture[str]) -> None:
     assert not main(["plan", "zoo:squeezenet?image=96", "--cascade", "10", "--nodes", "100", "--json"])
     (shown,) = json.loads(capsys.readouterr().out)["optimisation"]
     assert shown["cascades"][0]["runs"]
+    assert shown["cascades"][0]["choices"][0]["estimated_bytes"] > shown["cascades"][0]["least_bytes"]
     assert main(["plan", "zoo:squeezenet", "--cascade", "-1"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 
