@@ -119,7 +119,8 @@ class RollingSearch:
 
     def _chains(self, least: int, end: int, price: int) -> Iterator[tuple["_Chain", int, int]]:
         """Yields the chain as it grows, with its first position, and what its operators need one by one."""
-        chain = _Chain.of(self.operators[end - 1], self.flops, price)
+        fewest = min(operator.outputs[0].shape[ROWS] for operator in self.operators[least:end])
+        chain = _Chain.of(self.operators[end - 1], fewest, self.flops, price)
         apart = 0
         for first in range(end - 1, least - 1, -1):
             if not chain.take(self.operators[first]):
@@ -168,6 +169,7 @@ class RollingSearch:
                 saved = 0 if over is None else np.maximum(sizes[over] - kept.get(over, 0), 0)
             most = np.maximum(most, total - saved)
             for var in dying:
+                most = np.maximum(most, total + kept.get(var, 0))  # what is kept is copied while all is there
                 total = total + kept.get(var, 0) - sizes[var]
         return most
 
@@ -189,11 +191,16 @@ class _Chain:
     copied: int = 0
 
     @classmethod
-    def of(cls, operator: Operator, flops: Mapping[Operator, int], price: int) -> "_Chain":
-        """Returns the chain that ends with an operator, and has nothing yet."""
+    def of(cls, operator: Operator, fewest: int, flops: Mapping[Operator, int], price: int) -> "_Chain":
+        """Returns the chain that ends with an operator, and has nothing yet.
+
+        Its stripe has a new row of each tensor, so many rows of the result where a tensor has `fewest` rows.
+        """
         (result,) = operator.outputs
-        middle = result.shape[ROWS] // 2
-        return cls(result, flops, price, Stripe({result: (middle, middle + 1)}), {result: middle})
+        rows = result.shape[ROWS]
+        step = -(-rows // fewest)
+        middle = max(rows // 2 // step, 1) * step
+        return cls(result, flops, price, Stripe({result: (middle, min(middle + step, rows))}), {result: middle})
 
     def take(self, operator: Operator) -> bool:
         """Takes in an operator; returns False where it cannot be in the cascade."""

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import engine
 import ops
+from engine import zoo
 from engine.cli.main import main
 from engine.execution_plan import ExecutionPlan
 from engine.graph.graph import Graph
@@ -112,6 +113,13 @@ def test_no_choice_is_worse_than_another_in_both() -> None:
     assert [c.cost for c in front] == sorted({c.cost for c in front}, reverse=True)
     assert not front[-1].cascades
     assert not front[-1].cost
+
+
+def test_rows_that_a_halved_image_is_read_of_are_kept_as_estimated() -> None:
+    graph = engine.optimise(zoo.unet(image=64, width=4, depth=3))
+    work = graph_cost(graph).flops
+    for choice in search_cascades(graph)[:5]:
+        assert graph_cost(with_cascades(graph, choice.cascades)).flops - work <= choice.extra + 0.1 * work
 
 
 def test_a_plan_has_the_front_of_bytes_and_work_and_each_of_its_choices_is_allowed_at_its_work() -> None:
