@@ -8,12 +8,12 @@ from ops.common.tiling import ROWS, cut
 from ops.schema.attributes import Attribute, flag, integers, number, numbers, one_of
 from ops.schema.backward import Backward, Terms
 from ops.schema.schema import Attrs, Cost, OpSchema, Signature, Specs, Stripe
-from ops.spatial.resize_axes import changed_axes, repeats, rows_read
+from ops.spatial.resize_axes import changed_axes, has_rows_read, repeats, rows_read
 from ops.spatial.resize_compiled import RESIZE_NATIVE
 from ops.spatial.resize_passes import ADD_UP, INTERPOLATE, REPEATS
 from ops.spatial.resize_tables import COORDINATES, NEAREST
 from ops.tensor.errors import ArityError, AttributeValueError, DtypeError, ShapeError
-from ops.tensor.spec import BFLOAT16, FLOATS, NUMBERS
+from ops.tensor.spec import BFLOAT16, FLOATS, NUMBERS, TensorSpec
 
 _PLACES = 4
 """The numbers of `rows`: the rows of the whole x and y, and which rows of these are the first ones here."""
@@ -32,15 +32,23 @@ def _infer(inputs: Specs, attrs: Attrs) -> Specs:
         raise AttributeValueError(f"roi {roi} is not one start and one end for each dimension of {x.shape}")
     if attrs["coordinate_transformation_mode"] == "tf_crop_and_resize" and not roi:
         raise AttributeValueError("coordinate_transformation_mode tf_crop_and_resize needs a roi")
-    if attrs["rows"] and len(attrs["rows"]) != _PLACES:
-        raise AttributeValueError(
-            f"rows {attrs['rows']} are not {_PLACES} numbers: those of x and y, and the first ones"
-        )
     if x.size == 0 and 0 not in sizes:
         raise ShapeError(f"an empty tensor {x.shape} cannot be resized to {sizes}")
     if x.dtype not in NUMBERS | {BFLOAT16} and attrs["mode"] != "nearest":
         raise DtypeError(f"mode {attrs['mode']} interpolates numbers, not {x.dtype}")
-    return (x.with_shape(sizes),)
+    y = x.with_shape(sizes)
+    if attrs["rows"]:
+        _check_rows(x, y, attrs)
+    return (y,)
+
+
+def _check_rows(x: TensorSpec, y: TensorSpec, attrs: Attrs) -> None:
+    """Raises AttributeValueError for `rows` that are none, as kernels would read elements that x does not have."""
+    rows = attrs["rows"]
+    if len(rows) != _PLACES:
+        raise AttributeValueError(f"rows {rows} are not {_PLACES} numbers: those of x and y, and the first ones")
+    if not has_rows_read(Signature((x,), (y,), {n: v for n, v in attrs.items() if n != "shape"})):
+        raise AttributeValueError(f"rows {rows}: x {x.shape} does not have the rows that rows of {y.shape} read there")
 
 
 def _gradient(b: Backward) -> Terms:

@@ -53,6 +53,20 @@ def rows_read(signature: Signature, first: int, last: int) -> tuple[range, tuple
     return read, (axis.elements, axis.outputs, *place)
 
 
+def has_rows_read(signature: Signature) -> bool:
+    """Returns whether the attribute `rows` says of x and the output what they can be, and x has all rows to read."""
+    x, y = signature.x.shape, signature.y.shape
+    if len(x) <= ROWS:
+        return False
+    axis = _axis(signature, ROWS)
+    if min(axis.low, axis.first) < 0 or axis.low + x[ROWS] > axis.elements or axis.last > axis.outputs:
+        return False
+    if not _taps(signature, ROWS):
+        return x[ROWS] == y[ROWS]
+    read = table_of(signature, ROWS).indices
+    return not read.size or (int(read.min()) >= 0 and int(read.max()) < x[ROWS])
+
+
 def _same(one: Table, other: Table) -> bool:
     pairs = ((one.indices, other.indices), (one.weights, other.weights), (one.outside, other.outside))
     return all(np.array_equal(*pair) for pair in pairs)

@@ -62,6 +62,10 @@ def test_rows_far_from_the_border_that_are_weighed_alike_are_called_alike(mode: 
     assert (one.attrs == other.attrs) is alike
 
 
-def test_numbers_that_are_no_rows_are_refused() -> None:
+@pytest.mark.parametrize(
+    "rows", [(4, 8), (8, 16, 0, 6), (8, 16, 5, 0), (8, 16, -1, 0), (8, 16, 0, 10), (3, 16, 0, 0), (8, 16, 0, -1)]
+)
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_numbers_that_are_no_rows_are_refused(rows: tuple[int, ...], mode: str) -> None:
     with pytest.raises(AttributeValueError, match="rows"):
-        RESIZE.sign([TensorSpec((1, 4, 4, 3), _FLOAT)], {"sizes": (1, 8, 8, 3), "rows": (4, 8)})
+        RESIZE.sign([TensorSpec((1, 4, 4, 3), _FLOAT)], {"sizes": (1, 8, 8, 3), "rows": rows, "mode": mode})
