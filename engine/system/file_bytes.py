@@ -35,7 +35,7 @@ def bytes_in_file(folder: Path, nbytes: int, alignment: int) -> Array:
     size = nbytes + (alignment if alignment > mmap.PAGESIZE else 0)
     try:
         with TemporaryFile(dir=folder) as file:
-            _reserve(file.fileno(), size)
+            reserve_bytes(file.fileno(), size)
             mapping = mmap.mmap(file.fileno(), size)
     except OSError as error:
         reason = error.strerror or str(error)
@@ -61,8 +61,11 @@ def _no_file(folder: Path, error: OSError) -> OptionError:
     return OptionError(f"folder {str(folder)!r}: no file can be made there: {error.strerror or error}")
 
 
-def _reserve(file: int, size: int) -> None:
-    """Gives a file so many bytes, reserved on the disk where the system and the file system can do that."""
+def reserve_bytes(file: int, size: int) -> None:
+    """Gives a file so many bytes, reserved on the disk where the system and the file system can do that.
+
+    Raises OSError where the disk, or a limit, has no room.
+    """
     if hasattr(os, "posix_fallocate"):
         try:
             os.posix_fallocate(file, 0, size)

@@ -2,7 +2,6 @@
 
 import errno
 import io
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from allocator.io.files import check_folder, write_whole
+from engine.system.file_bytes import reserve_bytes
 from engine.text.errors import OptionError
 from ops.tensor.spec import NARROW, Array, TensorSpec
 
@@ -68,14 +68,13 @@ def open_arrays(path: Path, specs: Mapping[str, TensorSpec]) -> Iterator[dict[st
 
 
 def _mapped(file: Path, spec: TensorSpec) -> Array:
-    """Returns an array in a new .npy file, whose bytes the disk has."""
+    """Returns an array in a new .npy file, whose bytes the disk has where the system can reserve them."""
     stored = _stored(spec.dtype)
     header = {"descr": np.lib.format.dtype_to_descr(stored), "fortran_order": False, "shape": spec.shape}
     with file.open("wb") as out:
         np.lib.format.write_array_header_2_0(out, header)
         start = out.tell()
-        if spec.nbytes:
-            os.posix_fallocate(out.fileno(), start, spec.nbytes)
+        reserve_bytes(out.fileno(), start + spec.nbytes)
     if not spec.nbytes:
         return np.empty(spec.shape, spec.dtype)
     return np.memmap(file, stored, "r+", start, spec.shape).view(spec.dtype)

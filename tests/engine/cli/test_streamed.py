@@ -1,5 +1,7 @@
 """`arenaplan run --stream`: images from files to files, stripe after stripe."""
 
+import errno
+import os
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +75,27 @@ def test_what_cannot_be_streamed_is_one_line_and_leaves_no_file(
     line = error([*words, *more.replace("F/", f"{tmp_path}/").split()], code, capsys)
     assert wanted in line and "Errno" not in line
     assert sorted(tmp_path.iterdir()) == before and (tmp_path / "y.npy").read_bytes() == b"before"
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="nothing is reserved here")
+@pytest.mark.parametrize("number", [errno.EOPNOTSUPP, errno.ENOSPC])
+def test_a_full_disk_leaves_no_file_and_a_disk_that_reserves_nothing_is_written_as_others(
+    number: int, words: list[str], tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    assert main([*words, "--stream", "9", "-o", str(tmp_path / "wanted.npy")]) == 0
+    capsys.readouterr()
+    monkeypatch.setattr(os, "posix_fallocate", refuse)
+    before = sorted(tmp_path.iterdir())
+    words += ["--stream", "9", "-o", str(tmp_path / "y.npy")]
+    if number == errno.ENOSPC:
+        assert error(words, ERROR, capsys).endswith("y.npy: No space left on device")
+        assert sorted(tmp_path.iterdir()) == before
+    else:
+        assert main(words) == 0
+        np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), np.load(tmp_path / "wanted.npy"))
 
 
 def test_an_operator_that_needs_whole_images_and_an_input_without_a_file_are_named(
