@@ -66,9 +66,12 @@ def _slice(edit: Edit, operator: Operator, spatial: int) -> NhwcForm | None:
 
 
 def _resize(edit: Edit, operator: Operator, spatial: int) -> NhwcForm | None:
-    """Returns the form of a resize: its sizes and scales in the order of the axes. It has none with a region (roi)."""
+    """Returns the form of a resize: its sizes and scales in the order of the axes.
+
+    It has none with a region (roi), or of some rows alone, which are along axis 1.
+    """
     x = operator.inputs[0]
-    if not has_channels(x, spatial) or operator.attrs["roi"]:
+    if not has_channels(x, spatial) or operator.attrs["roi"] or operator.attrs["rows"]:
         return None
     perm, lengths = nhwc_perm(x.ndim, spatial), ("sizes", "scales")
     permuted = {name: tuple(operator.attrs[name][a] for a in perm) for name in lengths if operator.attrs[name]}

@@ -11,6 +11,7 @@ from engine import Graph, Operator, Var
 from engine.passes import verify
 from engine.passes.edit import Edit
 from engine.passes.layout.channels_last import CHANNELS_LAST, LayoutReaders
+from ops.spatial.resize import RESIZE
 from ops.tensor.spec import Array
 from tests.helpers.graphs.image_networks import image_nets
 from tests.helpers.graphs.pass_checks import check_near, schema_names
@@ -221,3 +222,13 @@ def test_channels_last_visits_each_input_a_few_times_only(graph: Graph, monkeypa
     CHANNELS_LAST(graph)
     inputs = sum(len(op.inputs) for op in graph.operators)
     assert 0 < calls <= 5 * (inputs + len(graph.operators))
+
+
+def test_a_resize_of_some_rows_keeps_the_order_of_its_axes() -> None:
+    graph = Graph("rows")
+    x = ops.relu(ops.conv(graph.input("x", (1, 8, 8, 8)), _weights(8, 8, 3, 3), pads=1))
+    attrs = {"sizes": (1, 8, 12, 8), "mode": "linear", "rows": (16, 16, 0, 0)}
+    (resized,) = graph.add(RESIZE, [x], attrs)
+    graph.output(ops.conv(resized, _weights(8, 8, 3, 3), pads=1), "y")
+    feeds = random_feeds(graph)
+    check_near(run_unplanned(engine.optimise(graph, level=3), feeds), run_unplanned(graph, feeds))
