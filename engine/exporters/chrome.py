@@ -5,8 +5,8 @@ asynchronous slices (lifetimes overlap, and slices of one thread must nest). Cou
 footprint, and its unused part: fragmentation and free bytes. Instants mark the peak, what is evicted, and the begin
 of each stage. Cascades and their stripes are slices around their operators. Each of several memories is a process of
 its own, with its tensors, its weights, and a counter; a copy from one to another is a slice in both, with an arrow
-between them. Those of a copy engine have a row of their own beside the operators. Objects are written as events come;
-memory holds live chunks and running operators only.
+between them. Those of a copy engine have rows of their own, as others may run beside them. Objects are written as
+events come; memory holds live chunks and running operators only.
 
 The format: "Trace Event Format", 2016, https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU.
 """
@@ -31,7 +31,7 @@ _MAIN = 1
 _COPIES = 2
 """The row of the copies in the process of a memory."""
 _ENGINE = 1_000_000
-"""The row of the copy engine in the process of the run."""
+"""The row of the copy engine, in the process of the run and in those of memories."""
 Shown = dict[str, Any]
 
 
@@ -173,10 +173,11 @@ class _Page:
         if event.tick not in self.around.moves:
             return
         move, weights = self.around.moves[event.tick], self.around.weights
+        row, lane = (_ENGINE, COPY_ENGINE) if move.is_beside else (_COPIES, "copies")
         source = _process(weights[move.source].memory) if move.is_weight else self.alive[move.source].process
         for process, phase in ((source, "s"), (self.alive[move.chunk].process, "f")):
-            where = {"pid": process, "tid": _COPIES, "cat": "copy", "name": to_unicode(event.operator), "ts": begin}
-            yield from self._row(_COPIES, "copies", process)
+            where = {"pid": process, "tid": row, "cat": "copy", "name": to_unicode(event.operator), "ts": begin}
+            yield from self._row(row, lane, process)
             yield {"ph": "X", **where, "dur": time - begin, "args": {"tick": event.tick}}
             yield {"ph": phase, **where, "id": event.tick, "bp": "e"}
 

@@ -59,9 +59,11 @@ def test_copies_of_a_copy_engine_have_a_lane_of_their_own(threads: int) -> None:
     plan = engine.make_plan(waiting(), memories=with_engine(*BOARD), optimise=0, nodes=50)
     trace, times = plan.trace(threads=threads), {copied.tick: copied for copied in plan.copy_times.copies}
     shown = _chrome(trace)
-    (lane,) = (e["tid"] for e in shown if e["name"] == "thread_name" and e["args"]["name"] == "copy engine")
+    (lane,) = {e["tid"] for e in shown if e["name"] == "thread_name" and e["args"]["name"] == "copy engine"}
     slices = {e["args"]["tick"]: e for e in shown if e["ph"] == "X" and e["cat"] == "operator"}
     assert {tick for tick, one in slices.items() if one["tid"] == lane} == times.keys()
+    in_memories = [e["tid"] for e in shown if e.get("cat") == "copy" and e["ph"] == "X"]
+    assert in_memories == [lane] * 2 * len(times)  # slices of one row nest, so copies in their turn have another one
     if threads:
         for tick, copied in times.items():
             assert slices[tick]["ts"] == pytest.approx(1e6 * copied.begin, abs=1e-3)
