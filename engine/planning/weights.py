@@ -26,7 +26,7 @@ def resident_of(lowered: Lowered, instruction: Instruction) -> dict[Hashable, in
     entries = lowered.constants.entries
     call = instruction if isinstance(instruction, Call) else None
     unread = unread_inputs(call) if call else frozenset[int]()
-    kept = dict(_packed(call, lowered)) if call else dict[Hashable, int]()
+    kept = dict(packed_by(call, lowered)) if call else dict[Hashable, int]()
     for position, value in enumerate(instruction.inputs):
         owner = lowered.values[value].owner
         if owner in entries:
@@ -49,19 +49,7 @@ def is_copy(lowered: Lowered, constant: int) -> bool:
     return value.name != value.source
 
 
-def _own(lowered: Lowered) -> WeightMemory:
-    entries, read = lowered.constants.entries, read_constants(lowered)
-    weights = {identity(e): e.nbytes for v, e in entries.items() if not is_copy(lowered, v)}
-    prepacked = {identity(entries[v]): entries[v].nbytes for v in read if is_copy(lowered, v)}
-    kept = {identity(entries[v]): entries[v].nbytes for v in read if not is_copy(lowered, v)}
-    for entry in entries.values():
-        kept |= {identity(a): a.nbytes for a in sources(entry) if mapping_of(a) is None}
-    for call in lowered.calls:
-        prepacked |= dict(_packed(call, lowered))
-    return WeightMemory(weights, prepacked, kept)
-
-
-def _packed(call: Call, lowered: Lowered) -> Iterator[tuple[Hashable, int]]:
+def packed_by(call: Call, lowered: Lowered) -> Iterator[tuple[Hashable, int]]:
     """Yields the arrays that a call packs. Calls that pack alike share those of the same constants."""
     constants = sorted(call.signature.constants)
     if not constants or row_of_packed(lowered, call):
@@ -70,6 +58,18 @@ def _packed(call: Call, lowered: Lowered) -> Iterator[tuple[Hashable, int]]:
     alike = pack_key(call)
     for number, spec in enumerate(call.kernel.packed_specs(call.signature)):
         yield (alike, packed_from, number), spec.nbytes
+
+
+def _own(lowered: Lowered) -> WeightMemory:
+    entries, read = lowered.constants.entries, read_constants(lowered)
+    weights = {identity(e): e.nbytes for v, e in entries.items() if not is_copy(lowered, v)}
+    prepacked = {identity(entries[v]): entries[v].nbytes for v in read if is_copy(lowered, v)}
+    kept = {identity(entries[v]): entries[v].nbytes for v in read if not is_copy(lowered, v)}
+    for entry in entries.values():
+        kept |= {identity(a): a.nbytes for a in sources(entry) if mapping_of(a) is None}
+    for call in lowered.calls:
+        prepacked |= dict(packed_by(call, lowered))
+    return WeightMemory(weights, prepacked, kept)
 
 
 def identity(entry: Entry) -> Hashable:

@@ -6,6 +6,7 @@ from attrs import asdict, frozen
 
 from allocator.derive.refcount import refcount_peak
 from engine.executor.arenas import file_bytes
+from engine.executor.file_packs import packed_file_bytes
 from engine.graph.deferred import sources
 from engine.graph.mapped import mapping_of, release_files
 from engine.planning.placed import PlacedPlan
@@ -24,7 +25,7 @@ class ResidentSet:
     """The bytes that a process has resident while it runs a plan, each part in whole pages.
 
     `tensor_bytes`: the arena without what lies in files, whose pages the system can drop, or what reference counting
-    needs at its peak. `weights_bytes`: resident weights.
+    needs at its peak. `weights_bytes`: resident weights, without what kernels packed into files of a memory.
     `output_bytes`: the copies of outputs that a run returns. `code_bytes` and `interpreter_bytes` were measured in this
     process, before it had an arena: pages of files (libraries and machine code), and all others but weights (Python's
     objects, modules, the graph, its plan). They are None where the system does not tell.
@@ -74,7 +75,7 @@ def resident_set(plan: PlacedPlan, mode: str = STATIC) -> ResidentSet:
     outputs = [lowered.values[v].spec.nbytes for v in lowered.outputs.values()] if is_static else []
     return ResidentSet(
         tensor_bytes=whole_pages(plan.arena_bytes - file_bytes(plan) if is_static else refcount_peak(plan.program)),
-        weights_bytes=whole_pages(plan.resident_weights_bytes),
+        weights_bytes=whole_pages(plan.resident_weights_bytes - packed_file_bytes(plan)),
         output_bytes=sum(map(whole_pages, outputs)),
         code_bytes=code,
         interpreter_bytes=None if resident is None or code is None else resident - code - held,

@@ -105,6 +105,13 @@ def test_a_run_in_memories_tells_them(mode: str, model: str, capsys: Capture) ->
 MISTAKES: tuple[tuple[str, int, str], ...] = (
     ("--memory sram=1KiB", 2, "has no name, capacity and bandwidth"),
     ("--memory sram=1KiB,0GB/s", 2, "is no number of bytes a second above 0"),
+    ("--memory sram=1MiB,-1GB/s", 2, "'-1GB/s' is no number of bytes a second; write"),
+    ("--memory sram=1MiB,1e30GB/s", 2, "must be bytes per second, from 0.001 to 1e+18"),
+    ("--memory sram=1MiB,1GB/s,copy-engine,copy-engine", 2, "'copy-engine' is given more than once"),
+    ("--memory sram=1MiB,1GB/s,copy-engine=1", 2, "did you mean 'copy-engine'?"),
+    ("--memory sram=1MiB,1GB/s --parallel exact", 2, "parallel='exact' plans one arena; levels and edges plan in"),
+    ("--memory sram=1MiB,1GB/s --parallel colour:2", 2, "parallel='colour:2' plans one arena"),
+    ("--memory sram=1MiB,1GB/s --place x=!sram", 2, "place leaves no memory for 'x': its rules exclude each other"),
     ("--memory sram=1MiB,1GB/s --memory sram=1MiB,1GB/s", 2, "is given 2 times"),
     ("--memory sram=1MiB,1GB/s --place nothing=sram", 2, "fits nothing that lies in a memory"),
     ("--memory sram=1MiB,1GB/s --place x=dram", 2, "memory 'dram' is unknown"),

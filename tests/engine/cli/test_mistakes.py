@@ -60,6 +60,8 @@ MISTAKES: Mapping[str, tuple[str, int, str]] = {
     "buffers without a header": ("solve JUNKCSV", ERROR, "junk.csv"),
     "a format that there is not": ("solve B --from xml", USAGE, "invalid choice: 'xml'"),
     "a target that is not there": ("plan M --target F/none.toml", ERROR, "none.toml: No such file"),
+    "a folder as a target": ("plan M --target F", ERROR, "Is a directory"),
+    "a target that is no TOML": ("plan M --target JUNKCSV", USAGE, "junk.csv: is no TOML"),
     "operators that are not there": ("plan M --ops F/none.py", ERROR, "none.py: No such file"),
     # files that are written
     "an unknown suffix": ("plan M -o F/plan.docx", USAGE, "ends in one of .h, .c, .bin"),
@@ -83,6 +85,11 @@ MISTAKES: Mapping[str, tuple[str, int, str]] = {
     "a length of no dimension": ("plan OPEN --dim m=4", ERROR, "no dimension 'm' open; names that are open: n"),
     "a length that is no number": ("plan OPEN --dim n=four", USAGE, "'n=four' has a length that is no integer"),
     "a range without a second end": ("plan OPEN --length-ranges n=4", USAGE, "for example n=1:8"),
+    "a range of lengths in several memories": (
+        "plan OPEN --length-ranges n=1:8 --memory ram=1MiB,1GB/s",
+        USAGE,
+        "has one arena; leave out memories= (--memory)",
+    ),
     "an array of another shape": ("run M --input x=WIDE", ERROR, "[4, 8]"),
     "an array of another type": ("run M --input x=WHOLE", ERROR, "int64"),
     "an array for no input": ("run M --input z=WIDE", ERROR, "'z'"),

@@ -145,6 +145,9 @@ def test_a_memory_with_a_folder_is_a_file_without_a_name(options: dict[str, Any]
     packed = [array for arrays in exe.executor._packed.arrays.values() for array in arrays]  # type: ignore[union-attr]
     assert all(mapping_of(array) is not None or array.nbytes < 4096 for array in packed)
     assert bool(packed) == (not plain)
+    mapped = sum(array.nbytes for array in packed if mapping_of(array) is not None)
+    resident = exe.plan.resident_set().weights_bytes
+    assert resident == whole_pages(exe.plan.resident_weights_bytes - mapped) and (mapped > 0) == (not plain)
     assert not list(tmp_path.iterdir())
 
 

@@ -49,6 +49,7 @@ def test_words_paths_and_targets_are_taken(tmp_path: Path) -> None:
     [
         ("name = 3", "name 3 is no name of a target"),
         ('name = "none"', "name 'none' is no name of a target"),
+        ("[memory]\nname = 'ram'", "memory is no list of tables"),
         ("[[memory]]\nbytes = 3", "memory 1: 'bytes' is unknown; there are name, capacity"),
         ("[workspace]\nbytes = 3", "workspace is no list of tables"),
         ("[[workspace]]\nbytes = 3", "workspace 1: 'operator' is missing"),
