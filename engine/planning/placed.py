@@ -69,7 +69,7 @@ class CascadeChoice:
     """Cascades that a graph may have, by the estimates of the search.
 
     `estimated_bytes` is the arena. `share` is the part of all operations that they add, `work` the same with calls and
-    copies, as the operations that take as long: with `cascade=` at least 100 times as much, these are allowed.
+    copies, as the operations that take as long: `cascade=` allows these from about 100 times as much on.
     `cascades` is their number, and `stripes` that of the stripes of all of them.
     """
 
@@ -87,10 +87,10 @@ class Cascaded:
     `runs` has the first and the last operator of each cascade, and its number of stripes. `share` is the part of all
     operations that they add, `work` the same with calls and copies, as the operations that take as long. Of `kept`
     tensors, rows are kept for the next stripe; `pieces` images are taken in pieces. `plain_bytes` is the lower bound of
-    the arena without them, and `least_bytes` that with any cascades; 0 where tensors are in arrays of the caller, or
-    stored in another type. `choices` has the cascades of which the search knows none that are better in both bytes and
-    work, the fewest bytes first, whatever percentage was asked for. `cascades` are positions in the graph that was cut,
-    `stripes` what was written of them.
+    the arena without them, and `least_bytes` that with any cascades, in the given order; 0 where tensors are in arrays
+    of the caller or stored in another type, or another order was asked for. `choices` has the cascades of which the
+    search knows none that are better in both bytes and work, the fewest bytes first, whatever percentage was asked for.
+    `cascades` are positions in the graph that was cut, `stripes` what was written of them.
     """
 
     runs: tuple[tuple[str, str, int], ...]

@@ -51,7 +51,10 @@ class CascadeSearch:
 
     @cached_property
     def bound(self) -> int:
-        """Returns bytes below which no cascades get the arena, as long as all of it lies there in the given types."""
+        """Returns bytes below which no cascades get the arena.
+
+        All of it lies there in the given types, and operators run in the given order.
+        """
         return cascade_bound(self.graph)
 
     @cached_property
@@ -71,7 +74,7 @@ class CascadeSearch:
         if key not in self._within:
             self._within[key] = self._best(options)
         cascaded = self._within[key]
-        if options.caller_buffers or options.store:
+        if options.caller_buffers or options.store or options.order != GIVEN:
             return tuple(evolve(each, least_bytes=0) for each in cascaded)
         return cascaded
 

@@ -16,6 +16,7 @@ from engine import zoo
 from engine.cli.main import main
 from engine.execution_plan import ExecutionPlan
 from engine.graph.graph import Graph
+from engine.graph.var import Var
 from engine.lower.costs import graph_cost
 from engine.passes.automatic import limited
 from engine.passes.cascade import choose
@@ -189,6 +190,23 @@ def test_cascades_keep_within_their_bound_and_percentage(seed: int, images: int)
             added = graph_cost(plan.graph).flops / graph_cost(graph).flops - 1
             assert cut.share == pytest.approx(max(added, 0.0))
             assert cut.share <= cut.work <= percent / 100
+
+
+def test_in_another_order_no_bound_of_the_given_order_is_told() -> None:
+    rng = np.random.default_rng(0)
+    graph = engine.Graph("branches")
+    x: Var = graph.input("x", (1, 3, 32, 32))
+    for channels, inputs in ((32, 3), (32, 32)):
+        x = ops.relu(ops.conv2d(x, rng.standard_normal((channels, inputs, 3, 3), np.float32), pads=(1, 1, 1, 1)))
+    x = ops.max_pool(x, (2, 2), strides=(2, 2))
+    x = ops.conv2d(x, rng.standard_normal((4, 32, 1, 1), np.float32))
+    branches = [ops.relu(ops.conv2d(x, rng.standard_normal((48, 4, 1, 1), np.float32))) for _ in range(2)]
+    first, second = (ops.reduce_mean(ops.tanh(branch), axes=(2, 3)) for branch in branches)
+    graph.output(first + second, "y")
+    plans = [engine.make_plan(graph, cascade=True, nodes=100, order=order) for order in ("given", "memory")]
+    bound, other = (plan.optimisation[0].cascades[0].least_bytes for plan in plans)
+    assert plans[1].arena_bytes < bound <= plans[0].arena_bytes
+    assert other == 0
 
 
 def test_the_search_for_addresses_ends_after_some_steps_where_neither_steps_nor_time_are_given() -> None:
