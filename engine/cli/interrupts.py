@@ -3,13 +3,12 @@
 Before there is a plan, and the second time, it ends the command.
 """
 
-import signal
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import FrameType
 
 from allocator.interrupts import Stop, stopped_by
+from engine.cli.entry import interrupts_handled
 from engine.cli.progress import warn
 
 
@@ -23,15 +22,7 @@ def interrupt_ends_search() -> Iterator[None]:
             raise KeyboardInterrupt
         stop.is_asked = True
 
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    with interrupts_handled(end_search) as is_handled, stopped_by(stop) if is_handled else nullcontext():
         yield
-        return
-    signal.signal(signal.SIGINT, end_search)
-    try:
-        with stopped_by(stop):
-            yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
     if stop.is_asked:
         warn("the search was interrupted; this is its best plan so far")

@@ -1,19 +1,19 @@
 """The command `arenaplan`: data on stdout, one line on stderr for what went wrong, and an exit code that says what."""
 
-import gc
 import io
 import os
 import re
 import sys
 from argparse import Action, ArgumentParser
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from difflib import get_close_matches
 from importlib import import_module
 from traceback import print_exception
 from typing import Any, NoReturn
 
 from allocator.errors import AllocatorError, PlanError
+from engine.cli.entry import INTERRUPTED, modules_loaded
 from engine.cli.progress import add_quiet, progress_shown, warn
 from engine.system.instructions import limit_instructions
 from engine.text.deprecated import with_new_flags
@@ -29,9 +29,9 @@ from engine.text.errors import (
 from engine.text.faults import Door
 from ops.tensor.errors import OpError
 
-OK, ERROR, USAGE, NO_FIT, UNDECIDED, REFUSED, OWN_FAULT, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
+OK, ERROR, USAGE, NO_FIT, UNDECIDED, REFUSED, OWN_FAULT = 0, 1, 2, 3, 4, 5, 6
 """Done; failed; asked wrongly; larger than the budget; no plan within the capacity, and no proof that there is none; a
-checker refused or outputs differ; a fault of this program; stopped by the user."""
+checker refused or outputs differ; a fault of this program. INTERRUPTED comes beside them."""
 
 
 class UsageError(EngineError):
@@ -120,7 +120,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     def work() -> int:
         words = with_new_flags(sys.argv[1:] if argv is None else argv, warn)
         asked = [name for name in words[:1] if name in COMMANDS]
-        with _kept_for_good() if argv is None else nullcontext():
+        with modules_loaded() if argv is None else nullcontext():
             parser = build_parser(asked or COMMANDS)
         arguments, unread = parser.parse_known_args(words)
         if unread:
@@ -136,20 +136,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return code
 
     return guarded(work)
-
-
-@contextmanager
-def _kept_for_good() -> Iterator[None]:
-    """Returns a context for imports of a process of our own: the garbage collector never looks through them.
-
-    It would do so several times, which takes a fifth of the time of a short command.
-    """
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()
 
 
 def guarded(work: Callable[[], int], program: str = "arenaplan") -> int:

@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,9 @@ from allocator.errors import AllocatorError
 from allocator.interrupts import Stop, current_stop, stopped_by
 from allocator.io import formats
 from allocator.solvers import solve
+from engine.cli.entry import INTERRUPTED
 from engine.cli.interrupts import interrupt_ends_search
-from engine.cli.main import INTERRUPTED, OK, UNDECIDED
+from engine.cli.main import OK, UNDECIDED
 from tests.helpers.interrupts import python_handles_interrupts
 from tests.helpers.paths import ROOT
 
@@ -40,6 +42,22 @@ setattr(place, name, interrupted(getattr(place, name), [1] * int(signals)))
 sys.exit(main(arguments))
 """
 """The command, which sends itself signals when a function is called for the first time."""
+LOADING = """
+import os, signal, sys
+from importlib import import_module
+
+class Finder:
+    def find_spec(self, name, *_):
+        if name == at:
+            sys.meta_path.remove(self)
+            os.kill(os.getpid(), signal.SIGINT)
+
+module, function, at, *sys.argv[1:] = sys.argv[1:]
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Finder())
+sys.exit(getattr(import_module(module), function)())
+"""
+"""The entry point of the command, which sends itself a signal when a module is looked for."""
 SEARCHING = ("allocator.solvers.search.budget", "Budget.spend")
 PROVING = ("allocator.solvers.exact", "_Search._unfinished")
 EJECTING = ("allocator.solvers.ejection", "reach")
@@ -124,6 +142,16 @@ def test_the_command_plan_tells_its_plan_after_one_interrupt(at: tuple[str, str]
     assert done.returncode == code
     assert ("arena" in done.stdout) is (code == OK)
     assert "interrupted" in done.stderr
+
+
+@pytest.mark.parametrize("at", ["attrs", "datetime"])
+def test_an_interrupt_while_modules_are_loaded_ends_the_command(at: str, hard: str, tmp_path: Path) -> None:
+    script = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]["arenaplan"]
+    out = tmp_path / "out.csv"
+    command = [sys.executable, "-c", LOADING, *script.split(":"), at, "solve", hard, "-o", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False, timeout=300)
+    assert (done.returncode, done.stdout, done.stderr) == (INTERRUPTED, "", "arenaplan: error: interrupted\n")
+    assert not out.exists()
 
 
 def test_an_interrupt_ends_the_search_in_the_block_and_nowhere_else() -> None:
