@@ -24,5 +24,8 @@ class Lazy(Mapping[str, T], Generic[T]):
     def __iter__(self) -> Iterator[str]:
         return iter(self._homes)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._package!r}, {self._homes})"
+
     def __len__(self) -> int:
         return len(self._homes)

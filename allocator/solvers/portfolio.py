@@ -7,7 +7,7 @@ from attrs import frozen
 
 from allocator.problem import Problem
 from allocator.solvers.base import Answer, SolverOptions, Traits, arena_bytes
-from allocator.solvers.quick import quickest, suitable
+from allocator.solvers.quick import is_last, quickest, suitable
 
 
 @frozen(eq=False)
@@ -30,9 +30,9 @@ class Portfolio:
     def solve(self, problem: Problem, options: SolverOptions) -> Answer:
         """Returns the best plan, the strategy that made it, and the bound that the search proved."""
         best = quickest(problem, options, suitable(problem))
-        if arena_bytes(problem, best.offset) <= options.goal:
+        if is_last(arena_bytes(problem, best.offset), options):
             return best
-        searches: Any = import_module("allocator.solvers.race")  # a plan that meets the goal needs none of them
+        searches: Any = import_module("allocator.solvers.race")  # the last plan needs none of them
         answer: Answer = searches.search_in_turns(problem, options, self.nodes, best)
         return answer
 

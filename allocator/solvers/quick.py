@@ -47,7 +47,7 @@ def quickest(problem: Problem, options: SolverOptions, solvers: Sequence[Solver]
     spent = best.nodes
     nodes = len(problem) // _CHUNKS_OF_NODE + count_conflicts(problem) // _MEETINGS_OF_NODE
     for solver in solvers:
-        if arena < math.inf and (arena <= options.goal or current_stop().is_asked or time.monotonic() >= options.until):
+        if arena < math.inf and is_last(arena, options):
             break
         seen.item = f"by {solver.name}"
         answer = solver.solve(problem, options)
@@ -57,6 +57,11 @@ def quickest(problem: Problem, options: SolverOptions, solvers: Sequence[Solver]
             current_stop().has_plan = True
             best = Answer(answer.offset, answer.lower_bound, solver.name)
     return evolve(best, nodes=spent)
+
+
+def is_last(arena: float, options: SolverOptions) -> bool:
+    """Returns whether a plan of this arena meets the goal, the time is over, or somebody asks to stop."""
+    return arena <= options.goal or current_stop().is_asked or time.monotonic() >= options.until
 
 
 def suitable(problem: Problem) -> list[Solver]:

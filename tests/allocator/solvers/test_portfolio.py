@@ -120,6 +120,12 @@ def test_a_stop_ends_the_search_with_a_plan() -> None:
     assert plan.arena_bytes == solve(problem, "pushdown_sorted").arena_bytes
 
 
+def test_no_search_begins_where_no_time_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("allocator.solvers.race.search_in_turns", None)
+    plan = solve(crowded(300), seconds=0)
+    assert plan.strategy == "pushdown_sorted" and plan.status is Status.FEASIBLE
+
+
 @settings(max_examples=20)
 @given(EVERYTHING)
 def test_a_plan_exists_when_there_is_no_time(problem: Problem) -> None:
