@@ -167,8 +167,8 @@ def _plan_to_draw(graph: Graph, arguments: Namespace) -> ExecutionPlan:
     try:
         return planned(budget=arguments.budget, recompute=not arguments.no_recompute)
     except BudgetError as error:
-        warn(f"{arguments.file} misses the budget, and is shown all the same: {str(error).splitlines()[0]}")
-    plan = planned()
+        plan, missed = planned(), str(error).splitlines()[0]
+    warn(f"{arguments.file} misses the budget, and is shown all the same: {missed}")
     return evolve(plan, plan=evolve(plan.plan, capacity=arguments.budget))
 
 

@@ -169,7 +169,7 @@ def memory_table(transfers: Iterable[Transfers], width: int = UNBOUNDED) -> list
         proved += f" than {least}, gap {each.gap:.1%}" if each.gap else ""
         lines.append(f"transfers take {seconds}: {proved}; memories chosen by {each.strategy}, {each.status}")
         lines += _move_lines(each)
-        lines += [f"  {way.name}: {_compared(way, each.seconds)}" for way in each.baselines]
+        lines += [f"  {way.name}: {_compared(way, each.seconds - each.waiting_seconds)}" for way in each.baselines]
         head = ("memory", "capacity", "used", "arena", "lower bound", "weights", "peak", "transfers")
         rows = [
             (share.name, *map(format_bytes, _sizes(share)), format_small_seconds(share.seconds))

@@ -50,7 +50,7 @@ def check(mode: str, heap: str, threads: int, policy: str) -> None:
     if heap and mode != "dynamic":
         raise OptionError(f"heap={heap!r} is for mode 'dynamic'; a {mode} run has one arena")
     if threads > 1 and not policy:
-        raise OptionError(f"threads={threads} needs a plan whose operators may run at once; give parallel='exact' too")
+        raise OptionError(f"threads={threads} needs a plan whose operators may run at once; give parallel='edges' too")
     if threads > 1 and mode == "dynamic":
         raise OptionError(f"threads={threads}: a dynamic run has one thread")
 

@@ -147,7 +147,7 @@ def test_a_dynamic_trace_overwrites_nothing() -> None:
     [
         ({"mode": "fast"}, "'fast' is unknown"),
         ({"heap": "pytorch"}, "is for mode 'dynamic'"),
-        ({"threads": 2}, "give parallel='exact' too"),
+        ({"threads": 2}, "give parallel='edges' too"),
         ({"threads": -1}, "no integer from 0"),
         ({"threads": True}, "no integer from 0"),
         ({"threads": 10**9}, "no integer from 0"),
