@@ -31,7 +31,7 @@ _ROUNDS = 4
 _MARGIN = 256
 """A memory counts as smaller by this part at least."""
 _PLAIN = 8
-"""Units up to which kernels are plain: for so few, nobody waits for machine code."""
+"""Units up to which kernels are plain, and branch and bound comes first: for so few, nobody waits for machine code."""
 LOCAL = "local search"
 
 
@@ -69,13 +69,16 @@ class Improvement:
         """Searches as long as that may help."""
         if not self.is_over:
             self._relax()
+        units = len(self.addresses.units)
+        if units <= _PLAIN and not self.is_over:
+            self._branch()
         if not self.is_over:
             self._search()
         if self.best and not self.is_over:
             self._take(self.addresses.lifted(self.best[0]))
         if not self.is_over:
             self._bound()
-        if not self.is_over and len(self.addresses.units) <= MOST_UNITS:
+        if _PLAIN < units <= MOST_UNITS and not self.is_over:
             self._branch()
 
     def _take(self, placement: Placement | None) -> None:
