@@ -1,9 +1,8 @@
 """Chooses the cascades of a graph: of what the search proposes, what the planner needs the fewest bytes for."""
 
+import math
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from functools import cached_property
-from itertools import islice
 
 from attrs import evolve, field, frozen
 
@@ -21,8 +20,9 @@ from engine.planning.planner import least_bytes, lower_graph, nestings
 from engine.text.errors import GraphError, PassError
 from ops.common.tiling import ROWS
 
-_MOST_TRIED = 4
-"""The choices with the fewest estimated bytes that are lowered. Estimates and lower bounds differ by a few percent."""
+_PARTS = (1, 2, 4, 8)
+"""The choices that are lowered: of those that cost at most all of the allowed work, a half of it, and so on, the one
+with the fewest estimated bytes. Estimates see less than all of what more stripes need."""
 _ROUNDS = 1
 """The nestings that are measured of each. Six, as in a plan, would take most of the time of planning; for ResNet-50 and
 DenseNet-121 (tools/bench_cascades.py) the same choice is taken with one."""
@@ -85,22 +85,31 @@ class CascadeSearch:
         if not allowed:
             return ()
         plain = _nested_bytes(self.graph, options, ROUNDS)
-        tried = islice(self._counted(allowed, most, options), _MOST_TRIED)
-        best = min(tried, key=lambda each: each.nbytes, default=Choice(plain, 0.0, 0.0))
+        best = min(self._tried(allowed, most, options), key=lambda each: each.nbytes, default=Choice(plain, 0.0, 0.0))
         return (self._told(best, plain),) if best.nbytes < plain else ()
 
-    def _counted(self, choices: Sequence[Choice], most: float, options: Options) -> Iterator[Choice]:
+    def _tried(self, allowed: Sequence[Choice], most: float, options: Options) -> Iterator[Choice]:
         """Yields choices with the lower bounds and the operations of the graphs that they lead to.
 
-        Those that add more work than `most` are left out, and those with a stripe that would read nothing but pads.
+        Those that then add more work than `most` are left out, and those with a stripe that would read only pads.
         """
-        for choice in choices:
-            with suppress(PassError):
-                graph = with_cascades(self.graph, choice.cascades)
-                extra = max(operations(graph) - self.work, 0)
-                cost = choice.cost - choice.extra + extra
-                if cost <= most:
-                    yield evolve(choice, nbytes=_nested_bytes(graph, options, _ROUNDS), extra=extra, cost=cost)
+        left = list(allowed)
+        for part in _PARTS:
+            for choice in [each for each in left if each.cost <= most / part]:
+                left.remove(choice)
+                graph, counted = self._counted(choice)
+                if counted.cost <= most:
+                    yield evolve(counted, nbytes=_nested_bytes(graph, options, _ROUNDS))
+                    break
+
+    def _counted(self, choice: Choice) -> tuple[Graph, Choice]:
+        """Returns the graph with cascades, and the choice with its operations; their cost is infinite for no graph."""
+        try:
+            graph = with_cascades(self.graph, choice.cascades)
+        except PassError:
+            return self.graph, evolve(choice, cost=math.inf)
+        extra = max(operations(graph) - self.work, 0)
+        return graph, evolve(choice, extra=extra, cost=choice.cost - choice.extra + extra)
 
     def _told(self, choice: Choice, plain: int) -> Cascaded:
         runs = tuple(_run(self.graph, cascade) for cascade in choice.cascades)
