@@ -69,7 +69,7 @@ def test_a_blas_limit_never_raises_the_number_of_threads() -> None:
 def test_without_threadpoolctl_more_threads_than_one_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = Graph()
     graph.output(graph.input("x", (3,)), "y")
-    plan = engine.make_plan(graph, optimise=0)
+    plan = engine.make_plan(graph, optimise=0, parallel="levels")
     monkeypatch.setitem(sys.modules, "threadpoolctl", None)
     ParallelExecutor(plan, new_arena(plan), 1)
     with pytest.raises(EngineError, match=r"pip install -e '\.\[parallel\]'"):
