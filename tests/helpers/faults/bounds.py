@@ -13,7 +13,7 @@ from tests.helpers.faults.work import planned
 
 
 def _proved(change: Callable[[Bound, Problem], Bound]) -> Plant:
-    return patched(solvers, "proved_bound", after(change))
+    return patched(solvers, "proved_bound", after(lambda bound, problem, *_: change(bound, problem)))
 
 
 def _next_tick(bound: Bound, problem: Problem) -> Bound:
