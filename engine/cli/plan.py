@@ -107,13 +107,22 @@ def _exact(arguments: Namespace, output: Path | None) -> Told:
         plan = make_plan(
             graph, budget=arguments.budget, recompute=recompute, embedded=embedded, **plan_options(arguments)
         )
-        return plan, {}, ""
+        return plan, {}, _uncut_text(plan)
     check_one_plan(output, f"data decide some sizes of {arguments.file} while it runs")
     if arguments.target:
         raise OptionError(f"--target takes one plan, and data decide some sizes of {arguments.file} while it runs")
     stage = plan_first(graph, dict(arguments.dim), arguments)
     data = stage_data(stage)
     return execution_plan(stage.plan), data, stage_text(data)
+
+
+def _uncut_text(plan: ExecutionPlan) -> str:
+    """Returns a line where cascades were asked for, and there are none."""
+    percent, is_cut = plan.options.cascade, any(done.cascades for done in plan.optimisation)
+    if not percent or is_cut:
+        return ""
+    why = f"none saves bytes for at most {percent} % more work"
+    return f"no cascades: {'operators run at once' if plan.options.parallel else why}\n"
 
 
 def _length_ranges(arguments: Namespace) -> Told:

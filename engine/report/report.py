@@ -211,6 +211,8 @@ def _budget_message(plan: PlacedPlan, least: Sequence[PlacedPlan]) -> str:
         f"the plan needs {needed} bytes ({format_bytes(needed)}), {available} bytes ({format_bytes(available)}) are "
         f"available: {needed - available} bytes too much; lower bound {bound} bytes, {verdict}"
     )
+    if not least:
+        head += "".join(f"; {each.text}" for each in _more_work(plan))
     for other in least:
         size, done = other.arena_bytes, "; ".join(each.text for each in _more_work(other))
         head += f". The smallest arena found has {size} bytes ({format_bytes(size)}): {done}"

@@ -50,7 +50,7 @@ def stream(
     plain["cascade"], within["optimise"] = 0, 0
     whole = make_plan(graph, threads=threads, **plain)
     left_out = tuple(name for done in whole.optimisation for name in done.left_out)
-    striped = striped_graph(passed(graph, whole.options.level, left_out).graph)
+    striped = striped_graph(passed(graph, whole.options.level, left_out).graph, whole.options.level)
     plans = _Plans(striped, threads, within)
     stripes = plans.of_height(min(rows, striped.rows)) if rows else plans.within(parse_budget(budget))
     with Activity("planning stripes", graph.name):

@@ -14,6 +14,7 @@ from engine.graph.graph import Graph
 from engine.graph.operator import Operator
 from engine.graph.var import Var
 from engine.passes.cascade.rows import Span, Stripe
+from engine.planning.options import HIGHEST_LEVEL
 from engine.text.errors import GraphError, OptionError
 from ops.common.tiling import ROWS
 from ops.movement.reshape import RESHAPE
@@ -114,6 +115,7 @@ class StripedGraph:
     """
 
     graph: Graph
+    level: int
     outputs: tuple[Output, ...]
     movers: tuple[Operator, ...]
     inner: tuple[Operator, ...]
@@ -140,9 +142,17 @@ class StripedGraph:
             elif any(v in stripe.needed or v in stripe.whole for v in operator.outputs) and not stripe.take(operator):
                 raise GraphError(
                     f"operator {operator.name!r} ({operator.schema.name}) cannot be computed in stripes of rows, so "
-                    f"{self.graph.name!r} cannot be streamed"
+                    f"{self.graph.name!r} cannot be streamed{self._advice}"
                 )
         return stripe
+
+    @property
+    def _advice(self) -> str:
+        """What lets more operators be cut, behind an error."""
+        is_highest = self.level == HIGHEST_LEVEL
+        return (
+            "" if is_highest else f"; without --optimise {self.level}, passes put channels last, as stripes want them"
+        )
 
     def _is_beside(self, operator: Operator, stripe: Stripe) -> bool:
         """Returns whether an operator computes what a stripe reads whole, from inputs and constants alone."""
@@ -183,8 +193,8 @@ class StripedGraph:
         return next(name for name in names if name not in self.graph.vars)
 
 
-def striped_graph(graph: Graph) -> StripedGraph:
-    """Returns a graph after passes as one whose outputs are computed in stripes; all lengths are known.
+def striped_graph(graph: Graph, level: int) -> StripedGraph:
+    """Returns a graph after passes of a level as one whose outputs are computed in stripes; all lengths are known.
 
     Raises GraphError for a graph with parameters or with outputs that are no images, OptionError for outputs of
     different heights.
@@ -198,7 +208,7 @@ def striped_graph(graph: Graph) -> StripedGraph:
     makers = {v: operator for operator in graph.operators for v in operator.outputs}
     outputs = tuple(_output(name, var, makers, readers) for name, var in graph.outputs.items())
     for output in outputs:
-        if output.image.ndim <= ROWS or output.image in graph.constants:
+        if output.image.ndim <= ROWS + 1 or output.image in graph.constants:
             raise GraphError(f"output {output.name!r} of {graph.name!r} is no image, so it has no rows to stream")
         if output.image.shape[0] > 1:
             raise GraphError(f"{graph.name!r} computes {output.image.shape[0]} images at once; a stream takes one")
@@ -215,7 +225,7 @@ def striped_graph(graph: Graph) -> StripedGraph:
     )
     taken = at_outputs | {id(operator) for operator in movers}
     inner = tuple(operator for operator in graph.operators if id(operator) not in taken)
-    striped = StripedGraph(graph, outputs, movers, inner, _axes(graph, movers, readers))
+    striped = StripedGraph(graph, level, outputs, movers, inner, _axes(graph, movers, readers))
     _check_heights(striped)
     return striped
 

@@ -13,6 +13,7 @@ import pytest
 
 from engine.cli.main import ERROR, NO_FIT, REFUSED, USAGE, main
 from tests.helpers.cli.cli_checks import PLACED, Capture, error, save
+from tests.helpers.onnx.convolutions import convolutions
 from tests.helpers.onnx.saved_models import save_perceptron
 from tests.helpers.paths import ROOT
 
@@ -45,6 +46,27 @@ MISTAKES: Mapping[str, tuple[str, int, str]] = {
     "a tolerance below nothing": ("compare M --tolerance -1", USAGE, "'-1' is no number from 0 on"),
     "a seed that is no number": ("plan M --seed one", USAGE, "'one' is no integer from 0 on"),
     "operators at once of no policy": ("plan M --parallel colour", USAGE, "'colour' is no policy"),
+    "a percentage with its sign": ("plan M --cascade 30%", USAGE, "argument --cascade: '30%' is no integer from 0 on"),
+    "a percentage below nothing": ("plan M --cascade -5", USAGE, "argument --cascade: '-5' is no integer from 0 on"),
+    "a part of a percentage": ("plan M --cascade 0.5", USAGE, "argument --cascade: '0.5' is no integer from 0 on"),
+    # cascades, streams and evictions that there cannot be
+    "cascades of training": ("plan TRAINED --cascade 20", ERROR, "cascades are for networks that are not trained"),
+    "cascades of open lengths": ("plan OPEN --cascade 20", ERROR, "give their lengths, for example --dim n=1"),
+    "a stream of training": ("run TRAINED --stream 4 -o F/y", ERROR, "streams are for networks that are not trained"),
+    "a stream without images": ("run M --stream 4 -o F/y.npy", ERROR, "is no image, so it has no rows to stream"),
+    "a stream of images with channels in front": (
+        "run IMAGE --stream 4 --optimise 2 -o F/y.npy",
+        ERROR,
+        "cannot be streamed; without --optimise 2, passes put channels last",
+    ),
+    "eviction by no heuristic": ("run M --mode dynamic --evict mru --budget 1MiB", USAGE, "invalid choice: 'mru'"),
+    "eviction in an arena": ("run M --evict lru --budget 1MiB", USAGE, "evict='lru' is for mode='dynamic'"),
+    "eviction without a budget": ("run M --mode dynamic --evict lru", USAGE, "evict='lru' keeps within a budget"),
+    "eviction of parameters": (
+        "run TRAINED --mode dynamic --evict dtr --budget 1MiB",
+        NO_FIT,
+        "bytes, 4941992 of them for parameters, which are never evicted",
+    ),
     # files that are read
     "a model that is not there": ("plan F/none.onnx", ERROR, "none.onnx: there is no such file"),
     "a folder as a model": ("plan F", ERROR, "is a folder; a model is one file, such as "),
@@ -121,6 +143,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
     return {
         "F": str(folder),
         "M": str(folder / "perceptron.onnx"),
+        "TRAINED": "zoo:squeezenet?image=32&batch=2&optimiser=sgd",
+        "IMAGE": convolutions(folder, size=8, batch=1),
         "OPEN": str(save_perceptron(folder / "open.onnx", "n")),
         "B": save(folder, "id,lower,upper,size\na,0,2,10\nb,1,3,20\n"),
         "OVERLAP": save(folder, PLACED.replace(",20\n", ",0\n"), "overlap.csv"),
@@ -156,12 +180,30 @@ def test_a_mistake_is_one_line(mistake: str, files: Mapping[str, str], capsys: C
     assert len(message) < 1000 and "Errno" not in message and "Traceback" not in message
 
 
+@pytest.mark.parametrize(
+    ("line", "proved"),
+    [
+        ("plan M", "no plan of these calls in this order fits"),
+        ("plan IMAGE", "with any cascades "),
+        ("plan IMAGE --cascade 30", "with any cascades "),
+        ("run IMAGE --cascade 30", "with any cascades "),
+    ],
+)
 def test_a_budget_that_the_model_does_not_fit_is_a_line_above_the_tensors_at_the_peak(
-    files: Mapping[str, str], capsys: Capture
+    line: str, proved: str, files: Mapping[str, str], capsys: Capture
 ) -> None:
-    assert main(["plan", files["M"], "--budget", "16"]) == NO_FIT
+    assert main([*_words(line, files), "--budget", "16", "-q"]) == NO_FIT
     first, second, *_ = capsys.readouterr().err.splitlines()
-    assert "16 bytes (16 B) are available" in first and second.startswith("peak in tick")
+    assert "16 bytes (16 B) are available" in first and proved in first and second.startswith("peak in tick")
+
+
+def test_a_plan_without_the_cascades_that_were_asked_for_says_why(files: Mapping[str, str], capsys: Capture) -> None:
+    for line, why in (
+        ("plan M --cascade 30", "none saves bytes for at most 30 % more work"),
+        ("plan IMAGE --cascade 30 --parallel exact", "operators run at once"),
+    ):
+        assert main([*_words(line, files), "-q"]) == 0
+        assert capsys.readouterr().out.endswith(f"no cascades: {why}\n")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may read and write all files")
