@@ -6,7 +6,7 @@ from typing import BinaryIO
 
 from attrs import fields
 
-from engine.trace.trace import Event, Trace
+from engine.trace.trace import MEMORY, Event, Trace
 
 COLUMNS = tuple(f.name for f in fields(Event))
 _values_of = attrgetter(*COLUMNS)
@@ -15,11 +15,18 @@ _values_of = attrgetter(*COLUMNS)
 def write(trace: Trace, out: BinaryIO) -> None:
     """Writes RFC 4180 in UTF-8, with plain newlines; columns as in `Event`.
 
-    Lone surrogates, which UTF-8 cannot encode, are escaped. The facts of the whole run are left out.
+    Lone surrogates, which UTF-8 cannot encode, are escaped. The facts of the whole run are left out, but for the names
+    of several memories: the last column is that of the event's offset.
     """
-    out.write(_line(COLUMNS))
+    facts = trace.facts
+    if not facts.memories:
+        out.write(_line(COLUMNS))
+        for event in trace:
+            out.write(_line(_values_of(event)))
+        return
+    out.write(_line((*COLUMNS, MEMORY)))
     for event in trace:
-        out.write(_line(_values_of(event)))
+        out.write(_line((*_values_of(event), facts.memory_name(event.offset))))
 
 
 def _line(values: tuple[object, ...]) -> bytes:

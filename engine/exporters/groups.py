@@ -55,6 +55,11 @@ def around(trace: Trace) -> Around:
     return Around(opening, closing, moves, moved, details.weights)
 
 
+def between_memories(trace: Trace) -> Around:
+    """Returns what is around the operators of a trace in several memories, nothing for others: it takes time."""
+    return around(trace) if trace.facts.memories else Around({}, {}, {}, {}, ())
+
+
 def _groups(stripes: Sequence[StripeRun]) -> Iterator[Group]:
     for _, runs in groupby(stripes, key=lambda run: run.number):
         each = list(runs)

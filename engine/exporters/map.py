@@ -1,4 +1,5 @@
 """Draws a run with letters: time from left to right, addresses from bottom to top, a letter for each chunk.
+Several memories stand upon each other, the first at the bottom.
 
 Each column shows the time in its span at which the live bytes are at their maximum. Without addresses it shows live
 bytes only.
@@ -17,7 +18,7 @@ from engine.text.names import escaped
 from engine.text.screen import BOLD, DIM, FILE, Screen, padded, shortened, visible_width
 from engine.text.units import format_bytes
 from engine.trace.rectangles import Rectangles, rectangles_of
-from engine.trace.trace import Trace
+from engine.trace.trace import NOWHERE, Trace
 
 USUAL_WIDTH = 80
 _LETTERS = ascii_lowercase + ascii_uppercase
@@ -82,15 +83,18 @@ class _Picture:
 
     def _rows(self, paints: Mapping[int, _Paint]) -> Iterator[str]:
         cells = self.raster.cells
-        names = _names(self.rectangles, cells)
-        high = max(self.rectangles.facts.footprint_bytes, 1)
-        for row in range(len(cells) - 1, -1, -1):
-            mark = format_bytes(high) if row == len(cells) - 1 else "0" if row == 0 else ""
-            if self.rectangles.has_places:
-                drawn = self._places(cells[row].tolist(), names.get(row, {}), paints)
-            else:
-                drawn = self._levels(row * self.raster.row_bytes)
-            yield self._margin(mark) + drawn
+        names, above = _names(self.rectangles, cells), len(cells)
+        for band in reversed(self.raster.bands):
+            if band.title:
+                yield self._margin("") + self._bold(shortened(escaped(band.title), cells.shape[1], "..."))
+            last, above = above - 1, above - band.rows
+            for row in range(last, above - 1, -1):
+                mark = format_bytes(band.bytes) if row == last else "0" if row == above else ""
+                if self.rectangles.has_places:
+                    drawn = self._places(cells[row].tolist(), names.get(row, {}), paints)
+                else:
+                    drawn = self._levels(row * self.raster.row_bytes)
+                yield self._margin(mark) + drawn
 
     def _margin(self, text: str, corner: str = "") -> str:
         line = corner or ("│" if self.screen.has_blocks else "|")
@@ -146,7 +150,9 @@ class _Picture:
         shown = alive[:_LISTED]
         if not shown:  # in a run that takes no time, no chunk is alive for longer than a moment
             return
-        details = [f"{sized(int(size[chunk]))} at {self.rectangles.offset[chunk]:,}" for chunk in shown]
+        details = [
+            f"{sized(int(size[chunk]))} at {self._address(int(self.rectangles.offset[chunk]))}" for chunk in shown
+        ]
         space = (self.screen.width or USUAL_WIDTH) - _INDENT - max(map(len, details)) - 3
         names = [shortened(escaped(self.rectangles.name[chunk]), max(space, 8), "...") for chunk in shown]
         wide = max(map(visible_width, names))
@@ -155,6 +161,13 @@ class _Picture:
         if len(alive) > _LISTED:
             rest = sum(size[alive[_LISTED:]].tolist())
             yield f"    and {len(alive) - _LISTED:,} more with {format_bytes(rest)}"
+
+    def _address(self, offset: int) -> str:
+        facts = self.rectangles.facts
+        memory = facts.memory_at(offset)
+        if memory == NOWHERE:
+            return f"{offset:,}"
+        return f"{offset - facts.memories[memory].start:,} of {escaped(facts.memories[memory].name)}"
 
     def _sign(self, chunk: int, paints: Mapping[int, _Paint]) -> str:
         """Returns the sign of a chunk in the picture; a blank if the chunk is too small to be seen."""

@@ -6,17 +6,47 @@ from attrs import field, frozen
 
 from allocator.problem import Column, column
 from engine.trace.rectangles import Rectangles
-from engine.trace.trace import NOTHING
+from engine.trace.trace import NOTHING, RunInfo
 
 IDLE = -1
 """A cell in which no chunk lies."""
+_FEWEST = 3
+"""The fewest rows of a memory."""
 Times = npt.NDArray[np.float64]
 Cells = npt.NDArray[np.int64]
+
+
+@frozen
+class Band:
+    """Rows of a grid that show the bytes from `start` on: those of a memory with that title, or of the one arena."""
+
+    title: str
+    start: int
+    bytes: int
+    rows: int
+
+    def middles(self) -> Times:
+        """Returns the address in the middle of each row."""
+        return self.start + (np.arange(self.rows) + 0.5) * self.bytes / self.rows
+
+
+def bands(facts: RunInfo, rows: int) -> tuple[Band, ...]:
+    """Returns the bands of a grid: of each memory with tensors, as high as its bytes are many; or one."""
+    parts = [part for part in facts.memories if part.arena_bytes]
+    if not parts:
+        return (Band("", 0, max(facts.footprint_bytes, 1), rows),)
+    every = sum(part.arena_bytes for part in parts)
+    return tuple(
+        Band(part.title, part.start, part.arena_bytes, max(_FEWEST, round(rows * part.arena_bytes / every)))
+        for part in parts
+    )
 
 
 @frozen(eq=False)
 class Raster:
     """A grid: `cells[row, column]` is a chunk, or IDLE; row 0 has the lowest addresses. A row stands for `row_bytes`.
+
+    In several memories, a row stands for another number of bytes in each of the `bands`.
 
     Each column stands for a span of time. It shows the time in its span, which `moments` holds, at which the live bytes
     are at their maximum, so that the peak is in the picture, however long the run; `live` holds those bytes.
@@ -26,6 +56,7 @@ class Raster:
     moments: Times
     live: Column = field(converter=column)
     row_bytes: float
+    bands: tuple[Band, ...]
 
     @property
     def peak(self) -> int:
@@ -34,16 +65,20 @@ class Raster:
 
 
 def raster(of: Rectangles, columns: int, rows: int) -> Raster:
-    """Returns the chunks of a run as a grid of columns and rows. A cell shows the chunk at its middle."""
+    """Returns the chunks of a run as a grid of columns and rows. A cell shows the chunk at its middle.
+
+    In several memories, the rows may be a few more.
+    """
     start, stop = spans(of)
     moments, live = _moments(start, stop, of.size, _edges(of, stop, columns))
-    high = max(of.facts.footprint_bytes, 1)
-    cells = np.full((rows, len(moments)), IDLE, np.int64)
+    shown = bands(of.facts, rows)
+    middles = np.concatenate([band.middles() for band in shown])
+    cells = np.full((len(middles), len(moments)), IDLE, np.int64)
     if of.has_places:
         for i, moment in enumerate(moments.tolist()):
             alive = np.flatnonzero((start <= moment) & (moment < stop) & (of.size > 0))
-            cells[:, i] = _column(of, alive, (np.arange(rows) + 0.5) * high / rows)
-    return Raster(cells, moments, live, high / rows)
+            cells[:, i] = _column(of, alive, middles)
+    return Raster(cells, moments, live, max(of.facts.footprint_bytes, 1) / rows, shown)
 
 
 def spans(of: Rectangles) -> tuple[Times, Times]:

@@ -6,7 +6,7 @@ bytes of an arena or a heap are left out: a graph of the footprint of an arena w
 The format is documented by its reader alone: ms_print of Valgrind 3.19.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import BinaryIO
@@ -19,8 +19,9 @@ from engine.trace.trace import ALLOC, FREE, OVERWRITE, PEAK, Event, RunInfo, Tra
 
 SNAPSHOTS = 200
 """The most snapshots besides the first one and the peak; the graph of ms_print has 72 columns."""
-_LEVELS = ("schema", "operator", "tensor")
-"""Levels of the tree of the tensors that are alive at the peak."""
+_LEVELS = tuple(map(attrgetter, ("schema", "operator", "tensor")))
+"""Levels of the tree of the tensors that are alive at the peak; where there are several memories, these stand above."""
+_Level = Callable[[Event], str]
 _CHANGES = (ALLOC, OVERWRITE, FREE)
 _RULE = "#-----------\n"
 
@@ -39,6 +40,7 @@ def _head(facts: RunInfo) -> str:
     description = ", ".join(f"{name} {size:,} B" for name, size in sizes.items())
     if not facts.peak_bytes:
         description += ", nothing is ever alive"
+    description = "; ".join((description, *(without_comments(part.title) for part in facts.memories)))
     run = " ".join(filter(None, (facts.mode, facts.heap)))
     unit = "ms" if facts.is_timed else "i"
     return f"desc: {run} run: {description}\ncmd: arenaplan trace {without_comments(facts.model)}\ntime_unit: {unit}\n"
@@ -60,8 +62,16 @@ class _Snapshot:
         sizes = f"mem_heap_B={self.live - self.padding}\nmem_heap_extra_B={self.padding}\nmem_stacks_B=0\n"
         if not self.alive:
             return f"time={time}\n{sizes}heap_tree=empty\n"
-        tree = "".join(_tree(self.alive, f"(tensors alive at the peak, in {without_comments(self.at)})"))
+        name = f"(tensors alive at the peak, in {without_comments(self.at)})"
+        tree = "".join(_tree(self.alive, name, _levels(facts)))
         return f"time={time}\n{sizes}heap_tree=peak\n{tree}"
+
+
+def _levels(facts: RunInfo) -> Sequence[_Level]:
+    def memory(event: Event) -> str:
+        return facts.memory_name(event.offset)
+
+    return (memory, *_LEVELS) if facts.memories else _LEVELS
 
 
 def _snapshots(trace: Trace) -> Iterator[_Snapshot]:
@@ -105,26 +115,25 @@ class _Sampler:
         self.kept, self.seen = [], 0
 
 
-def _tree(events: Sequence[Event], name: str, depth: int = 0) -> Iterator[str]:
+def _tree(events: Sequence[Event], name: str, levels: Sequence[_Level], depth: int = 0) -> Iterator[str]:
     """Yields a line for the chunks of these events together, and below it the lines of its parts, the largest first."""
-    parts = _parts(events, depth)
+    parts = _parts(events, levels)
     size = sum(_useful(e) for e in events)
     yield f"{' ' * depth}n{len(parts)}: {size} {name}\n"
     for part, members in parts:
-        yield from _tree(members, part, depth + 1)
+        yield from _tree(members, part, levels[1:], depth + 1)
 
 
-def _parts(events: Sequence[Event], depth: int) -> list[tuple[str, list[Event]]]:
-    if depth == len(_LEVELS):
+def _parts(events: Sequence[Event], levels: Sequence[_Level]) -> list[tuple[str, list[Event]]]:
+    if not levels:
         return []
-    level = attrgetter(_LEVELS[depth])
-    parts = [(name, list(members)) for name, members in groupby(sorted(events, key=level), level)]
-    named = [(_named(name, members[0], depth), members) for name, members in parts]
+    parts = [(name, list(members)) for name, members in groupby(sorted(events, key=levels[0]), levels[0])]
+    named = [(_named(name, members[0], is_tensor=not levels[1:]), members) for name, members in parts]
     return sorted(named, key=lambda part: -sum(map(_useful, part[1])))
 
 
-def _named(name: str, event: Event, depth: int) -> str:
-    shape = f" [{event.shape}] {event.dtype} {event.role}" if depth == len(_LEVELS) - 1 else ""
+def _named(name: str, event: Event, *, is_tensor: bool) -> str:
+    shape = f" [{event.shape}] {event.dtype} {event.role}" if is_tensor else ""
     return f"{without_comments(name) or event.role}{shape}"
 
 

@@ -1,7 +1,8 @@
 """Writes a trace as a memory snapshot of PyTorch, for pytorch.org/memory_viz and `python -m torch.cuda._memory_viz`.
 
 A chunk is an allocation, and its stack trace names tensor, operator and model. An overwrite frees one chunk and
-allocates another in its bytes. Chunks without bytes are left out. The arena is a segment. Each growth of a heap is a
+allocates another in its bytes. Chunks without bytes are left out. The arena is a segment, and
+where it lies in several memories, each of them is one. Each growth of a heap is a
 segment too; where chunks reach from one growth into the next, the heap is one segment that grows. Reference counting
 without a heap model has no addresses: chunks are placed by first fit. No heap model with addresses shrinks.
 
@@ -92,9 +93,9 @@ class _Memory:
         """Yields the events of MemoryViz."""
         for event in trace:
             if self.layout.laid_out.bytes and not self.top:
-                yield self._grow(event, self.layout.laid_out.bytes)
+                yield self._grow(event, self.layout.laid_out.bytes, self._memory_name())
             if event.kind == GROW and not self.layout.laid_out.bytes:
-                yield self._grow(event, event.bytes)
+                yield from self._grown(event)
             if event.kind in {FREE, OVERWRITE}:
                 yield from self._leave(event.overwrites if event.kind == OVERWRITE else event.chunk, event)
             if event.kind in ARRIVALS and event.bytes:
@@ -115,14 +116,22 @@ class _Memory:
         for action in ("free_requested", "free_completed"):
             yield _shown(action, at, gone.bytes, event, self._frames(gone))
 
-    def _grow(self, event: Event, size: int) -> Shown:
+    def _grown(self, event: Event) -> Iterator[Shown]:
+        if not self.facts.memories:
+            yield self._grow(event, event.bytes, self._memory_name())
+        for part in self.facts.memories:
+            if part.arena_bytes:
+                self.top = part.start
+                yield self._grow(event, part.arena_bytes, f"memory {_not_hidden(part.title)}")
+
+    def _grow(self, event: Event, size: int, name: str) -> Shown:
         at, is_more = self.top, bool(self.parts) and self.layout.is_one
         self.top += size
         if is_more:
             self.parts[0] = 0, self.top
         else:
             self.parts.append((at, size))
-        frame = {"filename": "memory", "line": event.tick, "name": self._memory_name()}
+        frame = {"filename": "memory", "line": event.tick, "name": name}
         return _shown("segment_map" if is_more else "segment_alloc", at, size, event, [frame])
 
     def _memory_name(self) -> str:
@@ -136,6 +145,7 @@ class _Memory:
         names = {
             "tensor": f"{event.tensor} [{event.shape}] {event.dtype} {event.role}",
             "operator": f"{event.operator}{kind}",
+            **({"memory": self.facts.memory_name(event.offset)} if self.facts.memories else {}),
             "model": self.facts.model,
         }
         return [{"filename": what, "line": event.tick, "name": _not_hidden(name)} for what, name in names.items()]

@@ -11,6 +11,7 @@ def head(facts: RunInfo) -> Iterator[str]:
     """Yields the network that runs, its memory and its weights, in words."""
     yield f"{escaped(facts.model) or 'a model'}: {_run(facts)}"
     yield f"{_memory(facts)}, {_bound(facts)}" if facts.mode == "static" else _memory(facts)
+    yield from (escaped(part.title) for part in facts.memories)
     if facts.budget_bytes:
         excess = facts.footprint_bytes - facts.budget_bytes
         missed = f", missed by {sized(excess)}" if excess > 0 else ""
@@ -52,7 +53,8 @@ def _run(facts: RunInfo) -> str:
 
 def _memory(facts: RunInfo) -> str:
     if facts.mode == "static":
-        return f"one arena of {sized(facts.arena_bytes)}"
+        count = f"{len(facts.memories)} memories with arenas" if facts.memories else "one arena"
+        return f"{count} of {sized(facts.arena_bytes)}"
     if facts.heap:
         return f"the heap has {sized(facts.footprint_bytes)} at most"
     return "memory at no known addresses"

@@ -1,6 +1,7 @@
 """Writes trace events as a table for people: allocations, frees and overwrites of each tick, and the live bytes.
 
 Operators are a column and have no lines of their own; where a run has times, the line of their end has their duration.
+Of several memories, a column has that of each tensor, whose offset counts from its first byte.
 On a terminal names are shortened, and digits stand in groups of three; in files they are as they are.
 """
 
@@ -11,6 +12,7 @@ from typing import BinaryIO
 
 from attrs import define, field, frozen
 
+from engine.exporters.groups import COPY_ENGINE, Around, between_memories, in_its_memory
 from engine.exporters.summary import foot, head
 from engine.text.names import escaped
 from engine.text.screen import BOLD, DIM, FILE, Screen, padded, shortened, visible_width
@@ -33,8 +35,9 @@ from engine.trace.trace import (
 
 _GAP, _MARK = "  ", " < peak"
 _NAMES = ("tick", "operator", "event", "tensor", "offset", "bytes", "live_bytes")
+_MEMORY = "memory"
 _TIMES = ("ms", "thread")
-_LEFT = ("operator", "event", "tensor")
+_LEFT = ("operator", "event", "tensor", _MEMORY)
 _NARROWEST = 6
 _BAR = 12
 """Columns of the bar of live bytes."""
@@ -79,11 +82,13 @@ class _Row:
 
 @define(eq=False)
 class _RowBuilder:
-    """Makes rows of events. It keeps the names of live chunks, and the begins of running operators."""
+    """Makes rows of events. It keeps names and memories of live chunks, and the begins of running operators."""
 
     facts: RunInfo
+    around: Around
     has_groups: bool
     names: dict[int, str] = field(factory=dict)
+    memories: dict[int, str] = field(factory=dict)
     begun: dict[int, float] = field(factory=dict)
 
     def rows(self, events: Iterable[Event]) -> Iterator[_Row]:
@@ -124,9 +129,10 @@ class _RowBuilder:
         return event.kind == BEGIN
 
     def _cells(self, event: Event) -> tuple[str, ...]:
-        offset = "" if event.offset == NOWHERE else self._number(event.offset)
+        offset = "" if event.offset == NOWHERE else self._number(in_its_memory(event, self.facts).offset)
         size = "" if event.kind == END else self._number(event.bytes)
-        texts = escaped(event.operator), self._description(event), escaped(event.tensor), offset, size
+        memory = (escaped(self.facts.memory_name(event.offset)),) if self.facts.memories else ()
+        texts = escaped(event.operator), self._description(event), escaped(event.tensor), *memory, offset, size
         return (str(event.tick), *texts, self._number(event.live_bytes), *self._times(event))
 
     def _description(self, event: Event) -> str:
@@ -145,13 +151,26 @@ class _RowBuilder:
                 took = event.seconds - self.begun.pop(event.tick, event.seconds)
                 text = f"ran {1e3 * took:.3f} ms" if self.facts.is_timed else "runs"
             case _:
-                text = event.kind
+                text = self._copied(event) or event.kind
         if event.kind in ARRIVALS:
             self.names[event.chunk] = escaped(event.tensor) or f"chunk {event.chunk}"
+            self.memories[event.chunk] = escaped(self.facts.memory_name(event.offset))
         return text
 
+    def _copied(self, event: Event) -> str:
+        """Returns from which memory a chunk is copied that begins, "" if it is from none."""
+        move = self.around.moves.get(event.tick)
+        if move is None or event.kind not in ARRIVALS or event.chunk != move.chunk:
+            return ""
+        if not move.is_weight:
+            return f"copy from {self.memories[move.source]}"
+        return f"copy from {escaped(self.facts.memories[self.around.weights[move.source].memory].name)}"
+
     def _times(self, event: Event) -> tuple[str, ...]:
-        return (f"{1e3 * event.seconds:.3f}", str(event.thread)) if self.facts.is_timed else ()
+        if not self.facts.is_timed:
+            return ()
+        is_beside = event.kind in (END, *ARRIVALS) and self.around.is_beside(event.tick)
+        return f"{1e3 * event.seconds:.3f}", COPY_ENGINE if is_beside else str(event.thread)
 
     def _number(self, number: int) -> str:
         return f"{number:,}" if self.has_groups else str(number)
@@ -162,6 +181,7 @@ class _Table:
     """The columns of a trace on a screen."""
 
     facts: RunInfo
+    around: Around
     screen: Screen
     names: tuple[str, ...]
     widths: tuple[int, ...]
@@ -169,11 +189,12 @@ class _Table:
     @classmethod
     def of(cls, trace: Trace, screen: Screen) -> "_Table":
         """Returns a table whose columns are as wide as their texts, as far as the screen allows."""
-        names = _NAMES + (_TIMES if trace.facts.is_timed else ())
-        widths = list(map(len, names))
-        for row in _RowBuilder(trace.facts, screen.is_terminal).rows(trace):
+        memory = (_MEMORY,) if trace.facts.memories else ()
+        names = _NAMES[:4] + memory + _NAMES[4:] + (_TIMES if trace.facts.is_timed else ())
+        widths, around = list(map(len, names)), between_memories(trace)
+        for row in _RowBuilder(trace.facts, around, screen.is_terminal).rows(trace):
             widths = [max(w, visible_width(c)) for w, c in zip(widths, row.cells, strict=True)]
-        return cls(trace.facts, screen, names, tuple(_fitted(names, widths, screen.width)))
+        return cls(trace.facts, around, screen, names, tuple(_fitted(names, widths, screen.width)))
 
     def title(self) -> str:
         """Returns the line of column names."""
@@ -181,7 +202,7 @@ class _Table:
 
     def lines(self, trace: Trace) -> Iterator[str]:
         """Yields the lines of events."""
-        for row in _RowBuilder(self.facts, self.screen.is_terminal).rows(trace):
+        for row in _RowBuilder(self.facts, self.around, self.screen.is_terminal).rows(trace):
             yield self._drawn(row)
 
     def _drawn(self, row: _Row) -> str:

@@ -7,9 +7,9 @@ import numpy as np
 from attrs import evolve, frozen
 
 from engine.text.names import printable
-from engine.text.units import format_bytes, format_small_seconds
+from engine.text.units import format_bytes
 from engine.trace.rectangles import Rectangles
-from engine.trace.trace import NOT_RUN, NOTHING, MemoryPart, RunInfo
+from engine.trace.trace import NOT_RUN, NOTHING, RunInfo
 from ops.tensor.spec import Array
 
 _NO_KIND = "other"
@@ -25,10 +25,6 @@ class Lane:
 
     title: str
     bytes: int
-
-
-def _lane_title(part: MemoryPart) -> str:
-    return f"{part.title}, transfers {format_small_seconds(part.seconds)}" if part.seconds else part.title
 
 
 @frozen(eq=False)
@@ -64,7 +60,7 @@ class PlotData:
             return (Lane("", self.ceiling),)
         has_weights = bool(self.rectangles.weights)  # a saved trace has none
         parts = ((part, part.used_bytes if has_weights else part.arena_bytes) for part in self.facts.memories)
-        return tuple(Lane(_lane_title(part), max(1, size)) for part, size in parts)
+        return tuple(Lane(part.title, max(1, size)) for part, size in parts)
 
     @property
     def has_addresses(self) -> bool:

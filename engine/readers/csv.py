@@ -10,7 +10,7 @@ from typing import TextIO
 from engine.readers.ledger import Ledger
 from engine.readers.run_info import info_of
 from engine.readers.values import TYPES, Location, check_names, event_of, shown
-from engine.trace.trace import Event, Trace
+from engine.trace.trace import MEMORY, Event, Trace
 
 _MOST_CHARACTERS = 1 << 24
 """Length of a line beyond which the file is refused."""
@@ -40,7 +40,7 @@ def _events(path: Path) -> Iterator[Event]:
     with path.open(encoding="utf-8-sig", newline="\n") as file, _located(location):
         rows = csv.reader(_lines(file, location), strict=True)
         header = next(rows, [])
-        check_names(header, tuple(TYPES), location, "column")
+        check_names(header, tuple(TYPES), location, "column", but_for=(MEMORY,))
         pick: Callable[[list[str]], tuple[str, ...]] = itemgetter(*(header.index(name) for name in TYPES))
         before = rows.line_num
         for row in rows:

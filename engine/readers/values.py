@@ -43,13 +43,15 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def check_names(names: Sequence[str], wanted: Sequence[str], location: Location, what: str) -> None:
-    """Raises TraceFormatError for a name that is missing, unknown or there twice."""
+def check_names(
+    names: Sequence[str], wanted: Sequence[str], location: Location, what: str, but_for: Sequence[str] = ()
+) -> None:
+    """Raises TraceFormatError for a name that is missing, unknown or there twice; those of `but_for` may be missing."""
     for name in wanted:
         if name not in names:
             raise location.wrong(f"this {what} is missing", name)
     for i, name in enumerate(names):
-        if name not in wanted:
+        if name not in (*wanted, *but_for):
             raise location.wrong(f"no {what} is called {shown(name)}")
         if name in names[:i]:
             raise location.wrong(f"this {what} is there twice", name)

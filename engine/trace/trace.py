@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from attrs import field, frozen
 
-from engine.text.units import format_bytes
+from engine.text.units import format_bytes, format_small_seconds
 from engine.trace.details import Details, FindDetails, no_details
 
 NOWHERE = -1
@@ -58,6 +58,8 @@ class Event:
     thread: int
 
 
+MEMORY = "memory"
+"""The column of a table that names the memory of an event, of several; a trace that is read from it has one arena."""
 VERSION = 8
 """The version of the file format of traces, which `docs/trace.schema.json` describes."""
 UNTIMED, ESTIMATED, MEASURED = "", "estimated", "measured"
@@ -82,8 +84,9 @@ class MemoryPart:
 
     @property
     def title(self) -> str:
-        """Its name, and how much of it is in use."""
-        return f"{self.name}: {format_bytes(self.used_bytes)} of {format_bytes(self.capacity)} used"
+        """Its name, how much of it is in use, and what its transfers take, if there are any."""
+        used = f"{self.name}: {format_bytes(self.used_bytes)} of {format_bytes(self.capacity)} used"
+        return f"{used}, transfers {format_small_seconds(self.seconds)}" if self.seconds else used
 
     def holds(self, offset: int) -> bool:
         """Returns whether a byte of the arena lies in this memory."""
@@ -137,6 +140,11 @@ class RunInfo:
     def memory_at(self, offset: int) -> int:
         """Returns the number of the memory that has a byte of the arena; NOWHERE where there is no such memory."""
         return next((m for m, part in enumerate(self.memories) if part.holds(offset)), NOWHERE)
+
+    def memory_name(self, offset: int) -> str:
+        """Returns the name of the memory that has a byte of the arena; "" where there is no such memory."""
+        memory = self.memory_at(offset)
+        return "" if memory == NOWHERE else self.memories[memory].name
 
     @property
     def is_timed(self) -> bool:
