@@ -6,12 +6,13 @@ from typing import Any
 
 from attrs import define, evolve, field, frozen
 
+from engine.budgets.least import Least, least_of_all
 from engine.budgets.steps import CASCADES, Steps, changes_of
 from engine.graph.graph import Graph
 from engine.lower.calls import Lowered
 from engine.lower.costs import call_cost
 from engine.passes.automatic import Optimised, Passed, passed, plan_optimised
-from engine.planning.options import AUTO, Options
+from engine.planning.options import AUTO, HIGHEST_LEVEL, Options
 from engine.planning.placed import PlacedPlan
 from engine.planning.planner import least_bytes, lower_graph, nestings
 from engine.remat.within import plans_within
@@ -72,6 +73,11 @@ class Candidates:
         lowered = lower_graph(self._optimised(steps).graph, options)
         bound = min(least_bytes(way, options) for way in nestings(lowered, options))
         return Candidate(steps, options, bound, _cost(lowered, options))
+
+    @property
+    def least(self) -> Least:
+        """Returns the bytes that every combination needs at least."""
+        return least_of_all(self.graph, self._passes(HIGHEST_LEVEL).graph, tuple(self.asked.caller_buffers))
 
     def plan(self, steps: Steps) -> PlacedPlan:
         """Returns a plan in which no operator runs again."""

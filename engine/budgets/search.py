@@ -59,7 +59,8 @@ def budget_ladder(graph: Graph, budget: int | str, **options: Unpack[PlanOptions
     """Searches for the cheapest way to keep a graph's arena within a budget, from some options of `make_plan` on.
 
     Cheapest is that with the least time of a run, and among equals the one that changes fewest bits of outputs. Inputs
-    are drawn at random with the option `seed`. Operators may run again. Raises OptionError, GraphError (open lengths).
+    are drawn at random with the option `seed`. Operators may run again. Raises OptionError, GraphError (open lengths),
+    BudgetError where the inputs or an output alone have more bytes.
     """
     return search_ladder(graph, parse_budget(budget), Options(**options))
 
@@ -101,6 +102,7 @@ class _Search:
         asked = self.way((), NO_CAPACITY)
         if asked.arena_bytes <= self.budget:
             return self._told(asked, (asked,), (asked,))
+        self.candidates.least.check(self.graph, self.budget, asked.arena_bytes)
         steps = steps_from(self.candidates.asked)
         early = tuple(step for step in steps if step.family not in LATE)
         count = len(self.graph.operators)

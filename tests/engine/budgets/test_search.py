@@ -68,8 +68,11 @@ def test_values_are_computed_again_where_that_is_what_fits() -> None:
 
 def test_where_nothing_fits_the_nearest_plan_is_told_with_what_holds_it() -> None:
     graph = _perceptron()
-    ladder = ap.budget_ladder(graph, 64)
-    assert not ladder.fits and ladder.best is ladder.nearest and ladder.best.arena_bytes > 64
+    least = 64 * 4  # the output
+    with pytest.raises(ap.BudgetError, match=r"at least 256 bytes .*, as output 'y' is whole when a run ends"):
+        ap.budget_ladder(graph, least - 1)
+    ladder = ap.budget_ladder(graph, least)
+    assert not ladder.fits and ladder.best is ladder.nearest and ladder.best.arena_bytes > least
     assert ladder.best.arena_bytes <= min(way.arena_bytes for way in (ladder.asked, *ladder.alone))
     assert ladder.held_by and sum(t.bytes for t in ladder.held_by) <= ladder.best.arena_bytes
     assert _planned(graph, ladder) <= ladder.best.arena_bytes
@@ -79,7 +82,7 @@ def test_where_nothing_fits_the_nearest_plan_is_told_with_what_holds_it() -> Non
 @pytest.mark.slow
 def test_steps_that_work_against_each_other_need_more_together(tmp_path: Path) -> None:
     graph = ap.load_onnx(convolutions(tmp_path, size=24), shapes={"x": (1, 8, 24, 24)})
-    ladder = ap.budget_ladder(graph, 64)
+    ladder = ap.budget_ladder(graph, graph.inputs["x"].spec.nbytes)
     assert ladder.clashes
     for clash in ladder.clashes:
         assert len(clash.both.steps) == 2 and clash.better.steps[0] in clash.both.steps

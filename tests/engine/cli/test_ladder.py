@@ -51,18 +51,27 @@ def test_images_in_stripes_keep_within_a_budget_that_16_bits_do_not(tmp_path: Pa
 @pytest.mark.slow
 def test_where_nothing_fits_the_command_ends_with_3_and_says_what_holds_it(tmp_path: Path, capsys: Capture) -> None:
     file = convolutions(tmp_path, size=8)
-    asked = ["explain", file, "--dim", "batch=1", "--budget", "1 KiB", "--no-recompute"]
+    asked = ["explain", file, "--dim", "batch=1", "--budget", "2 KiB", "--no-recompute"]
     assert main(asked) == NO_FIT
     shown = capsys.readouterr()
-    assert shown.err == "" and "no combination of steps was found that fits in 1.00 KiB" in shown.out
+    assert shown.err == "" and "no combination of steps was found that fits in 2.00 KiB" in shown.out
     assert "what holds it: alive at the peak" in shown.out and "each step alone:" in shown.out
     assert main([*asked, "--json"]) == NO_FIT
     printed = json.loads(capsys.readouterr().out)
     assert (
-        not printed["fits"] and printed["excess_bytes"] == printed["best"]["arena_bytes"] - 1024 and printed["held_by"]
+        not printed["fits"] and printed["excess_bytes"] == printed["best"]["arena_bytes"] - 2048 and printed["held_by"]
     )
     assert printed["command"].endswith(f"--budget {printed['best']['arena_bytes']}")
     assert main(shlex.split(printed["command"])[1:]) == 0
+
+
+def test_a_budget_below_what_every_way_needs_is_refused_at_once(tmp_path: Path, capsys: Capture) -> None:
+    file = convolutions(tmp_path, batch=1)
+    nbytes = 8 * 48 * 48 * 4
+    line = error(["explain", file, "--budget", str(nbytes - 1)], NO_FIT, capsys)
+    assert f"all need at least {nbytes} bytes (72.00 KiB), as its inputs are whole when a run begins; as asked" in line
+    refused = ["explain", "zoo:resnet50", "--budget", "500 KiB", "--json"]
+    assert "all need at least 602112 bytes" in error(refused, NO_FIT, capsys)
 
 
 def test_a_budget_that_is_met_is_said_in_a_line(tmp_path: Path, capsys: Capture) -> None:
