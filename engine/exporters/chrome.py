@@ -19,8 +19,9 @@ from typing import Any, BinaryIO
 from attrs import define, field, frozen
 
 from engine.exporters.events import layer_note, nanoseconds, without_overlaps
-from engine.exporters.groups import COPY_ENGINE, Around, around, in_its_memory
+from engine.exporters.groups import Around, around, in_its_memory
 from engine.text.names import to_unicode
+from engine.trace.details import COPY_ENGINE
 from engine.trace.trace import EVICT, NOWHERE, OVERWRITE, PEAK, STAGE, VIEW, Event, RunInfo, Trace
 
 _RUN = 1

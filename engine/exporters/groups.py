@@ -9,9 +9,6 @@ from attrs import evolve, field, frozen
 from engine.trace.details import Move, StripeRun, Weight
 from engine.trace.trace import NOWHERE, Event, RunInfo, Trace
 
-COPY_ENGINE = "copy engine"
-"""The name of the lane of copies that run beside operators."""
-
 
 @frozen
 class Group:

@@ -20,9 +20,10 @@ from typing import Any, BinaryIO
 from attrs import define, field
 
 from engine.exporters.events import layer_note, nanoseconds, without_overlaps
-from engine.exporters.groups import COPY_ENGINE, Around, around, in_its_memory
+from engine.exporters.groups import Around, around, in_its_memory
 from engine.text.errors import EngineError
 from engine.text.names import to_unicode
+from engine.trace.details import COPY_ENGINE
 from engine.trace.trace import BEGIN, FREE, NOWHERE, OVERWRITE, Event, RunInfo, Trace
 
 _SEQUENCE = 1

@@ -17,10 +17,10 @@ from typing import Any, BinaryIO
 from attrs import define, field
 
 from engine.exporters.events import alive_at_peak, nanoseconds, without_overlaps
-from engine.exporters.groups import COPY_ENGINE, Around, between_memories
+from engine.exporters.groups import Around, between_memories
 from engine.text.layer_names import layers_around
 from engine.text.names import to_unicode
-from engine.trace.details import NO_MEMORY, Weight
+from engine.trace.details import COPY_ENGINE, NO_MEMORY, Weight
 from engine.trace.trace import BEGIN, END, Event, RunInfo, Trace
 
 _ENGINE = 1 << 31

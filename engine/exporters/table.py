@@ -12,10 +12,11 @@ from typing import BinaryIO
 
 from attrs import define, field, frozen
 
-from engine.exporters.groups import COPY_ENGINE, Around, between_memories, in_its_memory
+from engine.exporters.groups import Around, between_memories, in_its_memory
 from engine.exporters.summary import foot, head
 from engine.text.names import escaped
 from engine.text.screen import BOLD, DIM, FILE, Screen, padded, shortened, visible_width
+from engine.trace.details import COPY_ENGINE
 from engine.trace.trace import (
     ARRIVALS,
     BEGIN,

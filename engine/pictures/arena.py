@@ -15,7 +15,7 @@ from engine.pictures.frame import (
     stage_lines,
     time_axis,
 )
-from engine.pictures.lanes import draw_moves, lane_panels, lane_titles
+from engine.pictures.lanes import draw_engine, draw_moves, lane_panels, lane_titles, strip_height
 from engine.pictures.options import PictureOptions
 from engine.pictures.plot_data import HEADROOM, PlotData, plot_data_of
 from engine.pictures.shapes import Drawing, Rect, Shape
@@ -46,7 +46,8 @@ def _plots(data: PlotData, options: PictureOptions) -> tuple[list[Shape], float,
     top, below, height = plot_tops(options, data.has_addresses)
     bottom = top
     if data.has_addresses:
-        areas = lane_panels(options, top, data.last, data.lanes)
+        strip = strip_height(data)
+        areas = lane_panels(options, top, data.last, data.lanes, strip)
         for lane, area in enumerate(areas):
             shapes += [backdrop(area), *([] if options.compact else byte_axis(area, 6 if len(areas) == 1 else 2))]
             chunks, small = draw_chunks(data, area, lane)
@@ -56,7 +57,9 @@ def _plots(data: PlotData, options: PictureOptions) -> tuple[list[Shape], float,
             shapes += lane_titles(data.lanes, areas)
         shapes += draw_moves(data, areas)
         area = areas[0]
-        bottom = area.bottom
+        bottom = area.bottom + strip
+        if strip:
+            shapes += draw_engine(data, area, named=not options.compact)
     if height:
         area = panel(options, below, height, data.last, data.ceiling * (1 + HEADROOM))
         shapes += [backdrop(area), *([] if options.compact else byte_axis(area, 3 if data.has_addresses else 6))]

@@ -17,6 +17,8 @@ from engine.text.units import format_bytes
 from engine.trace.trace import NOTHING
 
 _MARGIN, _ROW, _SWATCH = 20.0, 20.0, 11.0
+_FILLED = 0.85
+"""The part of a line that the caption fills: browsers without Helvetica take wider fonts, such as DejaVu Sans."""
 Mark = Callable[[float, float], Shape]
 """Returns the sign of an entry of the legend, from the x and the baseline of the entry."""
 
@@ -126,7 +128,7 @@ def draw_caption(data: PlotData, options: PictureOptions, merged: int, top: floa
     if merged:
         lines.append(f"{merged:,} of {len(data.begin):,} tensors are smaller than a pixel and drawn together.")
     y = top + SMALL
-    lines = wrapped(" ".join(lines), SMALL, options.width - 2 * _MARGIN)
+    lines = wrapped(" ".join(lines), SMALL, (options.width - 2 * _MARGIN) * _FILLED)
     shapes = [TextLabel(_MARGIN, y + 16 * i, line, SMALL, "quiet") for i, line in enumerate(lines)]
     return list(shapes), y + 16 * (len(lines) - 1)
 

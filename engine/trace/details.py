@@ -7,6 +7,8 @@ from attrs import evolve, field, frozen
 
 from allocator.problem import Column, column
 
+COPY_ENGINE = "copy engine"
+"""The name of the lane of copies that run beside operators."""
 NO_MEMORY = -1
 """The memory of a weight, and its offset there, where there is one arena."""
 

@@ -83,6 +83,7 @@ def _columns(rectangles: Rectangles, table: _Strings) -> dict[str, Numbers]:
         "move_tick": [m.tick for m in rectangles.moves],
         "move_chunk": [m.chunk for m in rectangles.moves],
         "move_source": [m.source + len(rectangles) * m.is_weight for m in rectangles.moves],
+        "move_beside": [m.is_beside for m in rectangles.moves],
         "stripe_cascade": [s.number for s in rectangles.stripes],
         "stripe_name": table.column(s.cascade for s in rectangles.stripes),
         "stripe_number": [s.stripe for s in rectangles.stripes],

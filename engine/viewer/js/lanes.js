@@ -1,9 +1,10 @@
-/** Operators as they run: in their ticks, or in a lane a thread where there are seconds; above them their cascades. */
+/** Operators as they run: in their ticks, or in a lane a thread where there are seconds; above them their cascades, below them the copies beside them. */
 
 import { NESTED } from "./cascades.js";
 import { inkOn, mixed } from "./colours.js";
 import { KINDS, OTHER } from "./palette.js";
 import { fitted } from "./marks.js";
+import { BESIDE } from "./plan.js";
 import { panes, toX } from "./scale.js";
 import { duration, shown, whole } from "./text.js";
 
@@ -17,8 +18,15 @@ const EDGE = 3;
 const LABELLED = 34;
 
 /** @param {App} app @returns {number} lanes that operators need */
-function lanes(app) {
+function threads(app) {
   return Math.max(...app.plans.map((plan) => plan.runs(app.axis).lanes));
+}
+
+/** @param {App} app @returns {string[]} the names of the lanes of operators, and of the copy engine below them */
+function laneNames(app) {
+  const many = threads(app);
+  const names = Array.from({ length: many }, (_, lane) => (many > 1 ? `thread ${lane}` : "operators"));
+  return app.plans.some((plan) => plan.beside.size) ? [...names, "engine"] : names;
 }
 
 /** @param {App} app @returns {number} lanes above those of operators */
@@ -28,7 +36,7 @@ function nestedLanes(app) {
 
 /** @param {App} app @returns {number} CSS pixels; none where nothing is known of operators */
 export function lanesHeight(app) {
-  return app.plans.some((plan) => plan.columns.op_tick.length) ? (nestedLanes(app) + lanes(app)) * LANE + 2 * EDGE : 0;
+  return app.plans.some((plan) => plan.columns.op_tick.length) ? (nestedLanes(app) + laneNames(app).length) * LANE + 2 * EDGE : 0;
 }
 
 /** @param {App} app @param {number} width @param {number} height @returns {Pane[]} */
@@ -39,9 +47,7 @@ export function lanePanes(app, width, height) {
 /** @param {Pen} pen @param {App} app @param {Inks} inks @param {number} width @param {number} height */
 export function paintLanes(pen, app, inks, width, height) {
   const all = lanePanes(app, width, height);
-  const many = lanes(app);
-  const threads = Array.from({ length: many }, (_, lane) => (many > 1 ? `thread ${lane}` : "operators"));
-  [...NESTED.slice(0, nestedLanes(app)), ...threads].forEach((name, lane) => {
+  [...NESTED.slice(0, nestedLanes(app)), ...laneNames(app)].forEach((name, lane) => {
     pen.text(all[0].left - 8, EDGE + (lane + 0.5) * LANE, name, { fill: inks.muted, align: "right" });
   });
   for (const pane of all) {
@@ -71,14 +77,16 @@ function paintRuns(pen, app, pane, inks) {
   const plan = app.plans[pane.index];
   const { begin, end, lane } = plan.runs(app.axis);
   const { op_schema: schema, op_name: name } = plan.columns;
+  const below = threads(app);
   /** @type {[number, number, number, string, string][]} */
   const labels = [];
   let edge = -1;
   for (let i = 0; i < begin.length; i++) {
     if (end[i] <= app.view.t0 || begin[i] >= app.view.t1) continue;
     const [left, right] = [toX(pane, app.view, begin[i]), toX(pane, app.view, end[i])];
-    const y = pane.top + lane[i] * LANE;
-    const pixel = Math.floor(left * pen.ratio) * 64 + lane[i];
+    const row = lane[i] === BESIDE ? below : lane[i];
+    const y = pane.top + row * LANE;
+    const pixel = Math.floor(left * pen.ratio) * 64 + row;
     if (right - left < 1 / pen.ratio && pixel === edge) continue;
     edge = pixel;
     const fill = colour(app, plan.strings[schema[i]], inks);
@@ -104,7 +112,8 @@ function colour(app, kind, inks) {
 /** @param {App} app @param {number} pane @param {number} time @param {number} y @returns {number} the operator there, or -1 */
 export function operatorAt(app, pane, time, y) {
   const { begin, end, lane } = app.plans[pane].runs(app.axis);
-  const wanted = laneAt(app, y);
+  const row = laneAt(app, y);
+  const wanted = row === threads(app) ? BESIDE : row < 0 ? NaN : row;
   for (let i = 0; i < begin.length; i++) if (begin[i] <= time && time < end[i] && lane[i] === wanted) return i;
   return -1;
 }
@@ -129,6 +138,7 @@ export function operatorLines(app, pane, i) {
   const lines = [shown(plan.strings[name[i]], 90)];
   if (plan.strings[schema[i]]) lines.push(shown(plan.strings[schema[i]], 60));
   lines.push(`tick ${whole(tick[i])}`);
-  if (plan.facts.timed) lines.push(`${duration(end[i] - begin[i])} from ${duration(begin[i])} on, thread ${whole(thread[i])}`);
+  const where = plan.beside.has(tick[i]) ? "copy engine" : `thread ${whole(thread[i])}`;
+  if (plan.facts.timed) lines.push(`${duration(end[i] - begin[i])} from ${duration(begin[i])} on, ${where}`);
   return lines;
 }

@@ -8,10 +8,12 @@ import { stack } from "./stacking.js";
 /** @typedef {import("./cascades.js").Nested} Nested */
 /** @typedef {"ticks" | "seconds"} Axis */
 /** @typedef {{count: number, chunk: ArrayLike<number>, from: ArrayLike<number>, to: ArrayLike<number>, low: ArrayLike<number>, way: string}} Pieces rectangles: a chunk, its times, its lowest address */
-/** @typedef {{begin: ArrayLike<number>, end: ArrayLike<number>, lane: ArrayLike<number>, lanes: number}} Runs of operators, in order */
+/** @typedef {{begin: ArrayLike<number>, end: ArrayLike<number>, lane: ArrayLike<number>, lanes: number}} Runs of operators, in order; `lanes` without that of the copy engine, which is BESIDE */
 /** @typedef {{time: ArrayLike<number>, live: ArrayLike<number>, footprint: ArrayLike<number>, ends: number}} Curve which keeps its last value until it ends */
 
 const NOTHING = -1;
+/** The lane of copies that a copy engine makes beside operators. */
+export const BESIDE = -1;
 
 export class Plan {
   /** @param {Payload} payload */
@@ -34,6 +36,9 @@ export class Plan {
     this.stop = Float64Array.from(end, (last, i) => (this.follower[i] < 0 ? last : Math.min(last, begin[this.follower[i]])));
     this.views = grouped(payload.columns.view_chunk);
     this.reads = grouped(payload.columns.read_chunk);
+    const { move_tick: copies, move_beside: beside } = payload.columns;
+    /** Ticks of the copies that a copy engine makes. */
+    this.beside = new Set(Array.from(copies).filter((_, k) => beside[k]));
     this.atPeak = new Set(payload.columns.at_peak);
     this.operatorAt = new Map(Array.from(payload.columns.op_tick, (tick, i) => [tick, i]));
   }
@@ -91,12 +96,12 @@ export class Plan {
     return this.once(`runs in ${axis}`, () => this.lined(axis));
   }
 
-  /** @param {Axis} axis @returns {Runs} a lane a thread, or one lane of ticks */
+  /** @param {Axis} axis @returns {Runs} a lane a thread, or one lane of ticks; and that of the copy engine */
   lined(axis) {
     const { op_tick: tick, op_begin: begin, op_end: end, op_thread: thread } = this.columns;
-    if (axis === "ticks") return { begin: tick, end: tick.map((t) => t + 1), lane: new Int32Array(tick.length), lanes: 1 };
-    const lane = thread.map((t) => Math.max(0, t));
-    return { begin, end, lane, lanes: maximum(lane, 0) + 1 };
+    const lane = thread.map((t, i) => (this.beside.has(tick[i]) ? BESIDE : axis === "ticks" ? 0 : Math.max(0, t)));
+    const lanes = maximum(lane, 0) + 1;
+    return axis === "ticks" ? { begin: tick, end: tick.map((t) => t + 1), lane, lanes } : { begin, end, lane, lanes };
   }
 
   /** @param {Axis} axis @returns {Pieces} */

@@ -2,12 +2,15 @@
 
 import re
 
+import pytest
+
 from engine.exporters.svg import svg
 from engine.pictures.arena import draw
-from engine.pictures.options import PAGE
+from engine.pictures.options import PAGE, PictureOptions
 from engine.pictures.shapes import Polygon, Rect
 from engine.trace.rectangles import rectangles_of
 from tests.helpers.traces.cascaded_plans import cascaded_plan
+from tests.helpers.traces.copied_beside import copied_beside
 from tests.helpers.traces.moved_tensors import moved_tensors
 
 
@@ -36,4 +39,23 @@ def test_a_picture_names_each_memory_and_what_is_used_of_it() -> None:
     ]
     assert not any(
         " used" in text for text in re.findall(r">([^<]*)</text>", svg(rectangles_of(cascaded_plan().trace())))
+    )
+
+
+@pytest.mark.parametrize("is_compact", [False, True])
+def test_copies_of_a_copy_engine_have_a_strip_below_the_memories(is_compact: bool) -> None:
+    plan = copied_beside()
+    trace = plan.trace(threads=1)
+    options = PictureOptions(compact=is_compact)
+    shapes = draw(rectangles_of(trace), options).shapes
+    boxes = [s for s in shapes if isinstance(s, Rect) and s.title.endswith("\ncopy engine")]
+    lowest = max(s.y + s.height for s in shapes if isinstance(s, Rect) and "ticks" in s.title)
+    whole = max(copied.end for copied in plan.copy_times.copies)
+    for one, box in zip(plan.copy_times.copies, boxes, strict=True):
+        assert box.y > lowest
+        share = (box.x - boxes[0].x) / (boxes[-1].x + boxes[-1].width - boxes[0].x)
+        assert share == pytest.approx((one.begin - plan.copy_times.copies[0].begin) / whole, abs=0.01)
+    assert not any(
+        isinstance(s, Rect) and s.title.endswith("copy engine")
+        for s in draw(rectangles_of(moved_tensors().trace()), options).shapes
     )

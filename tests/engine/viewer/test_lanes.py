@@ -1,8 +1,13 @@
 """The page of several memories, and of cascades: lanes with what is in them, reasons, arrows, stripes."""
 
+import re
+
+import pytest
+
 from engine.trace.rectangles import rectangles_of
 from tests.helpers.browser.viewer_pages import Open
 from tests.helpers.traces.cascaded_plans import cascaded_plan
+from tests.helpers.traces.copied_beside import copied_beside
 from tests.helpers.traces.moved_tensors import moved_tensors
 
 _SHOWN = """() => ({
@@ -54,9 +59,27 @@ def test_the_same_tensor_of_another_plan_has_its_address_in_its_memory(shown: Op
     assert any(line.startswith("4.00 KiB at 0 in dram, ") for line in panel)
 
 
+def test_copies_of_a_copy_engine_have_a_lane_of_their_own(shown: Open) -> None:
+    plan = copied_beside()
+    copies = {copied.tick for copied in plan.copy_times.copies}
+    names = {call.name for call in plan.lowered.calls if call.tick in copies}
+    for threads in (0, 1):
+        with shown(plan.trace(threads=threads)) as page:
+            svg = page.evaluate("arenaplan.svg()")
+        (lane,) = re.findall(r'<text [^>]*y="([\d.]+)"[^>]*>engine</text>', svg)
+        (above,) = re.findall(r'<text [^>]*y="([\d.]+)"[^>]*>operators</text>', svg)
+        assert float(lane) - float(above) == pytest.approx(18)
+        texts = re.findall(r'<text [^>]*y="([\d.]+)"[^>]*>([^<]*)</text>', svg)
+        in_lane = [text for y, text in texts if abs(float(y) - float(lane)) < 4]
+        assert {text for text in in_lane if text != "engine"} <= names
+        assert "thread 1" not in svg
+    assert len(in_lane) > 1  # the copies of weights are long enough for their names
+
+
 def test_one_memory_has_no_lanes_and_no_table(shown: Open) -> None:
     with shown(cascaded_plan().trace()) as page:
         assert page.evaluate("document.getElementById('memories').hidden")
+        assert ">engine<" not in page.evaluate("arenaplan.svg()")
 
 
 def test_the_page_has_cascades_and_stripes_above_their_operators(shown: Open) -> None:
