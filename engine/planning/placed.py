@@ -17,6 +17,7 @@ from engine.planning import memories as in_memories
 from engine.planning.options import DEFAULTS, Options
 from engine.planning.weights import weight_memory
 from engine.text.units import agreed, counted, format_bytes
+from ops.common.tiling import ROWS
 from ops.schema.weight_memory import WeightMemory
 from ops.tensor.layout import Layout
 
@@ -37,11 +38,12 @@ class Place:
 
 @frozen
 class Cascade:
-    """The operators [first, last) of a graph, by position, that are computed in stripes of `height` rows.
+    """The operators [first, last) of a graph, by position, that are computed in stripes of `height` rows, or columns.
 
-    `rolling` has the positions of those whose rows are kept for the next stripe, and not computed again. Where there
-    are some, the rows are those of the first operator, else of the last one. `in_pieces` lets the image that the first
-    operator reads be copied before the first stripe: into one piece for each stripe, which dies in it.
+    `axis` is 1 for rows, and 2 for columns; what is said of rows holds for both. `rolling` has the positions of those
+    whose rows are kept for the next stripe, and not computed again. Where there are some, the rows are those of the
+    first operator, else of the last one. `in_pieces` lets the image that the first operator reads be copied before the
+    first stripe: into one piece for each stripe, which dies in it.
     """
 
     first: int
@@ -49,19 +51,21 @@ class Cascade:
     height: int
     rolling: tuple[int, ...] = ()
     in_pieces: bool = False
+    axis: int = ROWS
 
 
 @frozen
 class CascadeStripe:
     """The operators that compute the rows [first, last) of the result of a cascade, by name.
 
-    `cascade` is the number of the cascade, `stripe` that of the stripe in it.
+    `cascade` is the number of the cascade, `stripe` that of the stripe in it. Along `axis` 2, rows are columns.
     """
 
     cascade: int
     stripe: int
     rows: tuple[int, int]
     operators: tuple[str, ...]
+    axis: int = ROWS
 
 
 @frozen

@@ -1,6 +1,6 @@
 """How calls are cut into stripes: parts of tensors along one axis, each computed as the whole would be.
 
-The functions that end with `_rows` give a call that computes any rows of images with channels last.
+The functions that end with `_rows` give a call that computes any rows, or columns, of images with channels last.
 """
 
 import math
@@ -15,8 +15,8 @@ from ops.common.windows import Windows, nhwc_pool_windows, windows
 from ops.schema.schema import Index, Rows, Signature, Stripe, Stripes, one_stripe
 from ops.tensor.spec import TensorSpec
 
-ROWS = 1
-"""The axis of rows, of images with channels last."""
+ROWS, COLUMNS = 1, 2
+"""The axes of rows and columns, of images with channels last."""
 _MOST_KINDS = 64
 """Stripes that read pads, at most: each is a kind of its own, whose kernel is looked for."""
 
@@ -82,7 +82,7 @@ def window_stripes(windows: Windows, axis: int, signature: Signature, residual: 
 
     def stripe(position: int) -> Stripe:
         first, last = position * size, min((position + 1) * size, rows)
-        return _rows(windows, axis, signature, residual, (first, last))
+        return _rows(windows, axis, 0, signature, residual, (first, last))
 
     ends = [stripe(position).inputs[0][axis] for position in (0, count - 1)]
     before = -(-windows.begins[0] // step)  # the stripes that read pads stand at both ends
@@ -93,15 +93,21 @@ def window_stripes(windows: Windows, axis: int, signature: Signature, residual: 
     return Stripes(count, stripe, tuple(sorted(kinds)))
 
 
-def _rows(windows: Windows, axis: int, signature: Signature, residual: Sequence[int], rows: tuple[int, int]) -> Stripe:
+def _rows(
+    windows: Windows, axis: int, along: int, signature: Signature, residual: Sequence[int], rows: tuple[int, int]
+) -> Stripe:
+    """Returns the call of rows along an axis, which is number `along` of the spatial ones."""
     first, last = rows
-    begin = first * windows.strides[0] - windows.begins[0]
-    end = (last - 1) * windows.strides[0] - windows.begins[0] + (windows.kernel[0] - 1) * windows.dilations[0] + 1
-    low, high = min(max(begin, 0), windows.sizes[0]), min(end, windows.sizes[0])
+    begin = first * windows.strides[along] - windows.begins[along]
+    reach = (windows.kernel[along] - 1) * windows.dilations[along] + 1
+    end = (last - 1) * windows.strides[along] - windows.begins[along] + reach
+    low, high = min(max(begin, 0), windows.sizes[along]), min(end, windows.sizes[along])
     reads = [cut(axis, low, high), *(() for _ in signature.inputs[1:])]
     for position in residual:
         reads[position] = cut(axis, first, last)
-    pads = (low - begin, *windows.begins[1:], end - high, *windows.ends[1:])
+    begins, ends = list(windows.begins), list(windows.ends)
+    begins[along], ends[along] = low - begin, end - high
+    pads = (*begins, *ends)
     return Stripe(tuple(reads), cut(axis, first, last), _padded(signature.attrs, pads))
 
 
@@ -158,14 +164,14 @@ def image_stripes(signature: Signature, most: int) -> Stripes:
     return along(signature, (0, *range(2, signature.y.ndim)), (0,), most)
 
 
-def elementwise_rows(signature: Signature, first: int, last: int) -> Stripe | None:
+def elementwise_rows(signature: Signature, first: int, last: int, axis: int) -> Stripe | None:
     """Returns the call of some rows of an operator whose inputs are broadcast to the output.
 
     The rows of an input with fewer dimensions are another axis of it.
     """
     y = signature.y
-    reads = tuple(_cut_like(y, s, ROWS, first, last) or _image_of_batch(y, s) for s in signature.inputs)
-    return Stripe(reads, cut(ROWS, first, last), signature.attrs)
+    reads = tuple(_cut_like(y, s, axis, first, last) or _image_of_batch(y, s) for s in signature.inputs)
+    return Stripe(reads, cut(axis, first, last), signature.attrs)
 
 
 def _image_of_batch(y: TensorSpec, x: TensorSpec) -> Index:
@@ -173,32 +179,32 @@ def _image_of_batch(y: TensorSpec, x: TensorSpec) -> Index:
     return (slice(None),) if y.shape[0] > 1 and x.shape[:1] == y.shape[:1] and x.ndim == y.ndim else ()
 
 
-def first_input_rows(signature: Signature, first: int, last: int) -> Stripe | None:
+def first_input_rows(signature: Signature, first: int, last: int, axis: int) -> Stripe | None:
     """Returns the call of some rows of an operator that computes each row from the same row of its first input."""
-    part = cut(ROWS, first, last)
+    part = cut(axis, first, last)
     return Stripe((part, *(() for _ in signature.inputs[1:])), part, signature.attrs)
 
 
-def axis_rows(signature: Signature, first: int, last: int) -> Stripe | None:
+def axis_rows(signature: Signature, first: int, last: int, axis: int) -> Stripe | None:
     """Returns the call of some rows of an operator along one axis; None along the rows, or the images of a batch."""
-    axis = signature.attrs["axis"] % signature.y.ndim
-    if axis == ROWS or (axis == 0 and signature.y.shape[0] > 1):
+    along = signature.attrs["axis"] % signature.y.ndim
+    if along == axis or (along == 0 and signature.y.shape[0] > 1):
         return None
-    return first_input_rows(signature, first, last)
+    return first_input_rows(signature, first, last, axis)
 
 
 def nhwc_conv_rows(residual: int) -> Rows:
     """Returns the `rows` of a convolution to which the inputs from position `residual` on are added."""
 
-    def rows(signature: Signature, first: int, last: int) -> Stripe | None:
+    def rows(signature: Signature, first: int, last: int, axis: int) -> Stripe | None:
         x, w = signature.inputs[:2]
         geometry = windows(x.shape[1:-1], w.shape[2:], signature.attrs)
-        return _window_rows(geometry, signature, range(residual, len(signature.inputs)), (first, last))
+        return _window_rows(geometry, axis, signature, range(residual, len(signature.inputs)), (first, last))
 
     return rows
 
 
-def nhwc_pool_rows(signature: Signature, first: int, last: int) -> Stripe | None:
+def nhwc_pool_rows(signature: Signature, first: int, last: int, axis: int) -> Stripe | None:
     """Returns the call of some rows of pooling.
 
     None where the last windows reach beyond pads that count: more would count in pads that hold all windows.
@@ -207,22 +213,23 @@ def nhwc_pool_rows(signature: Signature, first: int, last: int) -> Stripe | None
     over = any(w.reach(a, w.outputs[a]) > w.sizes[a] + w.begins[a] + w.ends[a] for a in range(w.ndim))
     if over and signature.attrs.get("count_include_pad", False):
         return None
-    return _window_rows(w, signature, (), (first, last))
+    return _window_rows(w, axis, signature, (), (first, last))
 
 
 def _window_rows(
-    windows: Windows, signature: Signature, residual: Sequence[int], rows: tuple[int, int]
+    windows: Windows, axis: int, signature: Signature, residual: Sequence[int], rows: tuple[int, int]
 ) -> Stripe | None:
     """Returns the call of some rows; None where they read only pads. Its pads end where its last windows end."""
     spans = (windows.reach(a, n) - windows.sizes[a] - windows.begins[a] for a, n in enumerate(windows.outputs))
-    stripe = _rows(evolve(windows, ends=tuple(max(n, 0) for n in spans)), ROWS, signature, residual, rows)
-    read = stripe.inputs[0][ROWS]
+    ending = evolve(windows, ends=tuple(max(n, 0) for n in spans))
+    stripe = _rows(ending, axis, axis - ROWS, signature, residual, rows)
+    read = stripe.inputs[0][axis]
     return stripe if read.start < read.stop else None
 
 
-def concat_rows(signature: Signature, first: int, last: int) -> Stripe | None:
-    """Returns the call of some rows of a concatenation along the last axes; None of one along rows or images."""
-    if signature.attrs["axis"] % signature.y.ndim <= ROWS:
+def concat_rows(signature: Signature, first: int, last: int, axis: int) -> Stripe | None:
+    """Returns the call of some rows of a concatenation along another axis; None of one along rows or images."""
+    if signature.attrs["axis"] % signature.y.ndim in (0, axis):
         return None
-    part = cut(ROWS, first, last)
+    part = cut(axis, first, last)
     return Stripe((part,) * len(signature.inputs), part, signature.attrs)

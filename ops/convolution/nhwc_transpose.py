@@ -135,7 +135,7 @@ def _bind(call: Binding) -> Thunk:
     return in_turn(*steps)
 
 
-def _rows(signature: Signature, first: int, last: int) -> Stripe | None:
+def _rows(signature: Signature, first: int, last: int, axis: int) -> Stripe | None:
     """Returns the call of some rows: of the rows of x whose windows reach them.
 
     None where compiled code does not compute it, whatever the back-end: in blocks of other sizes, products are added in
@@ -143,20 +143,20 @@ def _rows(signature: Signature, first: int, last: int) -> Stripe | None:
     """
     if not PHASES.supports(signature):
         return None
-    w = nhwc_case_of(signature).windows
-    stride, begin = w.strides[0], w.begins[0]
-    low = max(-((w.extent(0) - 1 - first - begin) // stride), 0)
-    high = min((last - 1 + begin) // stride + 1, w.outputs[0])
+    w, along = nhwc_case_of(signature).windows, axis - ROWS
+    stride, begin = w.strides[along], w.begins[along]
+    low = max(-((w.extent(along) - 1 - first - begin) // stride), 0)
+    high = min((last - 1 + begin) // stride + 1, w.outputs[along])
     if low >= high:
         return None
     before = begin + first - low * stride
-    after = w.reach(0, high - low) - before - (last - first)
-    pads = (before, *w.begins[1:], max(after, 0), *w.ends[1:])
-    beyond = (w.begins[a] + w.sizes[a] + w.ends[a] - w.reach(a, w.outputs[a]) for a in range(1, w.ndim))
-    more = (max(-after, 0), *beyond)
-    attrs = {"auto_pad": "NOTSET", "output_shape": (), "pads": pads, "output_padding": more}
-    read = cut(ROWS, low, high)
-    return Stripe((read, *(() for _ in signature.inputs[1:])), cut(ROWS, first, last), {**signature.attrs, **attrs})
+    after = w.reach(along, high - low) - before - (last - first)
+    begins, ends = list(w.begins), list(w.ends)
+    more = [w.begins[a] + w.sizes[a] + w.ends[a] - w.reach(a, w.outputs[a]) for a in range(w.ndim)]
+    begins[along], ends[along], more[along] = before, max(after, 0), max(-after, 0)
+    attrs = {"auto_pad": "NOTSET", "output_shape": (), "pads": (*begins, *ends), "output_padding": tuple(more)}
+    read = cut(axis, low, high)
+    return Stripe((read, *(() for _ in signature.inputs[1:])), cut(axis, first, last), {**signature.attrs, **attrs})
 
 
 def _cost(signature: Signature) -> Cost:

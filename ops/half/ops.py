@@ -256,11 +256,11 @@ def _cost(signature: Signature) -> Cost:
     return Cost(inner.flops, sum(s.nbytes for s in signature.inputs + signature.outputs))
 
 
-def _rows(signature: Signature, first: int, last: int) -> Stripe | None:
+def _rows(signature: Signature, first: int, last: int, axis: int) -> Stripe | None:
     """Returns the call of some rows: that of the inner operator, in 16 bits."""
     inner: Inner = signature.attrs["operator"]
     rows = elementwise_rows if inner.schema.elementwise else inner.schema.rows
-    stripe = rows(widened(signature), first, last)
+    stripe = rows(widened(signature), first, last, axis)
     if stripe is None:
         return None
     return evolve(stripe, attrs={**signature.attrs, "operator": Inner(inner.schema, stripe.attrs)})

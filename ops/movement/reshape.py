@@ -4,7 +4,7 @@ import math
 
 from ops.common.apply import V, apply1
 from ops.common.lengths import Lengths, new_shape
-from ops.common.tiling import ROWS, cut
+from ops.common.tiling import cut
 from ops.movement.copies import Move
 from ops.movement.kernels import view_operator
 from ops.schema.attributes import Attribute, flag, integers
@@ -53,18 +53,20 @@ def _gradient(b: Backward) -> Terms:
     return (b.reshape(b.dy, b.signature.x.shape),)
 
 
-def _rows(signature: Signature, first: int, last: int) -> Stripe | None:
-    """Returns the call of the fewest rows that are whole rows of x, too. None where x has other images."""
+def _rows(signature: Signature, first: int, last: int, axis: int) -> Stripe | None:
+    """Returns the call of the fewest rows that are whole rows of x, too. None where x has other images; of columns,
+    where it has other rows.
+    """
     x, y = signature.x.shape, signature.y.shape
-    if len(x) <= ROWS or x[0] != y[0] or 0 in y:
+    if len(x) <= axis or x[:axis] != y[:axis] or 0 in y:
         return None
-    read, written = math.prod(x[ROWS + 1 :]), math.prod(y[ROWS + 1 :])
+    read, written = math.prod(x[axis + 1 :]), math.prod(y[axis + 1 :])
     step = written // math.gcd(read, written)
     low = first * written // read // step * step
     high = -(-last * written // (read * step)) * step
     begin, end = low * read // written, high * read // written
-    attrs = {**signature.attrs, "shape": (1, end - begin, *y[ROWS + 1 :])}
-    return Stripe((cut(ROWS, low, high),), cut(ROWS, begin, end), attrs)
+    attrs = {**signature.attrs, "shape": (1, *y[1:axis], end - begin, *y[axis + 1 :])}
+    return Stripe((cut(axis, low, high),), cut(axis, begin, end), attrs)
 
 
 RESHAPE = view_operator(

@@ -8,7 +8,7 @@ import numpy as np
 
 from ops.common.apply import V, apply, apply1
 from ops.common.lengths import Lengths, lengths
-from ops.common.tiling import ROWS, cut, first_input_rows
+from ops.common.tiling import cut, first_input_rows
 from ops.movement.copies import Move
 from ops.movement.kernels import view_operator
 from ops.schema.attributes import Attribute, integer, integers, optional
@@ -55,13 +55,12 @@ def _transpose(call: Binding) -> tuple[Move, ...]:
     return ((call.x.transpose(_perm(call.attrs, call.x.ndim)), call.y),)
 
 
-def _transpose_rows(signature: Signature, first: int, last: int) -> Stripe | None:
+def _transpose_rows(signature: Signature, first: int, last: int, axis: int) -> Stripe | None:
     """Returns the call of some rows; those of x are along the axis that becomes the rows. None where images mix."""
     perm = _perm(signature.attrs, signature.x.ndim)
-    axis = perm[ROWS]
     if perm[0] != 0 and signature.y.shape[0] > 1:
         return None
-    return Stripe((cut(axis, first, last),), cut(ROWS, first, last), signature.attrs)
+    return Stripe((cut(perm[axis], first, last),), cut(axis, first, last), signature.attrs)
 
 
 def _expand_infer(inputs: Specs, attrs: Attrs) -> Specs:

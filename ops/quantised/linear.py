@@ -49,12 +49,12 @@ def _grain(signature: Signature) -> Grain:
     return Grain.of(signature.x, signature.inputs[1], attrs["axis"], attrs["block_size"])
 
 
-def _rows(signature: Signature, first: int, last: int) -> Stripe | None:
+def _rows(signature: Signature, first: int, last: int, axis: int) -> Stripe | None:
     """Returns the call of some rows; None where scales are blocks, or one for each row."""
     if signature.attrs["block_size"]:
         return None
     rows = first_input_rows if signature.inputs[1].size == 1 else axis_rows
-    return rows(signature, first, last)
+    return rows(signature, first, last, axis)
 
 
 def _quantize_infer(inputs: Specs, attrs: Attrs) -> Specs:

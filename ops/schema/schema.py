@@ -206,16 +206,17 @@ def one_stripe(signature: Signature, _: int) -> Stripes:
     return Stripes(1, lambda _: stripe)
 
 
-Rows = Callable[[Signature, int, int], Stripe | None]
-"""Returns a call that computes rows [first, last) of the output, and perhaps some more; None where there is none.
+Rows = Callable[[Signature, int, int, int], Stripe | None]
+"""Returns a call that computes [first, last) along an axis of the output, and perhaps some more; None where there is
+none. The axis is 1, that of the rows of images with channels last, or 2, that of their columns, and never the last one.
 
 Axis 0 has the images of a batch. The attributes of the call are those for one image, and each is computed alone.
 Parts of inputs that begin with `slice(None)` are those of the same image.
 """
 
 
-def no_rows(_: Signature, __: int, ___: int) -> Stripe | None:
-    """Computes no rows alone, for operators that need whole images."""
+def no_rows(_: Signature, __: int, ___: int, ____: int) -> Stripe | None:
+    """Computes no rows and no columns alone, for operators that need whole images."""
     return None
 
 
@@ -335,9 +336,10 @@ class OpSchema:
     inputs being broadcast to it; then kernels run on any part of it, and take an input of one element with no axes.
     `bit_copies` says that elements of input 0 (and of others of its type) are copied bit by bit, whatever their value
     is. `stripes` cuts a call into calls of parts of its tensors, each with at most so many elements, where it can.
-    `rows` gives a call that computes rows [first, last) of the one output, with what it reads of each input; rows are
-    axis 1, that of images with channels last. The call may write some rows more, where it can only write several at
-    once; its `output` has them all. None: whole images are needed. Elementwise operators need not declare it.
+    `rows` gives a call that computes rows [first, last) of the one output, or columns, with what it reads of each input;
+    rows are axis 1, and columns axis 2, those of images with channels last. The call may write some rows more, where it
+    can only write several at once; its `output` has them all. None: whole images are needed. Elementwise operators need
+    not declare it.
     """
 
     name: str

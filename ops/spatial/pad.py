@@ -9,7 +9,7 @@ from attrs import frozen
 
 from ops.common.apply import Operand, V, apply1
 from ops.common.costs import copy_cost
-from ops.common.tiling import ROWS, cut
+from ops.common.tiling import cut
 from ops.common.windows import each
 from ops.index.gather_gradient import GATHER_GRADIENT
 from ops.movement.copies import Move
@@ -166,21 +166,21 @@ def _unborrowed(b: Backward) -> Tensor:
     return dy
 
 
-def _rows(signature: Signature, first: int, last: int) -> Stripe | None:
+def _rows(signature: Signature, first: int, last: int, axis: int) -> Stripe | None:
     """Returns the call of some rows.
 
     None where they are border alone, where the border repeats rows of x, and where it adds images to a batch.
     """
-    pads, count = signature.attrs["pads"], signature.x.shape[ROWS]
+    pads, count = signature.attrs["pads"], signature.x.shape[axis]
     if pads[0] or pads[signature.x.ndim]:
         return None
-    before, after = pads[ROWS], pads[signature.x.ndim + ROWS]
+    before, after = pads[axis], pads[signature.x.ndim + axis]
     low, high = max(first - before, 0), min(last - before, count)
     if low >= high or (signature.attrs["mode"] != "constant" and (before or after)):
         return None
-    rows = {ROWS: low - first + before, signature.x.ndim + ROWS: last - before - high}
+    rows = {axis: low - first + before, signature.x.ndim + axis: last - before - high}
     attrs = {**signature.attrs, "pads": tuple(rows.get(i, pad) for i, pad in enumerate(pads))}
-    return Stripe((cut(ROWS, low, high), *(() for _ in signature.inputs[1:])), cut(ROWS, first, last), attrs)
+    return Stripe((cut(axis, low, high), *(() for _ in signature.inputs[1:])), cut(axis, first, last), attrs)
 
 
 PAD = OpSchema(

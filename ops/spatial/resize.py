@@ -72,20 +72,25 @@ def _cost(signature: Signature) -> Cost:
     return Cost(taps * signature.y.size, signature.x.nbytes + signature.y.nbytes)
 
 
-def _rows(signature: Signature, first: int, last: int) -> Stripe | None:
-    """Returns the call of some rows; where rows are repeated, of all that repeat the same. None where images mix."""
+def _rows(signature: Signature, first: int, last: int, axis: int) -> Stripe | None:
+    """Returns the call of some rows; where rows are repeated, of all that repeat the same.
+
+    None where images mix, and of columns that are not repeated.
+    """
     if signature.x.size == 0 or any(axis == 0 for axis, _ in changed_axes(signature)):
         return None
     if repeats(signature):
-        times = signature.y.shape[ROWS] // signature.x.shape[ROWS]
+        times = signature.y.shape[axis] // signature.x.shape[axis]
         read = range(first // times, -(-last // times))
         first, last = read.start * times, read.stop * times
         attrs = dict(signature.attrs)
+    elif axis != ROWS:
+        return None
     else:
         read, rows = rows_read(signature, first, last)
         attrs = {**signature.attrs, "rows": rows}
-    attrs["sizes"] = (1, last - first, *signature.y.shape[ROWS + 1 :])
-    return Stripe((cut(ROWS, read.start, read.stop),), cut(ROWS, first, last), attrs)
+    attrs["sizes"] = (1, *signature.y.shape[1:axis], last - first, *signature.y.shape[axis + 1 :])
+    return Stripe((cut(axis, read.start, read.stop),), cut(axis, first, last), attrs)
 
 
 _ATTRIBUTES = (

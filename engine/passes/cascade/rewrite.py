@@ -12,6 +12,9 @@ first stripe: rows that no stripe in front has needed are a tensor of their own,
 kept as those of tensors inside are.
 
 Of a batch, all stripes of one image are computed before those of the next one; no rows are kept in between.
+
+Stripes of columns are written alike. Columns do not lie in one run of bytes, so what a stripe computes of the result is
+copied into the concatenation, as most kernels cannot write there.
 """
 
 from collections.abc import Sequence
@@ -94,7 +97,7 @@ class _Writer:
         """
         rolling = [self.source.operators[position].outputs[0] for position in cascade.rolling]
         pieces = operators[0].inputs[:1] if cascade.in_pieces else ()
-        stripes = in_stripes(operators, cascade.height, rolling, pieces)
+        stripes = in_stripes(operators, cascade.height, rolling, pieces, cascade.axis)
         behind = {v for operator in self.source.operators[cascade.last :] for v in operator.inputs}
         inner = {v for operator in operators[:-1] for v in operator.outputs}
         if stripes is None or inner & (behind | set(self.source.outputs.values())):
@@ -106,36 +109,37 @@ class _Writer:
         kept: dict[Var, _Rows] = {}
         done = list[CascadeStripe]()
         for (image, number), new in zip(places, taken, strict=True):
-            writer = _StripeWriter(self, stripes, image, number, kept if number else {}, new)
+            writer = _StripeWriter(self, stripes, image, number, kept if number else {}, new, cascade.axis)
             written = len(self.graph.operators)
             writer.write()
             kept = writer.later
             wanted = stripes.wanted[number]
-            done.append(CascadeStripe(at, len(done), wanted, tuple(o.name for o in self.graph.operators[written:])))
             if wanted[0] < wanted[1]:
-                joined[image].append(writer.read(result, wanted, ROWS))
-        self._join(operators[-1], joined)
+                joined[image].append(writer.result(result, wanted))
+            names = tuple(operator.name for operator in self.graph.operators[written:])
+            done.append(CascadeStripe(at, len(done), wanted, names, cascade.axis))
+        self._join(operators[-1], joined, cascade.axis)
         return done
 
-    def _join(self, operator: Operator, joined: Sequence[Sequence[Var]]) -> None:
+    def _join(self, operator: Operator, joined: Sequence[Sequence[Var]], axis: int) -> None:
         """Puts the rows of each image of the last output together, and the images of a batch."""
         (result,) = operator.outputs
         name = self.free(f"{operator.name}/joined")
-        parts, axis = joined[0], ROWS
+        parts = joined[0]
         if len(joined) > 1:
             names = [self.free(f"{name}/{image}") for image in range(len(joined))]
-            parts = [self.add(CONCAT, rows, {"axis": ROWS}, n, n) for rows, n in zip(joined, names, strict=True)]
+            parts = [self.add(CONCAT, rows, {"axis": axis}, n, n) for rows, n in zip(joined, names, strict=True)]
             axis = 0
         self.written[result] = self.add(CONCAT, parts, {"axis": axis}, name, result.name)
 
     def _pieces(self, stripes: Stripes, image: int, number: int) -> dict[Var, "_Rows"]:
         """Returns copies of the rows that a stripe is the first to need, of images that are taken in pieces."""
-        pieces = {}
+        pieces, axis = {}, stripes.stripes[number].axis
         for var, spans in stripes.pieces.items():
             first, last = spans[number]
             if first < last:
                 name = f"{var.name}/{image * len(spans) + number}"
-                rows = self.slice(self.image(var, image), (first, last), ROWS, name)
+                rows = self.slice(self.image(var, image), (first, last), axis, name)
                 pieces[var] = _Rows(self.copied(rows, f"{name}/piece"), first)
         return pieces
 
@@ -213,6 +217,7 @@ class _StripeWriter:
     number: int
     kept: dict[Var, _Rows]
     pieces: dict[Var, _Rows]
+    axis: int
     later: dict[Var, _Rows] = field(factory=dict)
     rows: dict[Var, _Rows] = field(factory=dict)
     views: dict[tuple[Var, Span, int], Var] = field(factory=dict)
@@ -250,6 +255,11 @@ class _StripeWriter:
             if output in self.stripes.first and output not in reads:
                 self._keep(output)
 
+    def result(self, var: Var, span: Span) -> Var:
+        """Returns those rows of the last output; a copy of columns, which may lie in their place among all."""
+        rows = self.read(var, span, self.axis)
+        return rows if self.axis == ROWS else self._copy(rows, var, "placed")
+
     def read(self, var: Var, span: Span | None, axis: int, batched: bool = False) -> Var:
         """Returns those rows of a tensor of the source that are asked for; all where there is no span.
 
@@ -266,7 +276,7 @@ class _StripeWriter:
     def _whole(self, var: Var, batched: bool) -> Var:
         return self.writer.image(var, self.image) if batched else self.writer.written[var]
 
-    def _slice(self, held: _Rows, span: Span, var: Var, axis: int = ROWS) -> Var:
+    def _slice(self, held: _Rows, span: Span, var: Var, axis: int) -> Var:
         first, last = (row - held.first for row in span)
         return self.writer.slice(held.var, (first, last), axis, f"{var.name}/{self.at}")
 
@@ -293,25 +303,25 @@ class _StripeWriter:
         if var not in self.kept or self.stripes.first[var][self.number] >= end:
             return []
         span = self.stripes.first[var][self.number], end
-        return [_Rows(self._copy(self._slice(self.kept[var], span, var), var, "again"), span[0])]
+        return [_Rows(self._copy(self._slice(self.kept[var], span, var, self.axis), var, "again"), span[0])]
 
     def _behind(self, ahead: Sequence[_Rows], var: Var, new: _Rows) -> None:
         """Notes the rows of a tensor in this stripe: new ones behind those that were kept."""
         if ahead:
             name = self.writer.free(f"{var.name}/{self.at}/rows")
-            joined = self.writer.add(CONCAT, [*(rows.var for rows in ahead), new.var], {"axis": ROWS}, name, name)
+            joined = self.writer.add(CONCAT, [*(rows.var for rows in ahead), new.var], {"axis": self.axis}, name, name)
             new = _Rows(joined, ahead[0].first)
         self.rows[var] = new
 
     def _keep(self, var: Var) -> None:
         """Copies the rows that the next stripe needs once more; what it copies from can die."""
         first, held = self.stripes.first[var][self.number + 1], self.rows[var]
-        end = held.first + held.var.shape[ROWS]
+        end = held.first + held.var.shape[self.axis]
         if first >= end:
             self.later.pop(var, None)
         elif held is not self.kept.get(var):
             first = max(first, held.first)
-            self.later[var] = _Rows(self._copy(self._slice(held, (first, end), var), var, "kept"), first)
+            self.later[var] = _Rows(self._copy(self._slice(held, (first, end), var, self.axis), var, "kept"), first)
 
     def _copy(self, rows: Var, var: Var, suffix: str) -> Var:
         return self.writer.copied(rows, f"{var.name}/{self.at}/{suffix}")

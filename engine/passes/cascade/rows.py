@@ -1,4 +1,4 @@
-"""The rows that operators on images with channels last read for rows of their outputs.
+"""The rows that operators on images with channels last read for rows of their outputs, or columns for columns.
 
 A stripe of output rows needs, of each tensor before it, the rows in its receptive field. Where windows overlap, stripes
 that follow each other need some rows both (the halo), and compute them both:
@@ -16,6 +16,7 @@ each tensor behind it all rows that these are enough for:
                              [1 3)   [3 5)              kept for the next stripe
 
 The images of a batch are computed one after the other, each in such stripes: rows of a tensor are those of one image.
+Stripes may be of columns as well: `axis` says which of both what is called rows here lies along.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -48,48 +49,48 @@ class Part:
     attrs: Attrs
 
 
-def is_image(var: Var) -> bool:
+def is_image(var: Var, axis: int = ROWS) -> bool:
     """Returns whether a tensor has rows: one image, or a batch of images, with more than one row."""
-    return var.ndim >= 3 and var.shape[0] > 0 and var.shape[ROWS] > 1
+    return var.ndim > axis + 1 and var.shape[0] > 0 and var.shape[axis] > 1
 
 
-def row_bytes(var: Var) -> int:
+def row_bytes(var: Var, axis: int = ROWS) -> int:
     """Returns the bytes of a row of one image."""
-    return var.spec.nbytes // (var.shape[0] * var.shape[ROWS])
+    return var.spec.nbytes // (var.shape[0] * var.shape[axis])
 
 
-def part_of(operator: Operator, first: int, last: int) -> Part | None:
+def part_of(operator: Operator, first: int, last: int, axis: int = ROWS) -> Part | None:
     """Returns the part of an operator that computes rows [first, last) of its output; None where it has none.
 
     It may write some rows more. Rows that read nothing but pads have none. Of a batch, it computes one image.
     """
-    if len(operator.outputs) != 1 or not is_image(operator.outputs[0]):
+    if len(operator.outputs) != 1 or not is_image(operator.outputs[0], axis):
         return None
     rows = elementwise_rows if operator.schema.elementwise else operator.schema.rows
-    stripe = rows(operator.signature, first, last)
+    stripe = rows(operator.signature, first, last, axis)
     if stripe is None:
         return None
     read, axes = tuple(map(_span, stripe.inputs)), tuple(map(_axis, stripe.inputs))
     inputs = zip(operator.inputs, read, axes, strict=True)
-    if any(span and axis == ROWS and not is_image(v) for v, span, axis in inputs):
+    if any(span and along == axis and not is_image(v, axis) for v, span, along in inputs):
         return None
     images = operator.outputs[0].shape[0]
     pairs = zip(operator.inputs, stripe.inputs, strict=True)
     batched = tuple(index[:1] == (slice(None),) and 1 < images == v.shape[0] for v, index in pairs)
-    written = stripe.output[ROWS]
+    written = stripe.output[axis]
     return Part(operator, (written.start, written.stop), read, axes, batched, stripe.attrs)
 
 
-def _wider_part(operator: Operator, first: int, last: int) -> Part | None:
+def _wider_part(operator: Operator, first: int, last: int, axis: int) -> Part | None:
     """Returns the part of an operator that computes rows [first, last) of its output, and the nearest row that reads
     more than pads, where they do not; None where it has none.
     """
-    part = part_of(operator, first, last)
-    rows = operator.outputs[0].shape[ROWS] if is_image(operator.outputs[0]) else 0
-    if part is not None or part_of(operator, 0, rows) is None:
+    part = part_of(operator, first, last, axis)
+    rows = operator.outputs[0].shape[axis] if is_image(operator.outputs[0], axis) else 0
+    if part is not None or part_of(operator, 0, rows, axis) is None:
         return part
     wider = (*((first, end) for end in range(last + 1, rows + 1)), *((begin, last) for begin in reversed(range(first))))
-    return next(filter(None, (part_of(operator, *span) for span in wider)), None)
+    return next(filter(None, (part_of(operator, *span, axis) for span in wider)), None)
 
 
 @define(eq=False)
@@ -108,6 +109,7 @@ class Stripe:
     parts: list[Part] = field(factory=list)
     whole: set[Var] = field(factory=set)
     read: set[Var] = field(factory=set)
+    axis: int = ROWS
 
     def take(self, operator: Operator) -> bool:
         """Takes in the operator in front of those that are in; returns False where it has no part in the stripe.
@@ -119,7 +121,7 @@ class Stripe:
             return False
         first, last = self.new(output)
         find = part_of if output in self.done else _wider_part
-        part = find(operator, *((first, last) if first < last else (0, output.shape[ROWS])))
+        part = find(operator, *((first, last) if first < last else (0, output.shape[self.axis])), self.axis)
         if part is None:
             return False
         if first < last:
@@ -127,7 +129,7 @@ class Stripe:
             low, high = self.needed.get(output, part.written) if output in self.done else part.written
             self.needed[output] = low, max(high, part.written[1])
         for var, span, axis, batched in zip(operator.inputs, part.read, part.axes, part.batched, strict=True):
-            if span is None or axis != ROWS or (not batched and max(output.shape[0], var.shape[0]) > 1):
+            if span is None or axis != self.axis or (not batched and max(output.shape[0], var.shape[0]) > 1):
                 self.whole.add(var)
             elif first < last:
                 low, high = self.needed.get(var, span)
@@ -160,7 +162,11 @@ class Stripes:
 
 
 def in_stripes(
-    operators: Sequence[Operator], height: int, rolling: Collection[Var] = (), pieces: Collection[Var] = ()
+    operators: Sequence[Operator],
+    height: int,
+    rolling: Collection[Var] = (),
+    pieces: Collection[Var] = (),
+    axis: int = ROWS,
 ) -> Stripes | None:
     """Returns the stripes of operators; None where they cannot be computed in stripes.
 
@@ -168,22 +174,22 @@ def in_stripes(
     new rows of the first output, and all rows behind that these are enough for; the last output must depend on it.
     The images of `pieces`, which stand outside, are taken in pieces, and their rows are kept, too.
     """
-    if not all(len(operator.outputs) == 1 and is_image(operator.outputs[0]) for operator in operators):
+    if not all(len(operator.outputs) == 1 and is_image(operator.outputs[0], axis) for operator in operators):
         return None
     (result,) = operators[-1].outputs
-    ends = _ends(operators, height) if rolling else {}
+    ends = _ends(operators, height, axis) if rolling else {}
     if rolling and result not in ends:
         return None
-    wanted = list(pairwise((0, *ends[result]))) if rolling else list(spans(result.shape[ROWS], height))
+    wanted = list(pairwise((0, *ends[result]))) if rolling else list(spans(result.shape[axis], height))
     done = dict.fromkeys((*rolling, *pieces), 0)
     stripes: list[Stripe] = []
     taken: dict[Var, list[Span]] = {v: [] for v in pieces}
     for number, span in enumerate(wanted):
-        stripe = Stripe({result: span} if span[0] < span[1] else {}, dict(done), read={result})
+        stripe = Stripe({result: span} if span[0] < span[1] else {}, dict(done), read={result}, axis=axis)
         stripe.ready = {v: ends[v][number] for v in rolling if v in ends}
         if not all(stripe.take(operator) for operator in reversed(operators)):
             return None
-        if not all(is_image(v) and v not in stripe.whole for v in pieces):
+        if not all(is_image(v, axis) and v not in stripe.whole for v in pieces):
             return None
         before, done = done, {v: max(rows, stripe.new(v)[1]) for v, rows in done.items()}
         for v, each in taken.items():
@@ -194,46 +200,46 @@ def in_stripes(
 
 def _first(var: Var, stripes: Sequence[Stripe]) -> list[int]:
     """Returns, for each stripe and for what comes behind them, the first row that it or a later one needs."""
-    rows = var.shape[ROWS]
+    rows = var.shape[stripes[0].axis]
     lows = [stripe.needed.get(var, (rows, rows))[0] for stripe in reversed(stripes)]
     return list(accumulate(lows, min, initial=rows))[::-1]
 
 
-def _ends(operators: Sequence[Operator], step: int) -> dict[Var, list[int]]:
+def _ends(operators: Sequence[Operator], step: int, axis: int) -> dict[Var, list[int]]:
     """Returns, by output, for each stripe the rows [0, end) that can be computed when it ends.
 
     Each stripe has `step` new rows of the first output. What does not depend on it is left out.
     """
     (first,) = operators[0].outputs
-    ends = {first: [last for _, last in spans(first.shape[ROWS], step)]}
+    ends = {first: [last for _, last in spans(first.shape[axis], step)]}
     for operator in operators[1:]:
         inputs = [(position, ends[v]) for position, v in enumerate(operator.inputs) if v in ends]
         (output,) = operator.outputs
         if inputs:
-            ends[output] = _computable(operator, output.shape[ROWS], inputs)
+            ends[output] = _computable(operator, axis, inputs)
     return ends
 
 
-def _computable(operator: Operator, rows: int, inputs: Sequence[tuple[int, Sequence[int]]]) -> list[int]:
+def _computable(operator: Operator, axis: int, inputs: Sequence[tuple[int, Sequence[int]]]) -> list[int]:
     """Returns how many rows of an output can be computed when so many rows of some of its inputs are there."""
-    ends, end = list[int](), 0
-    wanted = _reach(operator, end)
+    ends, end, rows = list[int](), 0, operator.outputs[0].shape[axis]
+    wanted = _reach(operator, end, axis)
     for there in zip(*(rows for _, rows in inputs), strict=True):
         limits = {position: limit for (position, _), limit in zip(inputs, there, strict=True)}
         while end < rows and all(wanted[i] <= limit for i, limit in limits.items()):
             end += 1
-            wanted = _reach(operator, end)
+            wanted = _reach(operator, end, axis)
         ends.append(end)
     return ends
 
 
-def _reach(operator: Operator, row: int) -> tuple[int, ...]:
+def _reach(operator: Operator, row: int, axis: int) -> tuple[int, ...]:
     """Returns, by input, the end of the rows that one row of an output reads; 0 of what is read whole.
 
     A row that reads nothing but pads is computed together with the next one that reads more, or with the one in front.
     """
-    rows = range(row, operator.outputs[0].shape[ROWS])
-    part = next(filter(None, (part_of(operator, first, first + 1) for first in rows)), None)
+    rows = range(row, operator.outputs[0].shape[axis])
+    part = next(filter(None, (part_of(operator, first, first + 1, axis) for first in rows)), None)
     return tuple(span[1] if span else 0 for span in part.read) if part else (0,) * len(operator.inputs)
 
 

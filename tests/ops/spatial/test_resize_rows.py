@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ops.common.tiling import ROWS
 from ops.schema.schema import Stripe, evaluate
 from ops.spatial.resize import RESIZE
 from ops.spatial.resize_tables import COORDINATES, NEAREST
@@ -17,7 +18,7 @@ _FLOAT = np.dtype("float32")
 
 
 def _rows(x: Array, attrs: dict[str, Any], first: int, last: int) -> Stripe:
-    stripe = RESIZE.rows(RESIZE.sign([TensorSpec(x.shape, x.dtype)], attrs), first, last)
+    stripe = RESIZE.rows(RESIZE.sign([TensorSpec(x.shape, x.dtype)], attrs), first, last, ROWS)
     assert stripe is not None
     return stripe
 
