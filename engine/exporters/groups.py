@@ -64,7 +64,8 @@ def _groups(stripes: Sequence[StripeRun]) -> Iterator[Group]:
         for run in each:
             first, last = run.rows
             notes: dict[str, int | str] = {"cascade": run.cascade}
-            notes |= {"first_row": first, "last_row": last - 1} if first < last else {}
+            line = "column" if run.is_columns else "row"
+            notes |= {f"first_{line}": first, f"last_{line}": last - 1} if first < last else {}
             yield Group(f"stripe {run.stripe + 1} of {run.count}", run.begin, run.end, notes)
 
 

@@ -86,12 +86,12 @@ class CascadeChoice:
 
 @frozen
 class Cascaded:
-    """The cascades of a graph: operators that are computed stripe after stripe of rows.
+    """The cascades of a graph: operators that are computed stripe after stripe of rows, or of columns.
 
     `runs` has the first and the last operator of each cascade, and its number of stripes. `share` is the part of all
     operations that they add, `work` the same with calls and copies, as the operations that take as long. Of `kept`
-    tensors, rows are kept for the next stripe; `pieces` images are taken in pieces. `plain_bytes` is the lower bound of
-    the arena without them, and `least_bytes` that with any cascades, in the given order; 0 where tensors are in arrays
+    tensors, rows are kept for the next stripe; `pieces` images are taken in pieces. The stripes of `columns` cascades
+    are columns. `plain_bytes` is the lower bound of the arena without them, and `least_bytes` that with any cascades, in the given order; 0 where tensors are in arrays
     of the caller or stored in another type, or another order was asked for. `choices` has the cascades of which the
     search knows none that are better in both bytes and work, the fewest bytes first, whatever percentage was asked for.
     `cascades` are positions in the graph that was cut, `stripes` what was written of them.
@@ -102,6 +102,7 @@ class Cascaded:
     work: float
     kept: int
     pieces: int
+    columns: int
     plain_bytes: int
     least_bytes: int
     choices: tuple[CascadeChoice, ...] = field(repr=False)
@@ -111,7 +112,8 @@ class Cascaded:
     @property
     def text(self) -> str:
         """The cascades, in one line, which names the first ones."""
-        named = "; ".join(f"{first} to {last} in {count} stripes" for first, last, count in self.runs[:MOST_NAMED])
+        runs = zip(self.runs[:MOST_NAMED], self.cascades, strict=False)
+        named = "; ".join(f"{run[0]} to {run[1]} in {run[2]} {_stripes(cascade)}" for run, cascade in runs)
         if len(self.runs) > MOST_NAMED:
             named += f" and {len(self.runs) - MOST_NAMED} more"
         count = agreed(len(self.runs), "cascade", "adds", "add")
@@ -120,6 +122,10 @@ class Cascaded:
         least = f", with any cascades {format_bytes(self.least_bytes)}" if self.least_bytes else ""
         cost = f"{self.share:.1%} more operations, {self.work:.1%} more work with calls and copies"
         return f"{count} {cost} ({named}{kept}{pieces}); without, at least {format_bytes(self.plain_bytes)}{least}"
+
+
+def _stripes(cascade: Cascade) -> str:
+    return "stripes" if cascade.axis == ROWS else "stripes of columns"
 
 
 @frozen

@@ -7,6 +7,7 @@ from attrs import evolve
 
 from engine.planning.placed import CascadeStripe, PlacedPlan
 from engine.trace.details import StripeRun
+from ops.common.tiling import ROWS
 
 
 def stripe_runs(plan: PlacedPlan) -> tuple[StripeRun, ...]:
@@ -33,7 +34,5 @@ def _marked(plan: PlacedPlan) -> Iterator[tuple[int, StripeRun]]:
     for call in plan.lowered.calls if stripe_of else ():
         if call.name in stripe_of:
             stripe, cascade, count = stripe_of[call.name]
-            yield (
-                call.tick,
-                StripeRun(stripe.cascade, cascade, stripe.stripe, count, stripe.rows, call.tick, call.tick + 1),
-            )
+            begin, end, is_columns = call.tick, call.tick + 1, stripe.axis != ROWS
+            yield begin, StripeRun(stripe.cascade, cascade, stripe.stripe, count, stripe.rows, begin, end, is_columns)

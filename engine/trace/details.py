@@ -50,7 +50,7 @@ class StripeRun:
     """The ticks [begin, end), in which a stripe of a cascade runs; where calls of others interrupt it, it has several.
 
     `cascade` names the first and the last operator of the cascade of that `number`. The stripe is the one of number
-    `stripe`, from 0 on, of `count`; it computes `rows` [first, last) of the result.
+    `stripe`, from 0 on, of `count`; it computes `rows` [first, last) of the result, or columns.
     """
 
     number: int
@@ -60,6 +60,7 @@ class StripeRun:
     rows: tuple[int, int]
     begin: int
     end: int
+    is_columns: bool = False
 
 
 @frozen(eq=False)

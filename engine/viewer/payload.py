@@ -90,6 +90,7 @@ def _columns(rectangles: Rectangles, table: _Strings) -> dict[str, Numbers]:
         "stripe_count": [s.count for s in rectangles.stripes],
         "stripe_first": [s.rows[0] for s in rectangles.stripes],
         "stripe_last": [s.rows[1] for s in rectangles.stripes],
+        "stripe_columns": [int(s.is_columns) for s in rectangles.stripes],
         "stripe_begin": [s.begin for s in rectangles.stripes],
         "stripe_end": [s.end for s in rectangles.stripes],
     }

@@ -82,7 +82,7 @@ def window_stripes(windows: Windows, axis: int, signature: Signature, residual: 
 
     def stripe(position: int) -> Stripe:
         first, last = position * size, min((position + 1) * size, rows)
-        return _rows(windows, axis, 0, signature, residual, (first, last))
+        return _rows(windows, axis, signature, residual, (first, last))
 
     ends = [stripe(position).inputs[0][axis] for position in (0, count - 1)]
     before = -(-windows.begins[0] // step)  # the stripes that read pads stand at both ends
@@ -94,7 +94,13 @@ def window_stripes(windows: Windows, axis: int, signature: Signature, residual: 
 
 
 def _rows(
-    windows: Windows, axis: int, along: int, signature: Signature, residual: Sequence[int], rows: tuple[int, int]
+    windows: Windows,
+    axis: int,
+    signature: Signature,
+    residual: Sequence[int],
+    rows: tuple[int, int],
+    *,
+    along: int = 0,
 ) -> Stripe:
     """Returns the call of rows along an axis, which is number `along` of the spatial ones."""
     first, last = rows
@@ -222,7 +228,7 @@ def _window_rows(
     """Returns the call of some rows; None where they read only pads. Its pads end where its last windows end."""
     spans = (windows.reach(a, n) - windows.sizes[a] - windows.begins[a] for a, n in enumerate(windows.outputs))
     ending = evolve(windows, ends=tuple(max(n, 0) for n in spans))
-    stripe = _rows(ending, axis, axis - ROWS, signature, residual, rows)
+    stripe = _rows(ending, axis, signature, residual, rows, along=axis - ROWS)
     read = stripe.inputs[0][axis]
     return stripe if read.start < read.stop else None
 

@@ -336,10 +336,10 @@ class OpSchema:
     inputs being broadcast to it; then kernels run on any part of it, and take an input of one element with no axes.
     `bit_copies` says that elements of input 0 (and of others of its type) are copied bit by bit, whatever their value
     is. `stripes` cuts a call into calls of parts of its tensors, each with at most so many elements, where it can.
-    `rows` gives a call that computes rows [first, last) of the one output, or columns, with what it reads of each input;
-    rows are axis 1, and columns axis 2, those of images with channels last. The call may write some rows more, where it
-    can only write several at once; its `output` has them all. None: whole images are needed. Elementwise operators need
-    not declare it.
+    `rows` gives a call that computes rows [first, last) of the one output, or columns, with what it reads of each
+    input; rows are axis 1, and columns axis 2, those of images with channels last. The call may write some rows more,
+    where it can only write several at once; its `output` has them all. None: whole images are needed. Elementwise
+    operators need not declare it.
     """
 
     name: str

@@ -115,9 +115,10 @@ class CascadeSearch:
         runs = tuple(_run(self.graph, cascade) for cascade in choice.cascades)
         kept = sum(len(cascade.rolling) for cascade in choice.cascades)
         pieces = sum(cascade.in_pieces for cascade in choice.cascades)
+        columns = sum(cascade.axis != ROWS for cascade in choice.cascades)
         share, work = choice.extra / self.work, choice.cost / self.work
         choices = tuple(map(self._choice, self.choices))
-        return Cascaded(runs, share, work, kept, pieces, plain, self.bound, choices, choice.cascades)
+        return Cascaded(runs, share, work, kept, pieces, columns, plain, self.bound, choices, choice.cascades)
 
     def _choice(self, choice: Choice) -> CascadeChoice:
         stripes = sum(_run(self.graph, cascade)[2] for cascade in choice.cascades)
@@ -141,5 +142,5 @@ def _run(graph: Graph, cascade: Cascade) -> tuple[str, str, int]:
     operators = graph.operators
     first, last = operators[cascade.first], operators[cascade.last - 1]
     counted = first if cascade.rolling else last
-    images, rows = counted.outputs[0].shape[0], counted.outputs[0].shape[ROWS]
+    images, rows = counted.outputs[0].shape[0], counted.outputs[0].shape[cascade.axis]
     return first.name, last.name, images * -(-rows // cascade.height)

@@ -42,10 +42,16 @@ class _Member:
     calls: int
     copied: int
     """Bytes that are read or copied once more for each stripe."""
+    axis: int
 
     @property
     def row_bytes(self) -> int:
-        return row_bytes(self.output)
+        return row_bytes(self.output, self.axis)
+
+    @property
+    def is_placed(self) -> bool:
+        """Returns whether the output is copied behind the columns that were kept: few kernels write it there."""
+        return self.rolls and self.axis != ROWS
 
 
 @frozen(eq=False)
@@ -101,7 +107,7 @@ class RollingSearch:
     held: Callable[[int], int]
     dying: Callable[[int, int, Stripe], int]
 
-    def segments(self, least: int, end: int) -> Iterator[Choice]:
+    def segments(self, least: int, end: int, axis: int) -> Iterator[Choice]:
         """Yields the cascades that end in front of a position, from `least` or a later one on.
 
         Of each, those numbers of stripes of which none is better in bytes and cost. Those that need no less than the
@@ -109,18 +115,18 @@ class RollingSearch:
         """
         seen: set[tuple[int, tuple[int, ...]]] = set()
         for price in PRICES if least < end else ():
-            for chain, first, apart in self._chains(least, end, price):
+            for chain, first, apart in self._chains(least, end, price, axis):
                 rolling = tuple(end - 1 - number for number, member in enumerate(chain.members) if member.rolls)[::-1]
                 around = self._around(chain, first, end)
                 if rolling and around.least + chain.kept_bytes < apart and (first, rolling) not in seen:
                     seen.add((first, rolling))
-                    choices = self._choices(chain, Cascade(first, end, 1, rolling), around)
+                    choices = self._choices(chain, Cascade(first, end, 1, rolling, axis=axis), around)
                     yield from pareto([choice for choice in choices if choice.nbytes < apart])
 
-    def _chains(self, least: int, end: int, price: int) -> Iterator[tuple["_Chain", int, int]]:
+    def _chains(self, least: int, end: int, price: int, axis: int) -> Iterator[tuple["_Chain", int, int]]:
         """Yields the chain as it grows, with its first position, and what its operators need one by one."""
-        fewest = min(operator.outputs[0].shape[ROWS] for operator in self.operators[least:end])
-        chain = _Chain.of(self.operators[end - 1], fewest, self.flops, price)
+        fewest = min(operator.outputs[0].shape[axis] for operator in self.operators[least:end])
+        chain = _Chain.of(self.operators[end - 1], fewest, self.flops, price, axis)
         apart = 0
         for first in range(end - 1, least - 1, -1):
             if not chain.take(self.operators[first]):
@@ -136,7 +142,7 @@ class RollingSearch:
         """Yields a cascade in all numbers of stripes, with the image that it reads whole and in pieces."""
         members = chain.members[::-1]
         output = members[0].output
-        images, rows = output.shape[0], output.shape[ROWS]
+        images, rows = output.shape[0], output.shape[cascade.axis]
         steps = sorted({-(-rows // count) for count in (*stripe_counts(output), rows)})
         shares = np.array(steps) / rows
         inner = self._inner(members, cascade.first, shares)
@@ -144,7 +150,7 @@ class RollingSearch:
         for step, need, need_in_pieces in zip(steps, whole.tolist(), pieces.tolist(), strict=True):
             extra = -(-rows // step) * chain.again
             count = images * -(-rows // step)
-            cost = extra + (count - 1) * (chain.calls * CALL + chain.copied * BYTE)
+            cost = extra + (count - 1) * (chain.calls * CALL + chain.copied * BYTE) + chain.placed * BYTE
             yield Choice(need, cost, extra, (evolve(cascade, height=step),))
             if need_in_pieces < need:
                 cost += count * _PIECE_CALLS * CALL + (2 * around.taken + around.result) * BYTE
@@ -161,9 +167,11 @@ class RollingSearch:
             dying = {v for v in operator.inputs if v in sizes and self.last_reader[v] == first + number}
             saved: np.ndarray | int = 0
             if number < len(members) - 1:
-                new = np.ceil(shares * output.shape[ROWS]).astype(np.int64)
-                sizes[output] = np.minimum(new + member.overlap, output.shape[ROWS]) * member.row_bytes
+                rows = output.shape[member.axis]
+                new = np.ceil(shares * rows).astype(np.int64)
+                sizes[output] = np.minimum(new + member.overlap, rows) * member.row_bytes
                 total = total + sizes[output] - kept.get(output, 0)
+                most = np.maximum(most, total + new * member.row_bytes * member.is_placed)
             if not member.rolls:
                 over = next((v for v in self.overwritable[operator] if v in dying), None)
                 saved = 0 if over is None else np.maximum(sizes[over] - kept.get(over, 0), 0)
@@ -189,18 +197,22 @@ class _Chain:
     again: float = 0.0
     calls: int = 0
     copied: int = 0
+    placed: int = 0
+    """Bytes of columns that are copied once in all stripes."""
 
     @classmethod
-    def of(cls, operator: Operator, fewest: int, flops: Mapping[Operator, int], price: int) -> "_Chain":
+    def of(cls, operator: Operator, fewest: int, flops: Mapping[Operator, int], price: int, axis: int) -> "_Chain":
         """Returns the chain that ends with an operator, and has nothing yet.
 
         Its stripe has a new row of each tensor, so many rows of the result where a tensor has `fewest` rows.
         """
         (result,) = operator.outputs
-        rows = result.shape[ROWS]
+        rows = result.shape[axis]
         step = -(-rows // fewest)
         middle = max(rows // 2 // step, 1) * step
-        return cls(result, flops, price, Stripe({result: (middle, min(middle + step, rows))}), {result: middle})
+        stripe = Stripe({result: (middle, min(middle + step, rows))}, axis=axis)
+        placed = result.spec.nbytes if axis != ROWS else 0
+        return cls(result, flops, price, stripe, {result: middle}, placed=placed)
 
     def take(self, operator: Operator) -> bool:
         """Takes in an operator; returns False where it cannot be in the cascade."""
@@ -219,17 +231,19 @@ class _Chain:
         self.again += member.again
         self.calls += member.calls
         self.copied += member.copied
+        self.placed += output.spec.nbytes if member.is_placed else 0
         return True
 
     def _member(self, operator: Operator, output: Var, overlap: int, rolls: bool) -> _Member:
-        share = overlap / output.shape[ROWS]
+        axis = self.stripe.axis
+        share = overlap / output.shape[axis]
         again = 0.0 if rolls else share * self.flops[operator]
-        copied = 2 * overlap * row_bytes(output) if rolls else 0
-        return _Member(output, overlap, rolls, again, 3 if rolls else 1, copied + weights(operator))
+        copied = 2 * overlap * row_bytes(output, axis) if rolls else 0
+        return _Member(output, overlap, rolls, again, 3 if rolls else 1, copied + weights(operator), axis)
 
     def _see(self, operator: Operator, end: int) -> None:
         """Notes the rows of the inputs that the stripe in front has read."""
-        part = part_of(operator, end - 1, end) if end > 0 else None
+        part = part_of(operator, end - 1, end, self.stripe.axis) if end > 0 else None
         for var, span in zip(operator.inputs, part.read if part else (), strict=False):
             if span is not None:  # along another axis, too: then nothing inside the cascade may write it
                 self.ends[var] = max(self.ends.get(var, 0), span[1])
@@ -237,7 +251,7 @@ class _Chain:
     def _is_cheap(self, operator: Operator, overlap: int) -> bool:
         """Returns whether rows are computed again: bytes are saved, at no more than the price."""
         (output,) = operator.outputs
-        share = overlap / output.shape[ROWS]
-        inputs: Collection[Var] = {v for v in operator.inputs if is_image(v)}
+        share = overlap / output.shape[self.stripe.axis]
+        inputs: Collection[Var] = {v for v in operator.inputs if is_image(v, self.stripe.axis)}
         saved = share * (output.spec.nbytes - sum(v.spec.nbytes for v in inputs)) / output.shape[0]
         return saved > 0 and _STRIPES * share * self.flops[operator] <= self.price * saved

@@ -138,6 +138,12 @@ class Stripe:
                 self.read.add(var)
         return True
 
+    def outside(self) -> dict[Var, int]:
+        """Returns the bytes of the rows of one image that are needed of each tensor that no part computes."""
+        inner = {v for part in self.parts for v in part.operator.outputs}
+        needed = {v: last - first for v, (first, last) in self.needed.items() if v not in inner}
+        return {v: row_bytes(v, self.axis) * rows for v, rows in needed.items()}
+
     def new(self, output: Var) -> Span:
         """Returns the rows of an output that this stripe computes; an empty span where it computes none."""
         low, high = self.needed.get(output, (0, 0))

@@ -31,9 +31,9 @@ from engine.passes.cascade.choices import (
     weights,
 )
 from engine.passes.cascade.rolling import RollingSearch
-from engine.passes.cascade.rows import Part, Stripe, is_image, row_bytes, spans
+from engine.passes.cascade.rows import Stripe, is_image, row_bytes, spans
 from engine.planning.placed import Cascade
-from ops.common.tiling import ROWS
+from ops.common.tiling import COLUMNS, ROWS
 from ops.schema.schema import no_places
 
 MOST_OPERATORS = 48
@@ -72,8 +72,9 @@ class _Search:
         fronts: list[list[Choice]] = [[Choice(0, 0.0, 0.0)]]
         for end in range(1, len(self.operators) + 1):
             segments = {end - 1: [self.alone[end - 1]]}
-            for segment in (*self._cascades_to(end), *self._rolling_to(end)):
-                segments.setdefault(segment.cascades[0].first, []).append(segment)
+            for axis in self._axes(end):
+                for segment in (*self._cascades_to(end, axis), *self._rolling_to(end, axis)):
+                    segments.setdefault(segment.cascades[0].first, []).append(segment)
             fronts.append(_joined([(fronts[first], pareto(group)) for first, group in segments.items()]))
         return fronts[-1]
 
@@ -81,7 +82,8 @@ class _Search:
         """Returns the least, over all sequences of segments, of the most bytes that a segment needs at least."""
         least = [0]
         for end in range(1, len(self.operators) + 1):
-            needs = [(end - 1, self._least_alone(end - 1)), *self._least_to(end)]
+            cut = (need for axis in self._axes(end) for need in self._least_to(end, axis))
+            needs = [(end - 1, self._least_alone(end - 1)), *cut]
             least.append(min(max(least[first], need) for first, need in needs))
         return least[-1]
 
@@ -94,16 +96,27 @@ class _Search:
         is_join = operator.schema.input_places is not no_places
         return nbytes - sum(v.spec.nbytes for v in operator.outputs) * (dies or is_join)
 
-    def _least_to(self, end: int) -> Iterator[tuple[int, int]]:
+    def _axes(self, end: int) -> tuple[int, ...]:
+        """Returns the axes along which what ends in front of a position is cut: columns, too, where they are shorter.
+
+        Elsewhere rows are as short, and lie in one run of bytes, so that they need no copies.
+        """
+        outputs = self.operators[end - 1].outputs
+        if len(outputs) != 1 or not is_image(outputs[0]):
+            return ()
+        is_wide = is_image(outputs[0], COLUMNS) and outputs[0].shape[COLUMNS] > outputs[0].shape[ROWS]
+        return (ROWS, COLUMNS) if is_wide else (ROWS,)
+
+    def _least_to(self, end: int, axis: int) -> Iterator[tuple[int, int]]:
         """Yields the first positions of the cascades that end in front of one, and the bytes they need at least."""
-        (result,) = self.operators[end - 1].outputs[:1]
-        stripe, row = Stripe({result: (0, result.shape[ROWS])} if is_image(result) else {}), 0
-        for first in range(end - 1, self._first_inner(end) - 1, -1):
+        (result,) = self.operators[end - 1].outputs
+        stripe, row = Stripe({result: (0, result.shape[axis])}, axis=axis), 0
+        for first in range(end - 1, self._first_inner(end, axis) - 1, -1):
             if not stripe.take(self.operators[first]):
                 return
             if first < end - 1:
                 (output,) = self.operators[first].outputs
-                row = max(row, row_bytes(output))
+                row = max(row, row_bytes(output, axis))
                 held, taken = self._held_bytes(first), self._dying_image(first, end, stripe)
                 pieces = _read_bytes(self.operators[first].inputs[0], stripe) if taken else 0
                 need = max(held + pieces, result.spec.nbytes + held - taken + row)
@@ -174,37 +187,32 @@ class _Search:
         written = self._over(operator, dying)
         return Choice(nbytes - (0 if written is None else written.spec.nbytes), 0.0, 0.0)
 
-    def _cascades_to(self, end: int) -> Iterator[Choice]:
+    def _cascades_to(self, end: int, axis: int) -> Iterator[Choice]:
         """Yields the cascades that end in front of a position, in all numbers of stripes."""
-        first = self._first_inner(end)
-        if first == end:
-            return
-        rows = self.operators[end - 1].outputs[0].shape[ROWS]
-        for height in sorted({-(-rows // count) for count in stripe_counts(self.operators[end - 1].outputs[0])}):
-            yield from self._in_stripes(first, end, height)
+        (result,) = self.operators[end - 1].outputs
+        first, rows = self._first_inner(end, axis), result.shape[axis]
+        for height in sorted({-(-rows // count) for count in stripe_counts(result)}):
+            yield from self._in_stripes(first, end, height, axis)
 
-    def _first_inner(self, end: int) -> int:
+    def _first_inner(self, end: int, axis: int) -> int:
         """Returns the first position from which on all operators in front of a position may be one cascade."""
-        last = self.operators[end - 1]
-        if len(last.outputs) != 1 or not is_image(last.outputs[0]):
-            return end
         first = end - 1
-        while first > max(end - MOST_OPERATORS, 0) and self._is_inner(self.operators[first - 1], end):
+        while first > max(end - MOST_OPERATORS, 0) and self._is_inner(self.operators[first - 1], end, axis):
             first -= 1
         return first
 
-    def _is_inner(self, operator: Operator, end: int) -> bool:
+    def _is_inner(self, operator: Operator, end: int, axis: int) -> bool:
         """Returns whether the output of an operator is an image that nothing reads from a position on."""
         outputs = operator.outputs
-        return len(outputs) == 1 and is_image(outputs[0]) and self.last_reader.get(outputs[0], end) < end
+        return len(outputs) == 1 and is_image(outputs[0], axis) and self.last_reader.get(outputs[0], end) < end
 
-    def _in_stripes(self, least: int, end: int, height: int) -> Iterator[Choice]:
+    def _in_stripes(self, least: int, end: int, height: int, axis: int) -> Iterator[Choice]:
         """Yields cascades from `least` or a later operator on, the shortest first, as long as there are rows.
 
         Those that need no less than the same operators one by one are left out.
         """
         (result,) = self.operators[end - 1].outputs
-        kinds = _kinds(result, height)
+        kinds = _kinds(result, height, axis)
         extra, apart, read = 0.0, 0, 0
         again = result.shape[0] * sum(kind.count for kind in kinds) - 1
         for first in range(end - 1, least - 1, -1):
@@ -212,14 +220,14 @@ class _Search:
             if not all([kind.stripe.take(operator) for kind in kinds]):
                 return
             apart = max(apart, self.alone[first].nbytes)
-            extra += self.flops[operator] * (sum(_share(kind.stripe.parts[-1]) * kind.count for kind in kinds) - 1)
+            extra += self.flops[operator] * (sum(_share(kind) * kind.count for kind in kinds) - 1)
             read += weights(operator)
             outside = result.spec.nbytes + self._held_bytes(first)
             if first < end - 1 and outside < apart:
                 nbytes = outside + self._inner(max((kind.stripe for kind in kinds), key=_rows), result)
                 if nbytes < apart:
-                    cost = max(extra, 0.0) + again * ((end - first) * CALL + read * BYTE)
-                    yield Choice(nbytes, cost, max(extra, 0.0), (Cascade(first, end, height),))
+                    cost = max(extra, 0.0) + again * ((end - first) * CALL + read * BYTE) + _copies(kinds, result)
+                    yield Choice(nbytes, cost, max(extra, 0.0), (Cascade(first, end, height, axis=axis),))
 
     @cached_property
     def rolling(self) -> "RollingSearch":
@@ -235,9 +243,9 @@ class _Search:
             self._dying_image,
         )
 
-    def _rolling_to(self, end: int) -> Iterator[Choice]:
+    def _rolling_to(self, end: int, axis: int) -> Iterator[Choice]:
         """Yields the cascades that end in front of a position and keep rows, in all numbers of stripes."""
-        yield from self.rolling.segments(self._first_inner(end), end)
+        yield from self.rolling.segments(self._first_inner(end, axis), end, axis)
 
     def _held(self, first: int) -> list[tuple[int, int]]:
         """Returns the tensors from in front of a cascade that are alive in it: what it reads stays to its end."""
@@ -254,7 +262,7 @@ class _Search:
         cascade.
         """
         image = self.operators[first].inputs[0] if self.operators[first].inputs else None
-        if image is None or not is_image(image) or not _read_bytes(image, stripe):
+        if image is None or not is_image(image, stripe.axis) or not _read_bytes(image, stripe):
             return 0
         root = self.roots.get(image, image)
         _, last = self.alive.get(root, (0, end))
@@ -274,16 +282,18 @@ class _Search:
         """Returns the most bytes that are alive at once of the inner tensors of a stripe."""
         parts = stripe.parts[::-1]
         reads = {v: n for n, part in enumerate(parts) for v in part.operator.inputs}
+        outside = stripe.outside() if stripe.axis != ROWS else {}  # columns are copied for most kernels
         alive: dict[Var, int] = {}
         most = 0
         for number, part in enumerate(parts):
             (output,) = part.operator.outputs
             dying = {v for v in part.operator.inputs if v in alive and reads[v] == number}
             over = self._over(part.operator, dying)
-            if output is not result:
+            copied = sum(outside.get(v, 0) for v in set(part.operator.inputs))
+            if output is not result or stripe.axis != ROWS:
                 low, high = stripe.needed[output]
-                alive[output] = row_bytes(output) * (high - low)
-            most = max(most, sum(alive.values()) - (0 if over is None else alive[over]))
+                alive[output] = row_bytes(output, stripe.axis) * (high - low)
+            most = max(most, sum(alive.values()) + copied - (0 if over is None else alive[over]))
             for var in dying:
                 del alive[var]
         return most
@@ -297,23 +307,33 @@ class _Kind:
     count: int
 
 
-def _kinds(result: Var, height: int) -> list[_Kind]:
+def _kinds(result: Var, height: int, axis: int) -> list[_Kind]:
     """Returns the first stripe of a result, one from the middle for all others, and the last one."""
-    every = list(spans(result.shape[ROWS], height))
+    every = list(spans(result.shape[axis], height))
     counts = {0: 1, len(every) // 2: len(every) - 2, len(every) - 1: 1} if len(every) > 1 else {0: 1}
-    return [_Kind(Stripe({result: every[number]}), count) for number, count in counts.items()]
+    return [_Kind(Stripe({result: every[number]}, axis=axis), count) for number, count in counts.items()]
 
 
-def _share(part: Part) -> float:
-    """Returns the share of the rows of its operator that a part computes."""
+def _copies(kinds: Sequence[_Kind], result: Var) -> int:
+    """Returns the operations that take as long as copying what stripes of columns read, and compute of the result."""
+    if kinds[0].stripe.axis == ROWS:
+        return 0
+    images = result.shape[0]
+    read = sum(kind.count * sum(kind.stripe.outside().values()) for kind in kinds)
+    return BYTE * (images * read + result.spec.nbytes)
+
+
+def _share(kind: _Kind) -> float:
+    """Returns the share of the rows of the operator taken in last that a stripe computes."""
+    part = kind.stripe.parts[-1]
     first, last = part.written
-    return (last - first) / part.operator.outputs[0].shape[ROWS]
+    return (last - first) / part.operator.outputs[0].shape[kind.stripe.axis]
 
 
 def _read_bytes(image: Var, stripe: Stripe) -> int:
     """Returns the bytes of the rows of an image that a stripe reads; 0 where it reads it whole."""
     low, high = stripe.needed.get(image, (0, 0)) if image not in stripe.whole else (0, 0)
-    return image.spec.nbytes // image.shape[ROWS] * (high - low)
+    return image.spec.nbytes // image.shape[stripe.axis] * (high - low)
 
 
 def _rows(stripe: Stripe) -> int:

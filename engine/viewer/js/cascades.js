@@ -11,11 +11,13 @@ export function nested(plan, axis) {
   const { strings, columns } = plan;
   const { stripe_cascade: cascade, stripe_name: name, stripe_number: number, stripe_count: count } = columns;
   const { stripe_first: first, stripe_last: last, stripe_begin: begin, stripe_end: end } = columns;
+  const isColumns = columns.stripe_columns;
   /** @type {Nested[]} */
   const found = [];
   for (let k = 0, from = 0; k < cascade.length; k++) {
     const [title, at] = [strings[name[k]], times(plan, axis, begin[k], end[k])];
-    const rows = first[k] < last[k] ? `rows ${first[k]} to ${last[k] - 1} of the result` : "no rows of the result yet";
+    const lines = isColumns[k] ? "columns" : "rows";
+    const rows = first[k] < last[k] ? `${lines} ${first[k]} to ${last[k] - 1} of the result` : `no ${lines} of the result yet`;
     const about = [`stripe ${number[k] + 1} of ${count[k]}`, rows, title];
     found.push({ ...at, row: 1, name: `${number[k] + 1} of ${count[k]}`, about });
     if (cascade[k + 1] === cascade[k]) continue;

@@ -15,25 +15,30 @@ from ops.spatial.resize_tables import COORDINATES
 _Rng = np.random.Generator
 
 
-def random_chain(seed: int, layers: int = 5, *, upsampled: bool = False, images: int = 1) -> Graph:
+def random_chain(seed: int, layers: int = 5, *, upsampled: bool = False, images: int = 1, wide: bool = False) -> Graph:
     """Returns a network of odd sizes, with random strides, pads, dilations and groups, on a batch of images.
 
-    Where it is `upsampled`, its last operators write rows in pairs.
+    Where it is `upsampled`, its last operators write rows in pairs. Images may be `wide`, and low.
     """
     rng = np.random.default_rng(seed)
     graph = engine.Graph("chain")
     rows, columns = (int(n) for n in rng.integers(17, 40, 2))
+    if wide:
+        rows, columns = rows // 2, 3 * columns
     x: Var = graph.input("x", (images, int(rng.choice([3, 8, 16])), rows, columns))
     x = _random_layers(rng, x, layers)
     graph.output(ops.depth_to_space(_same(rng, x, 3), 2) if upsampled else x, "y")
     return graph
 
 
-def random_encoder(seed: int, layers: int = 3, *, images: int = 1) -> Graph:
+def random_encoder(seed: int, layers: int = 3, *, images: int = 1, wide: bool = False) -> Graph:
     """Returns a network whose images inside are larger than its input and output, so that most have cascades."""
     rng = np.random.default_rng(seed)
     graph = engine.Graph("encoder")
-    x: Var = graph.input("x", (images, 2, *(int(n) for n in rng.integers(25, 40, 2))))
+    rows, columns = (int(n) for n in rng.integers(25, 40, 2))
+    if wide:
+        rows, columns = rows // 2, 3 * columns
+    x: Var = graph.input("x", (images, 2, rows, columns))
     x = ops.relu(ops.conv2d(x, _weights(rng, x, 16, 2, 3, 3), pads=(1, 1, 1, 1)))
     x = _random_layers(rng, x, layers)
     pooled = ops.max_pool(x, tuple(min(n, 2) for n in x.shape[2:]), strides=(2, 2))
@@ -81,12 +86,12 @@ def large_codes() -> Graph:
     return graph
 
 
-def cascade_to(graph: Graph, end: int, most: int) -> tuple[int, int]:
+def cascade_to(graph: Graph, end: int, most: int, axis: int = ROWS) -> tuple[int, int]:
     """Returns the longest run of at most `most` operators in front of a position that can be cut into stripes."""
     (result,) = graph.operators[end - 1].outputs
     read_later = {v for operator in graph.operators[end:] for v in operator.inputs} | set(graph.outputs.values())
     first = end
-    stripe = Stripe({result: (0, result.shape[ROWS])} if is_image(result) else {})
+    stripe = Stripe({result: (0, result.shape[axis])} if is_image(result, axis) else {}, axis=axis)
     while first > max(end - most, 0) and (first == end or graph.operators[first - 1].outputs[0] not in read_later):
         if not stripe.take(graph.operators[first - 1]):
             break
@@ -94,10 +99,10 @@ def cascade_to(graph: Graph, end: int, most: int) -> tuple[int, int]:
     return first, end
 
 
-def longest_cascade(graph: Graph) -> tuple[int, int]:
+def longest_cascade(graph: Graph, axis: int = ROWS) -> tuple[int, int]:
     """Returns the longest run of operators that can be cut into stripes; an empty one where there is none."""
     count = len(graph.operators)
-    runs = (cascade_to(graph, end, count) for end in range(1, count + 1))
+    runs = (cascade_to(graph, end, count, axis) for end in range(1, count + 1))
     return max(runs, default=(0, 0), key=lambda run: run[1] - run[0])
 
 

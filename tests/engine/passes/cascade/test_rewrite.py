@@ -22,7 +22,7 @@ from engine.passes.cascade.rewrite import _StripeWriter, _Writer, with_cascades
 from engine.passes.cascade.rows import Part, Span, part_of
 from engine.planning.placed import Cascade
 from engine.text.errors import PassError
-from ops.common.tiling import ROWS
+from ops.common.tiling import COLUMNS, ROWS
 from ops.tensor.spec import Array
 from tests.engine.passes.cascade.random_chains import (
     cascade_to,
@@ -42,6 +42,7 @@ MODES: tuple[dict[str, Any], ...] = (
 )
 NETWORKS: tuple[Callable[[int, int], Graph], ...] = (
     lambda seed, images: engine.optimise(random_chain(seed, images=images)),
+    lambda seed, images: engine.optimise(random_chain(seed, images=images, wide=True)),
     lambda seed, images: engine.optimise(random_codes(seed, images=images)),
     lambda seed, images: engine.cast_storage(
         engine.optimise(random_chain(seed, images=images)), ("float16", "bfloat16")[seed % 2]
@@ -52,27 +53,28 @@ FEW_STEPS = 100
 
 
 def _random_cascades(graph: Graph, rng: np.random.Generator) -> Sequence[Cascade]:
-    """Returns cascades of random lengths and heights, one behind the other.
+    """Returns cascades of random lengths and heights, one behind the other, of rows or of columns.
 
     Some keep rows of some tensors or all; some take the image that they read in pieces.
     """
     cascades: list[Cascade] = []
     end = len(graph.operators)
     while end > 0:
-        first, last = cascade_to(graph, end, int(rng.integers(2, 8)))
+        axis = int(rng.choice([ROWS, COLUMNS]))
+        first, last = cascade_to(graph, end, int(rng.integers(2, 8)), axis)
         if first < last:
             share = rng.choice([0.0, 0.5, 1.0])
             rolling = tuple(position for position in range(first, last - 1) if rng.random() < share)
-            in_pieces = bool(rng.integers(2)) and _reads_rows(graph.operators[first])
-            cascades.insert(0, Cascade(first, last, int(rng.integers(1, 9)), rolling, in_pieces))
+            in_pieces = bool(rng.integers(2)) and _reads_rows(graph.operators[first], axis)
+            cascades.insert(0, Cascade(first, last, int(rng.integers(1, 9)), rolling, in_pieces, axis))
         end = min(first, end - 1)
     return cascades
 
 
-def _reads_rows(operator: Operator) -> bool:
-    """Returns whether rows of what an operator reads first lie in one run: a transposition reads other axes."""
-    part = part_of(operator, 0, operator.outputs[0].shape[ROWS])
-    return part is not None and part.read[0] is not None and part.axes[0] == ROWS
+def _reads_rows(operator: Operator, axis: int) -> bool:
+    """Returns whether rows of what an operator reads first lie along an axis: a transposition reads other axes."""
+    part = part_of(operator, 0, operator.outputs[0].shape[axis], axis)
+    return part is not None and part.read[0] is not None and part.axes[0] == axis
 
 
 def _feeds(graph: Graph) -> dict[str, Array]:
@@ -106,35 +108,36 @@ def test_stripes_compute_every_bit_of_whole_images(
     np.testing.assert_array_equal(_run(cut, **options), _run(graph, **threads))
 
 
-def _short(part_of: Callable[..., Part | None], operator: Operator, first: int, last: int) -> Part | None:
+def _short(part_of: Callable[..., Part | None], operator: Operator, first: int, last: int, axis: int) -> Part | None:
     """Returns a part whose windows read one row too few below, as if pads began there."""
-    part = part_of(operator, first, last)
+    part = part_of(operator, first, last, axis)
     if (
         part is None
         or "pads" not in part.attrs
         or part.read[0] is None
-        or part.read[0][1] == operator.inputs[0].shape[1]
+        or part.read[0][1] == operator.inputs[0].shape[axis]
     ):
         return part
-    before, right, after, left = part.attrs["pads"]
-    attrs = {**part.attrs, "pads": (before, right, after + 1, left)}
+    pads = list(part.attrs["pads"])
+    pads[len(pads) // 2 + axis - ROWS] += 1
+    attrs = {**part.attrs, "pads": tuple(pads)}
     return evolve(part, read=((part.read[0][0], part.read[0][1] - 1), *part.read[1:]), attrs=attrs)
 
 
-def _cut_by_hand(monkeypatch: pytest.MonkeyPatch, graph: Graph, *, keeps_rows: bool) -> None:
-    """Lets the search find one cascade alone: of as many operators as it can have, in stripes of 4 rows."""
+def _cut_by_hand(monkeypatch: pytest.MonkeyPatch, graph: Graph, *, keeps_rows: bool, axis: int = ROWS) -> None:
+    """Lets the search find one cascade alone: of as many operators as it can have, in stripes of 4 rows or columns."""
     graph = engine.optimise(graph)
-    first, end = longest_cascade(graph)
-    alone = Cascade(first, end, 4, tuple(range(first, end - 1)) if keeps_rows else ())
+    first, end = longest_cascade(graph, axis)
+    alone = Cascade(first, end, 4, tuple(range(first, end - 1)) if keeps_rows else (), axis=axis)
     monkeypatch.setattr(choose, "search_cascades", lambda _: [Choice(0, 0.0, 0.0, (alone,))])
 
 
-@pytest.mark.parametrize("keeps_rows", [False, True])
+@pytest.mark.parametrize(("keeps_rows", "axis"), [(False, ROWS), (True, ROWS), (False, COLUMNS), (True, COLUMNS)])
 def test_windows_that_read_a_row_too_few_are_caught_by_the_judge_of_values(
-    monkeypatch: pytest.MonkeyPatch, keeps_rows: bool
+    monkeypatch: pytest.MonkeyPatch, keeps_rows: bool, axis: int
 ) -> None:
     graph = large_images()
-    _cut_by_hand(monkeypatch, graph, keeps_rows=keeps_rows)
+    _cut_by_hand(monkeypatch, graph, keeps_rows=keeps_rows, axis=axis)
     cut = engine.compile(graph, cascade=True, debug="poison", nodes=FEW_STEPS)
     assert cut.plan.optimisation[0].cascades
     monkeypatch.setattr(rows, "part_of", partial(_short, rows.part_of))
@@ -143,14 +146,17 @@ def test_windows_that_read_a_row_too_few_are_caught_by_the_judge_of_values(
     engine.compile(graph, debug="poison", nodes=FEW_STEPS)
 
 
-def test_a_stale_line_among_the_kept_rows_is_caught_by_the_judge_of_values(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("axis", [ROWS, COLUMNS])
+def test_a_stale_line_among_the_kept_rows_is_caught_by_the_judge_of_values(
+    monkeypatch: pytest.MonkeyPatch, axis: int
+) -> None:
     graph = large_images()
-    _cut_by_hand(monkeypatch, graph, keeps_rows=True)
+    _cut_by_hand(monkeypatch, graph, keeps_rows=True, axis=axis)
     slice_of = _StripeWriter._slice
 
-    def one_line_late(writer: _StripeWriter, held: Any, span: Span, var: Var, *axis: int) -> Var:
+    def one_line_late(writer: _StripeWriter, held: Any, span: Span, var: Var, axis: int) -> Var:
         back = 1 if held.first < span[0] and var in writer.stripes.first else 0
-        return slice_of(writer, held, (span[0] - back, span[1] - back), var, *axis)
+        return slice_of(writer, held, (span[0] - back, span[1] - back), var, axis)
 
     monkeypatch.setattr(_StripeWriter, "_slice", one_line_late)
     with pytest.raises(PassError, match="'cascades' moves 'y'"):
@@ -242,6 +248,7 @@ def test_any_run_of_operators_is_cut_or_refused(seed: int, data: st.DataObject) 
     first = data.draw(st.integers(0, len(graph.operators) - 1))
     last = data.draw(st.integers(first + 1, len(graph.operators)))
     rolling = data.draw(st.sets(st.integers(first, last - 1)))
-    cascade = Cascade(first, last, data.draw(st.integers(1, 50)), tuple(sorted(rolling)), data.draw(st.booleans()))
+    height, in_pieces, axis = data.draw(st.tuples(st.integers(1, 50), st.booleans(), st.sampled_from([ROWS, COLUMNS])))
+    cascade = Cascade(first, last, height, tuple(sorted(rolling)), in_pieces, axis)
     with suppress(PassError):
         assert with_cascades(graph, [cascade]).outputs.keys() == graph.outputs.keys()
