@@ -171,7 +171,8 @@ class RollingSearch:
                 new = np.ceil(shares * rows).astype(np.int64)
                 sizes[output] = np.minimum(new + member.overlap, rows) * member.row_bytes
                 total = total + sizes[output] - kept.get(output, 0)
-                most = np.maximum(most, total + new * member.row_bytes * member.is_placed)
+                if member.is_placed:
+                    most = np.maximum(most, total + new * member.row_bytes)
             if not member.rolls:
                 over = next((v for v in self.overwritable[operator] if v in dying), None)
                 saved = 0 if over is None else np.maximum(sizes[over] - kept.get(over, 0), 0)

@@ -289,7 +289,7 @@ class _Search:
             (output,) = part.operator.outputs
             dying = {v for v in part.operator.inputs if v in alive and reads[v] == number}
             over = self._over(part.operator, dying)
-            copied = sum(outside.get(v, 0) for v in set(part.operator.inputs))
+            copied = sum(outside.get(v, 0) for v in set(part.operator.inputs)) if outside else 0
             if output is not result or stripe.axis != ROWS:
                 low, high = stripe.needed[output]
                 alive[output] = row_bytes(output, stripe.axis) * (high - low)

@@ -178,9 +178,9 @@ def test_the_command_shows_cascades(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.slow
 @settings(max_examples=10)
-@given(st.integers(0, 2**32 - 1), st.integers(1, 3))
-def test_cascades_keep_within_their_bound_and_percentage(seed: int, images: int) -> None:
-    graph = engine.optimise(random_encoder(seed, images=images))
+@given(st.integers(0, 2**32 - 1), st.integers(1, 3), st.booleans())
+def test_cascades_keep_within_their_bound_and_percentage(seed: int, images: int, wide: bool) -> None:
+    graph = engine.optimise(random_encoder(seed, images=images, wide=wide))
     plans = {percent: engine.make_plan(graph, optimise=0, nodes=100, cascade=percent) for percent in (30, 300)}
     assume(plans[300].optimisation)
     for percent, plan in plans.items():
