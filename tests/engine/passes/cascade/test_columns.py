@@ -22,7 +22,7 @@ def _network(*, wide: bool) -> Graph:
     """Returns a network on a wide and low image, or the same one on its side."""
     rng = np.random.default_rng(4)
     graph = Graph("wide")
-    x: Var = graph.input("x", _turned((1, 3, 200, 12), wide=wide))
+    x: Var = graph.input("x", _turned((1, 3, 120, 12), wide=wide))
     for channels in (16, 24, 8):
         w = rng.standard_normal((channels, x.shape[1], 5, 3), np.float32)
         pads = (1, 2, 1, 2) if wide else (2, 1, 2, 1)
