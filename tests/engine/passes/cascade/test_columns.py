@@ -22,7 +22,7 @@ def _network(*, wide: bool) -> Graph:
     """Returns a network on a wide and low image, or the same one on its side."""
     rng = np.random.default_rng(4)
     graph = Graph("wide")
-    x: Var = graph.input("x", _turned((1, 3, 120, 12), wide=wide))
+    x: Var = graph.input("x", _turned((1, 3, 200, 12), wide=wide))
     for channels in (16, 24, 8):
         w = rng.standard_normal((channels, x.shape[1], 5, 3), np.float32)
         pads = (1, 2, 1, 2) if wide else (2, 1, 2, 1)
@@ -51,7 +51,7 @@ def test_a_wide_image_is_cut_into_columns_and_needs_hardly_more_bytes_than_on_it
     assert wide < 1.25 * high
 
 
-@pytest.mark.parametrize("options", [{}, {"mode": "dynamic"}, {"debug": "poison", "threads": 2}], ids=str)
+@pytest.mark.parametrize("options", [{"mode": "dynamic"}, {"debug": "poison", "threads": 2}], ids=str)
 def test_columns_compute_every_bit_of_whole_images(options: dict[str, Any]) -> None:
     graph = _network(wide=True)
     feeds = {"x": np.random.default_rng(1).standard_normal(graph.inputs["x"].shape, np.float32)}
