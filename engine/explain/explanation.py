@@ -1,5 +1,6 @@
 """Why an arena is as large as it is: the peak, the tensors alive there and why, and what would make it smaller."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,7 @@ from engine.explain.sentences import operator, saved, shape, shown, why_alive, w
 from engine.lower.calls import NotNested
 from engine.planning.placed import PlacedPlan, Recomputed
 from engine.report.layers import Layer, layer_table
+from engine.report.memories import Transfers, memory_table
 from engine.report.peak import peak_chunks
 from engine.report.report import Report, report
 from engine.text.tables import in_columns
@@ -36,7 +38,8 @@ class Explanation:
     given a tensor at the peak the bytes of another, with the reason why they are not taken, the largest first.
     `not_nested` are operators that copy inputs which could lie inside their output, with the reason. `recomputed`: the
     operators that run again for a budget. `advised` are other ways to plan, each planned. `layers` have the
-    work and the bytes at the peak, where names of operators are paths.
+    work and the bytes at the peak, where names of operators are paths. `transfers` say what lies in each of several
+    memories, and what it costs; empty for one arena.
     Where operators may run at once (`parallel`), there is no tick of the peak: `peak_tick` is the one in which the last
     of the tensors that may be alive at once is written. Without `reuse` no bytes are reused, and all tensors are alive
     in each tick.
@@ -64,6 +67,7 @@ class Explanation:
     recomputed: tuple[Recomputed, ...]
     advised: Alternatives
     layers: tuple[Layer, ...]
+    transfers: tuple[Transfers, ...]
 
     def __repr__(self) -> str:
         """Returns one line; `print` shows the explanation."""
@@ -75,7 +79,8 @@ class Explanation:
 
     def text(self, most: int = 10) -> str:
         """Returns the explanation as text, with the `most` largest tensors at the peak."""
-        more = (_made_of(self), _layers(self, most), _peak(self, most), _lower(self)) if self.arena_bytes else ()
+        paragraphs = _made_of(self), _memories(self), _layers(self, most), _peak(self, most), _lower(self)
+        more = paragraphs if self.arena_bytes else ()
         sections = (_size(self), *more)
         return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
 
@@ -111,6 +116,7 @@ def explain(plan: PlacedPlan, find_alternatives: FindAlternatives) -> Explanatio
         recomputed=plan.recomputed,
         advised=find_alternatives(plan),
         layers=totals.layers,
+        transfers=totals.transfers,
     )
 
 
@@ -178,6 +184,24 @@ def _made_of(explanation: Explanation) -> list[str]:
     return ["What the arena holds then:", *(f"  {line}" for line in in_columns(rows, {0, 1}))]
 
 
+def _memories(explanation: Explanation) -> list[str]:
+    """Returns what lies in each of several memories, what is alive there at the peak, and what transfers take."""
+    alive = Counter[str]()
+    for tensor in explanation.alive:
+        alive[tensor.memory] += tensor.bytes + tensor.padding
+    return [
+        line
+        for transfers in explanation.transfers
+        for line in (
+            "The bytes alive then by memory: "
+            + ", ".join(f"{format_bytes(alive[m.name])} in {m.name}" for m in transfers.memories)
+            + ".",
+            *(f"  {line}" for line in memory_table((transfers,))),
+            "  --tensor NAME says why a tensor lies in its memory",
+        )
+    ]
+
+
 def _layers(explanation: Explanation, most: int) -> list[str]:
     layers = [evolve(layer, name=shown(layer.name)) for layer in explanation.layers]
     return [line.capitalize() if i == 0 else line for i, line in enumerate(layer_table(layers, most))]
@@ -194,7 +218,8 @@ def _peak(explanation: Explanation, most: int) -> list[str]:
     at_once = bool(explanation.parallel) or not explanation.reuse
     for alive in explanation.alive[:most]:
         size = format_bytes(alive.bytes + alive.padding)
-        lines.append(f"  {size:>11}  {shown(alive.tensor)}, {shape(alive.shape, alive.dtype)}")
+        where = f", in {alive.memory}" if alive.memory else ""
+        lines.append(f"  {size:>11}  {shown(alive.tensor)}, {shape(alive.shape, alive.dtype)}{where}")
         lines.append(f"               {why_alive(alive, explanation.peak_tick, at_once)}")
     rest = explanation.alive[most:]
     if rest:

@@ -25,7 +25,8 @@ class AliveTensor:
     It is first written in tick `written`, by `operator`, and read last by `last`. `need` says what the operator at the
     peak does with it. After the peak it has `later_readers`: `next` is the first, `wait` ticks later; `last` is the
     last of all. `fetched`: it is there at the end, as an output, or as the next value of the parameter `parameter`.
-    `taker` is written over it. `joined` counts the tensors that are computed inside it.
+    `taker` is written over it. `joined` counts the tensors that are computed inside it. Of several memories it lies in
+    `memory`.
     """
 
     tensor: str
@@ -50,6 +51,7 @@ class AliveTensor:
     parameter: str
     taker: str
     joined: int
+    memory: str
 
 
 def alive_at(accesses: Accesses, chunk: int, tick: int) -> AliveTensor:
@@ -83,6 +85,7 @@ def alive_at(accesses: Accesses, chunk: int, tick: int) -> AliveTensor:
         parameter=parameter,
         taker="".join(accesses.name(c) for c in accesses.overwriter(chunk)),
         joined=sum(v.is_view and _is_computed(accesses, v) for v in members),
+        memory=plan.memory_of(chunk),
     )
 
 

@@ -13,6 +13,7 @@ from engine.explain.sentences import operator, outcome, readers, shape, shown, t
 from engine.lower.calls import Instruction, Storage, Value
 from engine.lower.roles import is_kept
 from engine.planning.placed import PlacedPlan
+from engine.report.memories import TensorMove, moves_of
 from engine.report.memory_choices import MemoryChoice, choice_lines, choices_of
 from engine.report.peak import peak_chunks
 from engine.text.tables import joined
@@ -48,7 +49,8 @@ class TensorExplanation:
     the tensor `chunk_of`, and is alive in the ticks [begin, end). `readers` read this tensor, `holders` read any view
     of its bytes. `peak_overwriter` is the tensor of the same chain of overwrites that is alive at the peak. `views` and
     `parts` are tensors in the bytes that it owns. `last_tick` is the tick of the fetch. `memories` says why it lies in
-    its memory; empty for one arena. `fate` says what became of the tensor that was asked for, where the graph lacks it
+    its memory; empty for one arena. `moves` are the copies of it from one memory to another; the one of tick `written`
+    made it. `fate` says what became of the tensor that was asked for, where the graph lacks it
     and this one is in its place.
     """
 
@@ -84,6 +86,7 @@ class TensorExplanation:
     above: tuple[Neighbour, ...]
     forwards: tuple[Forward, ...]
     memories: tuple[MemoryChoice, ...] = ()
+    moves: tuple[TensorMove, ...] = ()
     fate: str = ""
 
     def __repr__(self) -> str:
@@ -151,8 +154,14 @@ def _life(facts: TensorExplanation, most: int) -> Iterator[str]:
         yield f"    read in tick {use.tick} by {operator(use.operator, use.kind)}"
     if len(facts.readers) > most:
         yield f"    ... and {len(facts.readers) - most} more readers"
+    yield from map(_copied, facts.moves)
     if facts.storage == Storage.ARENA.value:
         yield from _held(facts)
+
+
+def _copied(move: TensorMove) -> str:
+    by = ", by the copy engine beside other calls" if move.is_beside else ""
+    return f"  In tick {move.tick} {shown(move.tensor)} is copied from {move.leaves} to {move.enters}{by}."
 
 
 def _held(facts: TensorExplanation) -> Iterator[str]:
@@ -185,7 +194,9 @@ def explain_tensor(plan: PlacedPlan, name: str) -> TensorExplanation:
     values = {v.name: v for v in reversed(plan.lowered.values)}
     value, accesses = values[match.name], accesses_of(plan)
     explanation = (_inside if value.storage is Storage.ARENA else _outside)(accesses, value)
-    return evolve(explanation, memories=choices_of(plan, value.id), fate=match.fate)
+    name = value.source or value.name
+    moves = tuple(m for m in moves_of(plan) if m.tensor == name or 0 < m.tick == explanation.written)
+    return evolve(explanation, memories=choices_of(plan, value.id), moves=moves, fate=match.fate)
 
 
 def _inside(accesses: Accesses, value: Value) -> TensorExplanation:

@@ -4,9 +4,10 @@ from engine.execution_plan import ExecutionPlan
 from engine.exporters.svg import svg
 from engine.notebook.html import Bar, bars, card, folded, note, scrolled, table
 from engine.pictures.options import PictureOptions
+from engine.report.memories import MemoryShare
 from engine.report.peak import PeakTensor
 from engine.report.report import Report
-from engine.text.units import format_bytes
+from engine.text.units import counted, format_bytes, format_small_seconds
 from engine.trace.rectangles import rectangles_of
 from engine.trace.trace import RunInfo, Trace
 
@@ -28,9 +29,10 @@ def card_of(shown: ExecutionPlan | Report | Trace) -> str:
     """Returns the HTML of a card."""
     if isinstance(shown, ExecutionPlan):
         report = shown.report()
-        return card(*_title(report), _totals(report), _peak(report, is_open=False), _picture(shown.trace()))
+        picture = _picture(shown.trace())
+        return card(*_title(report), _totals(report), _memories(report), _peak(report, is_open=False), picture)
     if isinstance(shown, Report):
-        return card(*_title(shown), _totals(shown), _peak(shown, is_open=True))
+        return card(*_title(shown), _totals(shown), _memories(shown), _peak(shown, is_open=True))
     return card(shown.facts.model, _about(shown.facts), _sizes(shown.facts) + _weights(shown.facts), _picture(shown))
 
 
@@ -56,6 +58,24 @@ def _totals(report: Report) -> str:
 def _weights(of: Report | RunInfo) -> str:
     weights, packed, resident = map(format_bytes, (of.weights_bytes, of.prepacked_bytes, of.resident_weights_bytes))
     return note(f"outside of the arena: {weights} weights, {packed} prepacked; {resident} resident weights")
+
+
+def _memories(report: Report) -> str:
+    """Returns what lies in each of several memories, and what transfers take; nothing for one arena."""
+    head = ("memory", "capacity", "used", "arena", "weights", "transfers")
+    return "".join(
+        folded(
+            f"transfers take {format_small_seconds(transfers.seconds)}; {counted(len(transfers.moves), 'move')}",
+            table(head, [_share(share) for share in transfers.memories], frozenset(range(1, len(head)))),
+            is_open=True,
+        )
+        for transfers in report.transfers
+    )
+
+
+def _share(share: MemoryShare) -> tuple[str, ...]:
+    sizes = share.capacity, share.used_bytes, share.arena_bytes, share.weights_bytes
+    return (share.name, *map(format_bytes, sizes), format_small_seconds(share.seconds))
 
 
 def _peak(report: Report, is_open: bool) -> str:

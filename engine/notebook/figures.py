@@ -13,6 +13,7 @@ from engine.text.palette import KINDS, OTHER, PAINTS
 from engine.text.units import format_bytes
 from engine.trace.rectangles import rectangles_of
 from engine.trace.trace import NOTHING, Trace
+from ops.tensor.spec import Array
 
 WIDTH, MAP_HEIGHT, CURVES_HEIGHT = 900, 380, 190
 """Pixels."""
@@ -23,7 +24,8 @@ _CHUNK = (
     ("operator", "@operator"),
     ("what", "@what"),
     ("bytes", "@size{0,0} (@text)"),
-    ("address", "@bottom{0,0}"),
+    ("address", "@address{0,0}"),
+    ("memory", "@memory"),
     ("ticks", "[@begin, @until)"),
     ("overwrites", "@overwrites"),
 )
@@ -47,8 +49,8 @@ def figure(shown: HasTrace | Trace, width: int = WIDTH) -> Any:
     """Returns a bokeh layout of a plan or a trace, for `bokeh.io.show`; `width` in pixels.
 
     Rectangles are chunks, coloured by the kind of operator that writes them. Below are the live bytes, the footprint,
-    the lower bound and the peak. A trace without addresses has only the curves. Raises EngineError where bokeh is not
-    installed, OptionError.
+    the lower bound and the peak. Several memories stand upon each other, with their weights. A trace without addresses
+    has only the curves. Raises EngineError where bokeh is not installed, OptionError.
     """
     if not isinstance(shown, HasTrace | Trace):
         raise OptionError(f"{type(shown).__name__} has no trace; give a plan, or what `plan.trace()` returns")
@@ -65,9 +67,10 @@ def figure(shown: HasTrace | Trace, width: int = WIDTH) -> Any:
 
 def _map(data: PlotData, width: int) -> Any:
     models = bokeh("models")
-    plot = _empty(data, width, MAP_HEIGHT)
+    floors = np.cumsum([0, *(lane.bytes for lane in data.lanes)])
+    plot = _empty(data, width, MAP_HEIGHT, int(max(floors[-1], data.ceiling)))
     plot.title = models.Title(text=_plain(data.facts.model))
-    columns = _rectangles(data)
+    columns = _rectangles(data, floors[data.lane])
     kinds = list(dict.fromkeys(columns["group"]))
     for kind in kinds:
         chosen = np.flatnonzero(columns["group"] == kind)
@@ -78,12 +81,21 @@ def _map(data: PlotData, width: int) -> Any:
     plot.add_tools(models.HoverTool(tooltips=list(_CHUNK), point_policy="follow_mouse"))
     plot.legend.update(click_policy="hide", label_text_font_size="9pt", spacing=0, padding=4)
     plot.add_layout(plot.legend[0], "right")
-    plot.add_layout(models.Span(location=data.facts.arena_bytes, dimension="width", line_dash="dotted"))
+    if len(data.lanes) == 1:
+        plot.add_layout(models.Span(location=data.facts.arena_bytes, dimension="width", line_dash="dotted"))
+        return plot
+    for lane, floor in zip(data.lanes, floors.tolist(), strict=False):
+        plot.add_layout(models.Span(location=floor, dimension="width", line_width=1.5))
+        named = {"text": _plain(lane.title), "text_font_size": "8pt", "background_fill_alpha": 0.6}
+        plot.add_layout(models.Label(x=0, y=floor, background_fill_color="#FFFFFF", **named))
     return plot
 
 
-def _rectangles(data: PlotData) -> dict[str, Any]:
-    """Returns columns with a row a chunk; `left` to `right` in ticks or seconds, `bottom` to `top` in bytes."""
+def _rectangles(data: PlotData, floor: Array) -> dict[str, Any]:
+    """Returns columns with a row a chunk; `left` to `right` in ticks or seconds, `bottom` to `top` in bytes.
+
+    `floor` has the bytes below the memory of each row, as several memories stand upon each other.
+    """
     of, shown = data.rectangles, range(len(data.rectangles))
     colours = [PAINTS[paint].light for paint in KINDS]
     rest = len(data.kinds) > len(colours)
@@ -91,11 +103,13 @@ def _rectangles(data: PlotData) -> dict[str, Any]:
     paints = [colours[i] if i < len(colours) else PAINTS[OTHER].light for i in range(len(data.kinds))]
     descriptions = [" ".join(filter(None, (of.shape[i], of.dtype[i], of.role[i]))) for i in shown]
     taken = [printable(of.name[o]) if o != NOTHING else "-" for o in of.overwrites.tolist()]
+    memories = [part.name for part in data.facts.memories] or ["-"]
     return {
         "left": data.begin,
         "right": data.end,
-        "bottom": data.low,
-        "top": data.high,
+        "bottom": data.low + floor,
+        "top": data.high + floor,
+        "address": data.low,
         "begin": of.begin,
         "until": of.end,
         "size": of.size,
@@ -103,6 +117,7 @@ def _rectangles(data: PlotData) -> dict[str, Any]:
         "name": _texts(map(printable, of.name)),
         "operator": _texts(printable(f"{o} {s}".rstrip()) for o, s in zip(of.operator, of.schema, strict=True)),
         "what": _texts(map(printable, descriptions)),
+        "memory": _texts(memories[lane] for lane in data.lane.tolist()),
         "overwrites": _texts(taken),
         "group": _texts(printable(groups[k]) for k in data.kind.tolist()),
         "colour": _texts(paints[k] for k in data.kind.tolist()),
@@ -115,7 +130,7 @@ def _texts(texts: Iterable[str]) -> Any:
 
 def _curves(data: PlotData, width: int) -> Any:
     models = bokeh("models")
-    plot = _empty(data, width, CURVES_HEIGHT)
+    plot = _empty(data, width, CURVES_HEIGHT, data.ceiling)
     plot.xaxis.axis_label = "seconds" if data.timed else "tick"
     source = models.ColumnDataSource(_moments(data), name="curves")
     live, reserved, bound = (PAINTS[name].light for name in ("live_line", "footprint", "bound"))
@@ -159,11 +174,11 @@ def _mark_peak(plot: Any, data: PlotData) -> None:
         plot.scatter(*at, size=7, color=PAINTS["peak"].light, legend_label="peak", name="peak")
 
 
-def _empty(data: PlotData, width: int, height: int) -> Any:
+def _empty(data: PlotData, width: int, height: int, ceiling: int) -> Any:
     models = bokeh("models")
     plot = bokeh("plotting").figure(width=width, height=height, tools=_TOOLS, active_drag="box_zoom")
     plot.x_range = models.Range1d(0, data.last, bounds=(0, data.last))
-    plot.y_range = models.Range1d(0, data.ceiling * 1.03, bounds=(0, data.ceiling * 1.03))
+    plot.y_range = models.Range1d(0, ceiling * 1.03, bounds=(0, ceiling * 1.03))
     units = {"mantissas": [1, 2, 4, 8, 16, 32, 64, 128, 256, 512], "base": 1024}
     plot.yaxis.ticker = models.AdaptiveTicker(
         **units, min_interval=1, num_minor_ticks=0, desired_num_ticks=max(height // 60, 2)

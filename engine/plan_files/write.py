@@ -98,6 +98,8 @@ def tensors_of(plan: PlacedPlan) -> list[c_header.Tensor]:
             shape = "x".join(map(str, value.spec.shape)) or "scalar"
             ticks = c_header.lifetime(int(plan.chunks.begin[chunk]), int(plan.chunks.end[chunk]))
             about = f"{value.role.value} {shape} {value.spec.dtype.name}, {ticks}"
+            if plan.memories:
+                about += f", in {plan.memory_of(chunk)}"
             if value.is_view:
                 about += f", inside {values[value.owner].name}"
             rows.append(c_header.Tensor(value.name, low, high - low, about))
@@ -114,8 +116,7 @@ def buffers_of(plan: PlacedPlan) -> Instance:
 
 def _memory_of(plan: PlacedPlan) -> list[str]:
     """Returns the name of the memory of each chunk; nothing where all lie in one."""
-    count = len(plan.chunks)
-    names = [placed.memories[m].name for placed in plan.memories for m in placed.assigned.memory[:count].tolist()]
+    names = [plan.memory_of(chunk) for chunk in range(len(plan.chunks))]
     return names if len(set(names)) > 1 else []
 
 

@@ -300,6 +300,10 @@ class PlacedPlan:
         root = self.problem.chains.root
         return np.isin(root, [root[self.chunk_of(value)] for value in self.lowered.parameters])
 
+    def memory_of(self, chunk: int) -> str:
+        """Returns the name of the memory that a chunk lies in; "" where there is one arena."""
+        return "".join(placed.memories[int(placed.assigned.memory[chunk])].name for placed in self.memories)
+
     def owners(self, chunks: Chunks) -> dict[int, Value]:
         """Returns the value that each chunk was made for; `chunks` may be other chunks of the same values."""
         values = (self.lowered.values[v] for v in self.ids)

@@ -46,13 +46,17 @@ class MemoryShare:
 
 @frozen
 class TensorMove:
-    """A copy of a tensor from one memory into another: its bytes, and the tick of the call that makes it."""
+    """A copy of a tensor from one memory into another: its bytes, and the tick of the call that makes it.
+
+    `is_beside`: a copy engine makes it beside other calls.
+    """
 
     tensor: str
     leaves: str
     enters: str
     bytes: int
     tick: int
+    is_beside: bool
 
 
 @frozen
@@ -96,7 +100,7 @@ def transfers_of(plan: PlacedPlan) -> tuple[Transfers, ...]:
     """Returns what the memories of a plan cost; nothing where there is one arena."""
     if not plan.memories:
         return ()
-    moves, times, seconds = _moves(plan), plan.copy_times, plan.transfer_seconds
+    moves, times, seconds = moves_of(plan), plan.copy_times, plan.transfer_seconds
     return tuple(
         Transfers(
             seconds=seconds,
@@ -133,11 +137,12 @@ def transfers_of(plan: PlacedPlan) -> tuple[Transfers, ...]:
     )
 
 
-def _moves(plan: PlacedPlan) -> tuple[TensorMove, ...]:
+def moves_of(plan: PlacedPlan) -> tuple[TensorMove, ...]:
     """Returns the copies that the planner made of tensors from one memory into another."""
     copies = {copy for moved in plan.moved for copy in moved.values}
     calls = [call for call in plan.lowered.calls if not copies.isdisjoint(call.outputs)]
     names = [memory.name for placed in plan.memories for memory in placed.memories]
+    beside = set(in_memories.engine_ticks(plan.lowered, plan.memories))
     moves = []
     for call in calls:
         source, copy = (plan.lowered.values[v] for v in (*call.inputs, *call.outputs))
@@ -146,7 +151,9 @@ def _moves(plan: PlacedPlan) -> tuple[TensorMove, ...]:
             for placed in plan.memories
             for v in (source, copy)
         )
-        moves.append(TensorMove(source.source, leaves, enters, copy.spec.nbytes, call.tick))
+        moves.append(
+            TensorMove(source.source, leaves, enters, copy.spec.nbytes, call.tick, is_beside=call.tick in beside)
+        )
     return tuple(moves)
 
 

@@ -95,6 +95,8 @@ def test_a_c_header_has_the_bytes_of_each_memory(model: str, tmp_path: Path, cap
         begin = numbers[f"ARENA_BEGIN_{share['name']}"]
         assert (begin, numbers[f"ARENA_END_{share['name']}"]) == (share["start"], share["start"] + share["arena_bytes"])
     assert numbers["ARENA_BEGIN_dram"] <= numbers["ARENA_OFFSET_y"] < numbers["ARENA_END_dram"]
+    (comment,) = (line for line in header.read_text().splitlines() if line.startswith("  ARENA_TENSOR_y,"))
+    assert ", in dram" in comment
 
 
 @pytest.mark.parametrize("mode", ["static", "poison"])

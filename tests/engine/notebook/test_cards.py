@@ -15,9 +15,11 @@ from engine import Graph, Report, Trace
 from engine.notebook import cards
 from engine.notebook.cards import card_of
 from engine.text.names import printable
+from engine.text.units import format_bytes
 from engine.trace.trace import RunInfo
 from tests.helpers.graphs.random_graphs import build, graphs, seeded
 from tests.helpers.graphs.sample_report import sample_report
+from tests.helpers.traces.copied_beside import copied_beside
 from tests.helpers.traces.hostile_names import HOSTILE, synthetic_trace
 
 TAGS = {"div", "table", "thead", "tbody", "tr", "th", "td", "details", "summary"}
@@ -202,3 +204,15 @@ def test_an_empty_graph_has_a_card() -> None:
 def test_a_trace_is_one_of_those_that_show_themselves() -> None:
     assert isinstance(synthetic_trace(3), Trace)
     assert Page.of(card_of(synthetic_trace(3))).texts
+
+
+def test_cards_of_plans_in_several_memories_say_what_lies_in_each() -> None:
+    plan = copied_beside()
+    (transfers,) = plan.report().transfers
+    for shown in (plan, plan.report()):
+        texts = Page.of(card_of(shown)).texts
+        at = texts.index("memory")
+        rows = [texts[at + 6 * k : at + 6 * k + 6] for k in range(4)]
+        assert [row[0] for row in rows[1:]] == [share.name for share in transfers.memories]
+        assert [row[2] for row in rows] == ["used", *(format_bytes(share.used_bytes) for share in transfers.memories)]
+    assert "memory" not in Page.of(card_of(sample_report())).texts

@@ -14,6 +14,7 @@ from engine.text.errors import EngineError, OptionError
 from engine.text.names import printable
 from engine.trace.rectangles import rectangles_of
 from tests.helpers.graphs.random_graphs import build, graphs, seeded
+from tests.helpers.traces.copied_beside import copied_beside
 from tests.helpers.traces.hostile_names import HOSTILE, synthetic_trace
 
 MODELS = pytest.importorskip("bokeh.models")
@@ -55,6 +56,26 @@ def test_curves_reach_the_peak_of_the_report(graph: Graph) -> None:
     assert max(source["live"], default=0) == plan.trace().facts.peak_bytes == plan.report().peak_bytes
     of = rectangles_of(plan.trace())
     assert set(zip(source["time"], source["live"], strict=True)) <= set(zip(of.tick, of.live, strict=True))
+
+
+def test_several_memories_stand_upon_each_other_with_their_weights() -> None:
+    plan = copied_beside()
+    shown, of = figure(plan), rectangles_of(plan.trace())
+    columns = _columns(shown)
+    parts = {part.name: part for part in of.facts.memories}
+    floors, floor = dict[str, int](), 0
+    for name, part in parts.items():
+        floors[name], floor = floor, floor + part.used_bytes
+    rows = zip(*(columns[key].tolist() for key in ("name", "memory", "address", "bottom", "top")), strict=True)
+    places = {(name, memory, address): (bottom, top) for name, memory, address, bottom, top in rows}
+    wanted = {
+        (name, memory := of.facts.memory_name(at), at - parts[memory].start): size
+        for name, at, size in zip(of.name, of.offset.tolist(), of.size.tolist(), strict=True)
+    } | {(w.name, of.facts.memories[w.memory].name, w.offset): w.bytes for w in of.weights}
+    assert {k: bottom for k, (bottom, _) in places.items()} == {k: floors[k[1]] + k[2] for k in wanted}
+    assert {k: top - bottom for k, (bottom, top) in places.items()} == wanted
+    titles = {label.text.split(":")[0]: label.y for label in shown.select({"type": MODELS.Label})}
+    assert titles == floors
 
 
 def test_the_plots_move_together_and_can_be_pointed_at() -> None:
