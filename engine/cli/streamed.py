@@ -79,6 +79,7 @@ def _data(cut: Stream, seconds: float) -> Mapping[str, Any]:
     return {
         "model": cut.graph.name,
         "arena_bytes": cut.arena_bytes,
+        "kept_bytes": cut.kept_bytes,
         "whole_bytes": cut.whole_bytes,
         "stripes": len(cut.stripes),
         "rows": cut.height,

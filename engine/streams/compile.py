@@ -4,7 +4,7 @@ from collections.abc import Hashable, Sequence
 from typing import Unpack
 
 import numpy as np
-from attrs import define, field
+from attrs import define, evolve, field
 
 from allocator.progress import Activity
 from engine.api import ALL_CPUS, make_plan
@@ -17,6 +17,7 @@ from engine.passes.automatic import passed
 from engine.passes.cascade.rows import spans
 from engine.planning.options import PlanOptions, parse_budget
 from engine.streams.feeds import Given
+from engine.streams.kept import kept_specs, worth_keeping
 from engine.streams.stream import Stream, StreamStripe
 from engine.streams.stripes import Rows, StripedGraph, striped_graph
 from engine.streams.write import stripe_graph
@@ -36,8 +37,10 @@ def stream(
     The outputs are images of as many rows; each stripe has `rows` of them, or as many as are found by bisection so that
     all arenas keep within `budget`, in bytes or as a text such as "32 MiB". All operators but those that move axes at
     inputs and outputs must be such that cascades can cut: the graph is cut as one cascade (`engine.passes.cascade`),
-    and rows that two stripes need are read, and computed, for both. Stripes that differ in their pads or heights have
-    plans of their own, all in one arena. With compiled kernels, outputs are equal to those of whole images to the bit.
+    and rows that two stripes need are read for both. Of tensors inside, a stripe keeps them for the next one where that
+    costs less than to compute them again; nothing is kept where that does not fit, or cannot be. Stripes that differ in
+    their pads or heights have plans of their own, all in one arena. With compiled kernels, outputs are equal to those
+    of whole images to the bit.
     `threads` and other options are those of `arenaplan.compile`; `cascade` and `store` apply to each stripe.
 
     Raises GraphError for what is no graph, for an operator that needs whole images, and for lengths that are not known;
@@ -51,8 +54,12 @@ def stream(
     whole = make_plan(graph, threads=threads, **plain)
     left_out = tuple(name for done in whole.optimisation for name in done.left_out)
     striped = striped_graph(passed(graph, whole.options.level, left_out).graph, whole.options.level)
-    plans = _Plans(striped, threads, within)
-    stripes = plans.of_height(min(rows, striped.rows)) if rows else plans.within(parse_budget(budget))
+    plans = _Plans(evolve(striped, rolling=worth_keeping(striped.inner)), threads, within)
+    try:
+        stripes = plans.cut(rows, budget)
+    except (BudgetError, GraphError):  # kept rows take bytes, and new rows must not lie in pads alone
+        plans = _Plans(striped, threads, within)
+        stripes = plans.cut(rows, budget)
     with Activity("planning stripes", graph.name):
         return _stream(graph, plans, stripes, whole.arena_bytes)
 
@@ -87,6 +94,10 @@ class _Plans:
             self.flops[rows.kind] = graph_cost(graph).flops
         return self.by_kind[rows.kind]
 
+    def cut(self, rows: int, budget: int | str) -> list[Rows]:
+        """Returns all stripes: of a height, or within a budget where that is 0. Raises BudgetError, GraphError."""
+        return self.of_height(min(rows, self.striped.rows)) if rows else self.within(parse_budget(budget))
+
     def of_height(self, height: int) -> list[Rows]:
         """Returns all stripes of a height; the last one may be lower."""
         return [self.striped.stripe(*span) for span in spans(self.striped.rows, height)]
@@ -99,18 +110,22 @@ class _Plans:
         is known once all are planned, the next lower height is tried.
         """
         with Activity("looking for the height of stripes", self.striped.graph.name):
-            steps = [n for n in dict.fromkeys((self.striped.period, 1)) if self._bytes(n) <= budget]
-            for height in range(self._height(budget, steps[0]), 0, -steps[0]) if steps else ():
-                stripes = self.of_height(height)
-                if all(self.plan(rows).arena_bytes <= budget for rows in stripes):
-                    return stripes
+            most = self.striped.rows
+            for step in dict.fromkeys((self.striped.period, 1)):
+                for height in range(self._height(budget, step, most), 0, -step) if self._bytes(step) <= budget else ():
+                    stripes = self.of_height(height)
+                    if self._arena_bytes(stripes) <= budget:
+                        return stripes
+                most = step
         raise self._error(budget)
 
-    def _height(self, budget: int, step: int) -> int:
-        """Returns the largest multiple of a step whose stripes seem to keep within a budget, as one step does."""
-        low, high = 1, -(-self.striped.rows // step)
+    def _height(self, budget: int, step: int, most: int) -> int:
+        """Returns the largest multiple of a step, or `most`, whose stripes seem to keep within a budget, as one step
+        does.
+        """
+        low, high = 1, -(-most // step)
         if self._bytes(high * step) <= budget:
-            return self.striped.rows
+            return most
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if self._bytes(middle * step) <= budget else (low, middle)
@@ -120,10 +135,17 @@ class _Plans:
         """Returns the largest arena of the first stripes, one in the middle, and the last ones."""
         every = list(spans(self.striped.rows, height))
         chosen = {0, 1, len(every) // 2, len(every) - 2, len(every) - 1} & set(range(len(every)))
-        return max(self.plan(self.striped.stripe(*every[number])).arena_bytes for number in chosen)
+        return self._arena_bytes([self.striped.stripe(*every[number]) for number in sorted(chosen)])
+
+    def _arena_bytes(self, stripes: Sequence[Rows]) -> int:
+        """Returns the bytes of the largest arena, and those of the rows that are kept beside it."""
+        kept = sum(spec.nbytes for spec in kept_specs(rows.keeps for rows in stripes).values())
+        return max(self.plan(rows).arena_bytes for rows in stripes) + kept
 
     def _error(self, budget: int) -> BudgetError:
         needed, name = self._bytes(1), self.striped.graph.name
+        if needed <= budget:  # of a stripe that the search did not look at
+            needed = self._arena_bytes(self.of_height(1))
         return BudgetError(
             f"even stripes of 1 row of {name!r} need {needed} bytes ({format_bytes(needed)}), "
             f"{budget} bytes ({format_bytes(budget)}) are available: {needed - budget} bytes too much",
@@ -155,4 +177,5 @@ def _stream(graph: Graph, plans: _Plans, every: Sequence[Rows], whole_bytes: int
         striped.input_name(v, axis): Given(f"constant {v.name!r}", striped.graph.constants[v], v.spec, axis)
         for v, axis in read
     }
-    return Stream(graph, stripes, used, axes, share, whole_bytes, executables, sources)
+    kept = {striped.kept_name(var): spec for var, spec in kept_specs(rows.keeps for rows in every).items()}
+    return Stream(graph, stripes, used, axes, share, whole_bytes, kept, executables, sources)

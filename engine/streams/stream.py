@@ -11,10 +11,11 @@ from engine.api import Executable
 from engine.execution_plan import ExecutionPlan
 from engine.executor.feeds import check_names, check_unshared, out_arrays, read_feeds, read_outs
 from engine.graph.graph import Graph
+from engine.graph.var import Var
 from engine.streams.feeds import RowSource, row_source
 from engine.text.units import counted, format_bytes
-from ops.common.tiling import cut
-from ops.tensor.spec import Array
+from ops.common.tiling import ROWS, cut
+from ops.tensor.spec import Array, TensorSpec
 
 
 @frozen
@@ -39,6 +40,7 @@ class Stream:
     `stripes` are in order, `plans` has one plan for each kind of stripe, and `axes` the axis of rows of each input and
     output that is streamed. All plans run in one arena, and share packed weights. `share` is the part of all operations
     that is done again, as rows between two stripes are computed for both. `whole_bytes` is the arena of whole images.
+    `kept` has the tensors of which a stripe keeps rows for the next one, by name, with the most rows.
     """
 
     graph: Graph
@@ -47,13 +49,19 @@ class Stream:
     axes: Mapping[str, int]
     share: float
     whole_bytes: int
+    kept: Mapping[str, TensorSpec]
     _executables: Sequence[Executable] = field(repr=False)
     _constants: Mapping[str, RowSource] = field(repr=False)
 
     @property
     def arena_bytes(self) -> int:
-        """The bytes of the arena: those of the largest plan."""
-        return max(plan.arena_bytes for plan in self.plans)
+        """The bytes of the arena: those of the largest plan, and of the rows that are kept beside it."""
+        return max(plan.arena_bytes for plan in self.plans) + self.kept_bytes
+
+    @property
+    def kept_bytes(self) -> int:
+        """The bytes of the rows that stripes keep."""
+        return sum(spec.nbytes for spec in self.kept.values())
 
     @property
     def height(self) -> int:
@@ -63,10 +71,11 @@ class Stream:
     @property
     def rows_read(self) -> Mapping[str, int]:
         """How many rows are read of each input, by name; rows that two stripes need count twice."""
-        return {
-            name: sum(stripe.reads[name][1] - stripe.reads[name][0] for stripe in self.stripes)
-            for name in self.stripes[0].reads
-        }
+        rows = dict.fromkeys(self.stripes[0].reads, 0)
+        for stripe in self.stripes:
+            for name, (first, last) in stripe.reads.items():
+                rows[name] += last - first
+        return rows
 
     @property
     def _whole(self) -> list[str]:
@@ -112,14 +121,17 @@ class Stream:
         self, streamed: Mapping[str, RowSource], whole: dict[str, Array], outs: Mapping[str, Array]
     ) -> Iterator[dict[str, Array]]:
         sources = {**streamed, **self._constants}
+        kept = {name: np.empty(spec.shape, spec.dtype) for name, spec in self.kept.items()}
         for stripe in each("stripe", self.stripes, lambda s: f"rows {s.first} to {s.last}"):
             executable = self._executables[stripe.kind]
             spans = {**stripe.reads, **stripe.constants}
             fed = {name: sources[name].take(*span) for name, span in spans.items()}
+            fed |= _held(kept, executable.graph.inputs)
             fed |= {name: whole[name] for name in executable.graph.inputs if name not in fed}
             check_unshared(whole | {name: source.memory for name, source in streamed.items()}, outs)
             into = {n: array[cut(self.axes[n], stripe.first, stripe.last)] for n, array in outs.items()}
-            yield executable.run(fed, out=into)
+            computed = executable.run(fed, out=into | _held(kept, executable.graph.outputs))
+            yield {name: computed[name] for name in self.graph.outputs}
         for source in streamed.values():
             source.end()
 
@@ -130,8 +142,14 @@ class Stream:
     @property
     def text(self) -> str:
         """What it costs, in one line."""
+        kept = f"; rows of {counted(len(self.kept), 'tensor')} are kept" if self.kept else ""
         return (
             f"{counted(len(self.stripes), 'stripe')} of {counted(self.height, 'row')}, {len(self.plans)} of them "
             f"different, in an arena of {format_bytes(self.arena_bytes)} (whole images: "
-            f"{format_bytes(self.whole_bytes)}); {self.share:.1%} more operations"
+            f"{format_bytes(self.whole_bytes)}); {self.share:.1%} more operations{kept}"
         )
+
+
+def _held(kept: Mapping[str, Array], needed: Mapping[str, Var]) -> dict[str, Array]:
+    """Returns the first rows of those kept tensors that are inputs or outputs of a stripe, as many as it has."""
+    return {name: array[:, : needed[name].shape[ROWS]] for name, array in kept.items() if name in needed}

@@ -4,17 +4,18 @@ Inside, images have their channels last, as passes leave them. An operator at an
 says which axis of it has the rows.
 """
 
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from functools import cached_property
 from itertools import count
 
-from attrs import frozen
+from attrs import field, frozen
 
 from engine.graph.graph import Graph
 from engine.graph.operator import Operator
 from engine.graph.var import Var
 from engine.passes.cascade.rows import Span, Stripe
 from engine.planning.options import HIGHEST_LEVEL
+from engine.streams.kept import NOTHING, Kept
 from engine.text.errors import GraphError, OptionError
 from ops.common.tiling import ROWS
 from ops.movement.reshape import RESHAPE
@@ -58,7 +59,8 @@ class Rows:
     """Rows [first, last) of all outputs: what computes them, and `reads`, the rows that are read of inputs, by name.
 
     `whole` has the inputs that are read whole, and `constants` the rows that are read of constants along an axis: other
-    stripes read others, so the plan of a stripe takes them as inputs.
+    stripes read others, so the plan of a stripe takes them as inputs. `kept` has rows of inner tensors that the stripe
+    in front has kept for this one or later ones, `keeps` those that this one keeps.
     """
 
     first: int
@@ -68,6 +70,8 @@ class Rows:
     reads: Mapping[str, Span]
     whole: Collection[str]
     constants: Mapping[tuple[Var, int], Span]
+    kept: Mapping[Var, Span]
+    keeps: Mapping[Var, Span]
 
     @cached_property
     def _starts(self) -> Mapping[tuple[Var, int], int]:
@@ -76,6 +80,7 @@ class Rows:
         starts = {(source.graph.inputs[name], source.axes[name]): span[0] for name, span in self.reads.items()}
         starts |= {(v, ROWS): needed[v][0] for mover in source.movers for v in mover.outputs if v in needed}
         starts |= {(v, ROWS): part.written[0] for part in self.stripe.parts for v in part.operator.outputs}
+        starts |= {(v, ROWS): min(span[0], starts.get((v, ROWS), span[0])) for v, span in self.kept.items()}
         return starts | {read: span[0] for read, span in self.constants.items()}
 
     def place(self, var: Var, span: Span, axis: int = ROWS) -> Span:
@@ -90,7 +95,8 @@ class Rows:
         moved = ((mover.inputs[0], needed[v]) for mover in source.movers for v in mover.outputs if v in needed)
         parts = (
             (
-                part.written[1] - part.written[0],
+                part.operator.name,
+                self.place(part.operator.outputs[0], part.written),
                 tuple(
                     span and self.place(v, span, axis)
                     for v, span, axis in zip(part.operator.inputs, part.read, part.axes, strict=True)
@@ -100,10 +106,12 @@ class Rows:
             for part in self.stripe.parts
         )
         return (
-            tuple(last - first for first, last in (*self.reads.values(), *self.constants.values())),
+            tuple((name, last - first) for name, (first, last) in self.reads.items()),
+            tuple(last - first for first, last in self.constants.values()),
             tuple(self.place(x, span, source.axes[x.name]) for x, span in moved),
             tuple(parts),
             tuple(self.place(output.image, (self.first, self.last)) for output in source.outputs),
+            tuple((v.name, self.place(v, span)) for rows in (self.kept, self.keeps) for v, span in rows.items()),
         )
 
 
@@ -112,6 +120,7 @@ class StripedGraph:
     """A graph after passes whose outputs are computed in stripes of rows. `axes` has the axis of rows of inputs.
 
     `movers` are the operators that read an input and move its axes; `inner` all other operators but those of `outputs`.
+    `rolling` are the tensors whose rows are kept for the next stripe, as far as it needs them.
     """
 
     graph: Graph
@@ -120,6 +129,8 @@ class StripedGraph:
     movers: tuple[Operator, ...]
     inner: tuple[Operator, ...]
     axes: Mapping[str, int]
+    rolling: Sequence[Var] = ()
+    _kept: dict[int, Kept] = field(factory=dict, init=False)
 
     @property
     def rows(self) -> int:
@@ -133,9 +144,12 @@ class StripedGraph:
         lowest = min(v.shape[ROWS] for v in whole.stripe.needed)
         return max(round(self.rows / lowest), 1)
 
-    def cut(self, needed: Mapping[Var, Span]) -> Stripe:
-        """Returns what computes rows of tensors. Raises GraphError where an operator needs whole images."""
-        stripe = Stripe(dict(needed))
+    def cut(self, needed: Mapping[Var, Span], before: Kept = NOTHING, after: Kept = NOTHING) -> Stripe:
+        """Returns what computes rows of tensors, from what is kept before to what is kept after.
+
+        Raises GraphError where an operator needs whole images.
+        """
+        stripe = Stripe(dict(needed), dict(before.done), after.done)
         for operator in reversed(self.inner):
             if self._is_beside(operator, stripe):
                 stripe.whole.update(operator.inputs)
@@ -160,9 +174,26 @@ class StripedGraph:
         (output,) = operator.outputs if len(operator.outputs) == 1 else (None,)
         return output in stripe.whole and output not in stripe.needed and sources.issuperset(operator.inputs)
 
+    def kept(self, row: int) -> Kept:
+        """Returns what is kept where a stripe ends in front of a row of the outputs: what all later rows need."""
+        if not self.rolling or not 0 < row < self.rows:
+            return NOTHING
+        if row not in self._kept:
+            needed = self.cut(self._rows_of_outputs(0, row)).needed
+            kept = Kept({v: needed[v][1] for v in self.rolling if v in needed})
+            later = self.cut(self._rows_of_outputs(row, self.rows), kept).needed
+            spans = {v: (later[v][0], done) for v, done in kept.done.items() if v in later}
+            rows = {v: span for v, span in spans.items() if span[0] < span[1]}
+            self._kept[row] = Kept(kept.done, rows)
+        return self._kept[row]
+
+    def _rows_of_outputs(self, first: int, last: int) -> dict[Var, Span]:
+        return {output.image: (first, last) for output in self.outputs}
+
     def stripe(self, first: int, last: int) -> Rows:
         """Returns what some rows of the outputs need. Raises GraphError where an operator needs whole images."""
-        stripe = self.cut({output.image: (first, last) for output in self.outputs})
+        before, after = self.kept(first), self.kept(last)
+        stripe = self.cut(self._rows_of_outputs(first, last), before, after)
         moved = {v: operator.inputs[0] for operator in self.movers for v in operator.outputs}
         names = {var: name for name, var in self.graph.inputs.items()}
         reads: dict[str, Span] = {}
@@ -175,7 +206,8 @@ class StripedGraph:
         if twice := sorted(whole & reads.keys()):
             raise GraphError(f"input {twice[0]!r} of {self.graph.name!r} is read whole, so it cannot be streamed")
         read = {name: reads[name] for name in sorted(reads)}
-        return Rows(first, last, self, stripe, read, frozenset(whole), self._constants(stripe))
+        constants = self._constants(stripe)
+        return Rows(first, last, self, stripe, read, frozenset(whole), constants, before.rows, after.rows)
 
     def _constants(self, stripe: Stripe) -> dict[tuple[Var, int], Span]:
         """Returns the rows that a stripe reads of constants, by constant and axis."""
@@ -189,7 +221,14 @@ class StripedGraph:
 
     def input_name(self, constant: Var, axis: int) -> str:
         """Returns the name of the input that has the rows of a constant in the graphs of stripes."""
-        names = (f"{constant.name}/axis{axis}{'_' * i}" for i in count())
+        return self._free_name(f"{constant.name}/axis{axis}")
+
+    def kept_name(self, var: Var) -> str:
+        """Returns the name of the input that has kept rows of a tensor in the graphs of stripes, and of the output."""
+        return self._free_name(f"{var.name}/kept")
+
+    def _free_name(self, name: str) -> str:
+        names = (f"{name}{'_' * i}" for i in count())
         return next(name for name in names if name not in self.graph.vars)
 
 

@@ -8,9 +8,12 @@ from attrs import define, field
 from engine.graph.graph import Graph
 from engine.graph.operator import Operator
 from engine.graph.var import Var
-from engine.passes.cascade.rows import Span
+from engine.passes.cascade.choices import overwritable
+from engine.passes.cascade.rows import Part, Span
 from engine.streams.stripes import Rows, StripedGraph
 from ops.common.tiling import ROWS
+from ops.movement.concat import CONCAT
+from ops.movement.copy import COPY
 from ops.movement.slicing import SLICE
 from ops.schema.schema import Attrs
 
@@ -18,7 +21,7 @@ from ops.schema.schema import Attrs
 def stripe_graph(rows: Rows) -> Graph:
     """Returns the graph that computes some rows of the outputs, whose names and those of inputs are the same.
 
-    Rows of constants are inputs, too.
+    Rows of constants are inputs, too, and rows that were kept; those that are kept for the next stripe are outputs.
     """
     writer = _Writer(rows.source, rows, Graph(rows.source.graph.name))
     writer.write()
@@ -34,6 +37,8 @@ class _Writer:
     """By var of the source that is read whole, the same here."""
     held: dict[tuple[Var, int], Var] = field(factory=dict)
     """By var of the source and axis, some rows of it here; `Rows.place` says which."""
+    kept: dict[Var, Var] = field(factory=dict)
+    """By var of the source, the rows that are kept for the next stripe."""
 
     def write(self) -> None:
         source, stripe = self.striped.graph, self.rows.stripe
@@ -50,11 +55,40 @@ class _Writer:
         for mover in self.striped.movers:
             if mover.outputs[0] in stripe.needed:
                 self._move_input(mover, stripe.needed[mover.outputs[0]])
-        for part in reversed(stripe.parts):
-            (output,) = part.operator.outputs
-            inputs = list(map(self._read, part.operator.inputs, part.read, part.axes))
-            self.held[output, ROWS] = self._add(part.operator, inputs, part.attrs)
+        self._parts(stripe.parts[::-1])
         self._outputs()
+        for var, kept in self.kept.items():
+            self.graph.output(kept, self.striped.kept_name(var))
+
+    def _parts(self, parts: Sequence[Part]) -> None:
+        """Adds parts, and copies of the rows that are kept: behind the last part that reads them, so that the others
+        die, or in front of it where it may write over them.
+        """
+        last = {v: number for number, part in enumerate(parts) for v in part.operator.inputs}
+        for number, part in enumerate(parts):
+            over = set(overwritable(part.operator))
+            dying = [v for v in self.rows.keeps if last.get(v) == number]
+            self._keep([v for v in dying if v in over])
+            self._part(part)
+            self._keep([v for v in dying if v not in over])
+        self._keep([v for v in self.rows.keeps if v not in self.kept])
+
+    def _part(self, part: Part) -> None:
+        """Adds a part, behind the rows of its output that were kept."""
+        (output,) = part.operator.outputs
+        first, end = self.rows.kept.get(output, part.written)[0], part.written[0]
+        ahead = [self._read(output, (first, end))] if first < end else []
+        new = self._add(part.operator, list(map(self._read, part.operator.inputs, part.read, part.axes)), part.attrs)
+        if ahead:
+            name = self._free_name(f"{output.name}/rows")
+            (new,) = self.graph.add(CONCAT, [*ahead, new], {"axis": ROWS}, name=name)
+        self.held[output, ROWS] = new
+
+    def _keep(self, variables: Sequence[Var]) -> None:
+        """Adds copies of rows that are kept for the next stripe."""
+        for var in variables:
+            name = self._free_name(f"{var.name}/later")
+            (self.kept[var],) = self.graph.add(COPY, [self._read(var, self.rows.keeps[var])], name=name)
 
     def _inputs(self) -> None:
         for name, var in self.striped.graph.inputs.items():
@@ -64,6 +98,8 @@ class _Writer:
                 self._input(name, var, self.striped.axes[name], self.rows.reads[name])
         for (var, axis), span in self.rows.constants.items():
             self._input(self.striped.input_name(var, axis), var, axis, span)
+        for var, span in self.rows.kept.items():
+            self._input(self.striped.kept_name(var), var, ROWS, span)
 
     def _input(self, name: str, var: Var, axis: int, span: Span) -> None:
         shape = (*var.shape[:axis], span[1] - span[0], *var.shape[axis + 1 :])
@@ -95,9 +131,11 @@ class _Writer:
         if (first, last) == (0, rows.shape[axis]):
             return rows
         attrs = {"starts": (first,), "ends": (last,), "axes": (axis,)}
+        return self.graph.add(SLICE, [rows], attrs, name=self._free_name(f"{rows.name}/rows"))[0]
+
+    def _free_name(self, name: str) -> str:
         taken = self.striped.graph.vars.keys() | self.graph.vars.keys()
-        name = next(n for n in (f"{rows.name}/rows{i}" for i in count()) if n not in taken)
-        return self.graph.add(SLICE, [rows], attrs, name=name)[0]
+        return next(n for n in (f"{name}{i}" for i in count()) if n not in taken)
 
     def _add(self, operator: Operator, inputs: Sequence[Var], attrs: Attrs) -> Var:
         names = [v.name for v in operator.outputs]
