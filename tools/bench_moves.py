@@ -28,8 +28,9 @@ from attrs import asdict, frozen
 import engine
 from allocator.io.files import write_whole
 from allocator.memories.assign import assign
+from allocator.memories.changes import STAYS
 from allocator.memories.problem import MemoryProblem
-from allocator.memories.routes import STAYS, Visits, find_routes
+from allocator.memories.routes import Visits, find_routes
 from allocator.memories.units import Units
 from allocator.progress import each
 from engine import Graph, zoo

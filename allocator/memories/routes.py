@@ -1,9 +1,11 @@
 """Units that change their memory between two visits: a copy lies elsewhere from then on, where that costs less.
 
 A unit's route is the memory that it is in at each of its visits and between them; where the memory changes, its bytes
-are read once and written once. A copy engine does that while calls run that do not touch the unit: then the unit has
-bytes in both memories for so long, and only the part of the copy that is longer than these calls costs time. A unit
-that stays, such as a constant, is where it is all the time: its route has copies elsewhere, which are made of the unit
+are read once and written once. A unit that can be computed again may have no bytes between two visits: its route then
+has one place more, in which nothing takes room, and what it costs to come from there is the time of the computation.
+A copy engine copies while calls run that do not touch the unit: then the unit has bytes in both memories for so long,
+and only the part of the copy that is longer than these calls costs time. A unit that stays, such as a constant,
+is where it is all the time: its route has copies elsewhere, which are made of the unit
 itself and dropped at no cost. The cheapest route of one unit, with what room the others leave, is a shortest path
 (Viterbi 1967); registers have such routes where live ranges are split (Wimmer and Mossenboeck 2005). All routes are
 improved unit after unit, then by ruin and recreate: some units that live at one time lose their routes, and get new
@@ -12,7 +14,7 @@ ones in another order (Schrimpf, Schneider, Stamm-Wilbrandt and Dueck 2000).
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise, zip_longest
 from operator import add
 from random import Random
@@ -22,21 +24,14 @@ import numpy as np
 from attrs import define, evolve, field, frozen
 
 from allocator.breadths import first_tick
-from allocator.memories.memory import Memory
+from allocator.memories.changes import Change, Engine, Gap
 from allocator.memories.problem import Mask, MemoryProblem, Seconds, transfer_seconds
 from allocator.memories.units import Units
 from allocator.problem import Column, column
 from allocator.ragged import row_starts
 
-STAYS = -1
-"""The bytes of a copy where there can be none."""
 NO_HOME = -1
 """The memory in which a unit is all the time that does not stay where it is."""
-IN_TURN = -1
-"""The last tick of a copy that no engine makes."""
-HIDDEN = 0.05
-"""The part of its time that a copy costs even where it is hidden, as one engine makes all copies one after the other.
-tools/bench_moves.py has networks with a copy engine."""
 ROUNDS = 100
 """How often routes are taken from some units and found again. With --drawn, tools/bench_moves.py shows what more rounds
 are worth: ten times as many gain half a percent, in seven times the processor time."""
@@ -51,6 +46,8 @@ _RENT = 1e-6
 same, the one whose copies are there for the shortest time is taken."""
 _SAME = 1e-12
 """Costs that differ by no more than this part are the same."""
+_UNLIMITED = 1 << 62
+"""The bytes that may lie nowhere, where units are dropped to be computed again."""
 _Way = tuple[float, int, tuple[int, ...]]
 """The seconds of a route, the home of its unit, and the memory of each stop."""
 
@@ -63,6 +60,8 @@ class Visits:
     copy has which is made right behind the visit; `coming`: of one right before the next visit of the unit. Both are
     STAYS where none can be made. `staying` are the units that stay where they are, which may be any memory with room,
     when copies of them are made; before their first visit and behind their last one there is none.
+    `again` has visits between which and the next one a unit may be dropped, with the seconds in which it is computed
+    again in each memory; those of units that stay are none.
     """
 
     unit: Column = field(converter=column)
@@ -73,20 +72,7 @@ class Visits:
     leaving: Column = field(converter=column)
     coming: Column = field(converter=column)
     staying: frozenset[int] = field(default=frozenset(), kw_only=True)
-
-
-@frozen
-class Change:
-    """A unit changes its memory between a visit and the next one; `visit` is its row.
-
-    The copy begins behind the tick `after`. A copy engine makes it beside the ticks up to `until`; IN_TURN where it is
-    over before any other tick. `is_back`: the copy of a unit that stays is dropped.
-    """
-
-    visit: int
-    after: int
-    until: int = IN_TURN
-    is_back: bool = False
+    again: Mapping[int, tuple[float, ...]] = field(factory=dict, kw_only=True)
 
 
 @frozen(eq=False)
@@ -117,103 +103,9 @@ def find_routes(
     Bytes are kept within the capacities in each tick; no addresses are searched for. The search ends after so many
     rounds or seconds. The same arguments without limit of time have the same result.
     """
-    routing = _Routing.of(units, visits, column(memory[units.ids]), _Engine(units.problem.memories, begins))
+    routing = _Routing.of(units, visits, column(memory[units.ids]), Engine(units.problem.memories, begins))
     routing.improve(Random(seed), rounds, time.monotonic() + seconds)
     return routing.routes()
-
-
-@frozen
-class _Gap:
-    """A moment between a visit in the tick `left` and the next one in `back`, at which a unit can change its memory.
-
-    The moment is that before `tick`. To a slower memory, the bytes in the faster one stay until then; to a faster one
-    they are there from then on. `leaving` and `entering` are the seconds of the calls beside which an engine then makes
-    the copy, of `nbytes`.
-    """
-
-    visit: int
-    left: int
-    tick: int
-    back: int
-    nbytes: int
-    leaving: float = 0.0
-    entering: float = 0.0
-
-
-@frozen(eq=False)
-class _Engine:
-    """The copy engine of memories, and the clock of the ticks beside which it copies."""
-
-    memories: tuple[Memory, ...]
-    begins: Seconds
-    reaches: Mask = field(init=False)
-    slower: Mask = field(init=False)
-
-    @reaches.default
-    def _pairs(self) -> Mask:
-        """Returns, for each memory to copy into, and each to copy from, whether the engine does it."""
-        has_engine = np.array([memory.copy_engine for memory in self.memories]) & (len(self.begins) > 0)
-        pairs: Mask = has_engine[:, None] & has_engine
-        np.fill_diagonal(pairs, val=False)
-        return pairs
-
-    @slower.default
-    def _order(self) -> Mask:
-        """Returns, for the same pairs, whether the memory to copy into is read no faster."""
-        speed = np.array([memory.read_bandwidth for memory in self.memories])
-        slower: Mask = speed[:, None] <= speed
-        return slower
-
-    def seconds(self, nbytes: int) -> Seconds:
-        """Returns the seconds of a copy into each memory, from each memory; 0 where it stays."""
-        read, write = transfer_seconds(self.memories, column([nbytes, 0]), column([0, nbytes]), column([1, 1]))
-        seconds: Seconds = write[:, None] + read
-        np.fill_diagonal(seconds, 0.0)
-        return seconds
-
-    def costs(self, gap: _Gap) -> Seconds:
-        """Returns what a change of memory costs, into each memory, from each memory."""
-        seconds = self.seconds(gap.nbytes)
-        beside = np.where(self.slower, gap.leaving, gap.entering)
-        costs: Seconds = np.where(self.reaches, np.maximum(seconds - beside, HIDDEN * seconds), seconds)
-        return costs
-
-    def costs_from(self, gap: _Gap, home: int) -> Seconds:
-        """Returns what a change costs of a unit that stays in its home; in its turn a copy is made before a visit."""
-        may_copy = self.reaches[:, home] if gap.tick < gap.back else np.ones(len(self.memories), bool)
-        costs: Seconds = np.tile(np.where(may_copy, self.costs(gap)[:, home], np.inf)[:, None], len(self.memories))
-        costs[home] = 0.0
-        np.fill_diagonal(costs, 0.0)
-        return costs
-
-    def change(self, gap: _Gap, into: int, source: int) -> Change:
-        """Returns the change of memory in a gap."""
-        beside = gap.leaving if self.slower[into, source] else gap.entering
-        if not self.reaches[into, source]:
-            return Change(gap.visit, gap.tick - 1)
-        if not beside:
-            return Change(gap.visit, gap.tick - 1, gap.tick - 1)
-        if self.slower[into, source]:
-            return Change(gap.visit, gap.left, gap.tick - 1)
-        return Change(gap.visit, gap.tick - 1, gap.back - 1)
-
-    def gaps(self, visit: int, left: int, back: int, leaving: int, coming: int) -> Iterator[_Gap]:
-        """Yields the moments between two visits at which the memory can change, in order of ticks.
-
-        An engine has the last moment at which it must begin so that the copy is hidden, and the first at which one that
-        began behind the visit is.
-        """
-        if leaving != coming or leaving == STAYS or not self.reaches.any():
-            gaps = (_Gap(visit, left, left + 1, back, leaving), _Gap(visit, left, back, back, coming))
-            yield from (gap for gap in gaps if gap.nbytes != STAYS)
-            return
-        begins, longest = self.begins, float(self.seconds(leaving)[self.reaches].max())
-        first, end = float(begins[left + 1]), float(begins[back])
-        over = int(np.searchsorted(begins, first + longest))
-        late = int(np.searchsorted(begins, end - longest, side="right")) - 1
-        for tick in sorted({left + 1, min(over, back), max(late, left + 1), back}):
-            beside = float(begins[tick]) - first, end - float(begins[tick])
-            yield _Gap(visit, left, tick, back, leaving, *beside)
 
 
 @frozen(eq=False)
@@ -222,15 +114,21 @@ class _Stops:
 
     `profile` has the bytes of the unit in each tick from `begin` on. Stop k has its ticks [first[k], first[k + 1]), and
     costs seconds[k] in each memory. Behind it a copy can be made in gaps[k]. Where the unit stays, `own` has its bytes,
-    which lie in its home all the time, and `profile` those of a copy.
+    which lie in its home all the time, and `profile` those of a copy. A unit that may be dropped has one place behind
+    the memories, which costs nothing between visits.
     """
 
     begin: int
     profile: Column
     first: Column
     seconds: Seconds
-    gaps: tuple[_Gap, ...]
+    gaps: tuple[Gap, ...]
     own: Column = field(converter=column, default=())
+
+    @property
+    def places(self) -> int:
+        """Returns the number of memories, and one more where the unit may be dropped."""
+        return int(self.seconds.shape[1])
 
     def staying(self) -> "_Stops":
         """Returns the stops of the unit where it stays, and copies of it have bytes of their own."""
@@ -247,14 +145,15 @@ class _Stops:
 
 @define(eq=False)
 class _Routing:
-    """`route` has, for each unit, the memory of each of its stops; `load` the bytes in each memory and tick.
+    """`route` has, for each unit, the memory of each of its stops; `load` the bytes in each memory and tick; those
+    that are nowhere behind them.
 
     `home` has the memory in which each unit that stays is all the time; NO_HOME for the others. `costs` has what copies
     in gaps cost.
     """
 
     problem: MemoryProblem
-    engine: _Engine
+    engine: Engine
     stops: tuple[_Stops, ...]
     capacities: Column
     route: list[Column]
@@ -264,14 +163,16 @@ class _Routing:
     costs: dict[tuple[float, ...], list[list[float]]] = field(factory=dict)
 
     @classmethod
-    def of(cls, units: Units, visits: Visits, memory: Column, engine: _Engine) -> "_Routing":
+    def of(cls, units: Units, visits: Visits, memory: Column, engine: Engine) -> "_Routing":
         problem = units.problem
         plain = enumerate(_stops_of(units, visits, engine))
         stops = tuple(s.staying() if unit in visits.staying else s for unit, s in plain)
         home = [m if unit in visits.staying else NO_HOME for unit, m in enumerate(memory.tolist())]
         route = [column([m] * len(s.first)) for s, m in zip(stops, memory.tolist(), strict=True)]
-        load = np.zeros((len(problem.memories), max(int(problem.chunks.end.max(initial=1)), 1)), np.int64)
-        routing = cls(problem, engine, stops, units.capacities, route, home, load, np.zeros(len(stops)))
+        load = np.zeros((len(problem.memories) + 1, max(int(problem.chunks.end.max(initial=1)), 1)), np.int64)
+        routing = cls(
+            problem, engine, stops, column([*units.capacities, _UNLIMITED]), route, home, load, np.zeros(len(stops))
+        )
         for unit in range(len(stops)):
             routing._add(unit, 1)
             routing.cost[unit] = routing._seconds(unit)
@@ -284,7 +185,7 @@ class _Routing:
                 gap, into = stops.gaps[k], int(route[k + 1])
                 if into == home:
                     changes.append(Change(gap.visit, gap.tick - 1, is_back=True))
-                else:
+                elif into < len(self.problem.memories):
                     changes.append(self.engine.change(gap, into, int(route[k]) if home == NO_HOME else home))
         return Routes(tuple(sorted(changes, key=lambda c: (c.visit, c.after))), float(self.cost.sum()))
 
@@ -358,7 +259,7 @@ class _Routing:
         stops = self.stops[unit]
         if not stops.own.size:
             return self._cheapest(stops, NO_HOME)
-        room = self.capacities[:, None] - self.load[:, stops.begin : stops.begin + len(stops.own)]
+        room = self.capacities[:-1, None] - self.load[:-1, stops.begin : stops.begin + len(stops.own)]
         homes = (room >= stops.own).all(axis=1)
         if is_away:
             homes[np.argmin(stops.seconds.sum(axis=0))] = False
@@ -369,7 +270,7 @@ class _Routing:
         seconds = np.where(self._has_room(stops, home), stops.seconds, np.inf)
         if home != NO_HOME:
             seconds += stops.rent(home)
-            seconds[0, np.arange(len(self.capacities)) != home] = np.inf
+            seconds[0, np.arange(stops.places) != home] = np.inf
         total, *costs = seconds.tolist()
         came = list[list[int]]()
         for k, cost in enumerate(costs):
@@ -387,9 +288,9 @@ class _Routing:
 
     def _has_room(self, stops: _Stops, home: int) -> Any:
         profile = stops.profile
-        load = self.load[:, stops.begin : stops.begin + len(profile)] + profile
+        load = self.load[: stops.places, stops.begin : stops.begin + len(profile)] + profile
         peak = np.maximum.reduceat(np.where(profile > 0, load, 0), stops.first, axis=1)
-        has_room = peak <= self.capacities[:, None]
+        has_room = peak <= self.capacities[: stops.places, None]
         if home != NO_HOME:  # copies are written
             has_room &= np.array([[memory.writable] for memory in self.problem.memories])
             has_room[home] = True
@@ -398,9 +299,14 @@ class _Routing:
     def _copies(self, stops: _Stops, k: int, home: int) -> list[list[float]]:
         """Returns what a change of memory behind a stop costs, into each memory, from each; 0 where it stays."""
         gap = stops.gaps[k]
-        key = gap.nbytes, gap.leaving, gap.entering, home, gap.tick < gap.back
+        key: tuple[float, ...] = gap.nbytes, gap.leaving, gap.entering, home, gap.tick < gap.back
+        if stops.places > len(self.problem.memories):
+            key = *key, gap.tick == gap.left + 1, *gap.again
         if key not in self.costs:
-            costs = self.engine.costs(gap) if home == NO_HOME else self.engine.costs_from(gap, home)
+            if stops.places > len(self.problem.memories):
+                costs = self.engine.costs_with_dropping(gap)
+            else:
+                costs = self.engine.costs(gap) if home == NO_HOME else self.engine.costs_from(gap, home)
             self.costs[key] = costs.tolist()
         return self.costs[key]
 
@@ -412,7 +318,7 @@ class _Routing:
         return seconds
 
 
-def _stops_of(units: Units, visits: Visits, engine: _Engine) -> list[_Stops]:
+def _stops_of(units: Units, visits: Visits, engine: Engine) -> list[_Stops]:
     """Returns the stops of each unit; a unit with no bytes has one, without ticks."""
     profiles = _profiles(units)
     start = row_starts(visits.unit, len(units)).tolist()
@@ -421,22 +327,24 @@ def _stops_of(units: Units, visits: Visits, engine: _Engine) -> list[_Stops]:
     for unit, (begin, profile) in enumerate(profiles):
         rows = range(start[unit], start[unit + 1])
         gaps = [list(engine.gaps(*_between(visits, row))) for row in rows[:-1]]
-        can = units.can[unit] | (unit in visits.staying)
-        stops.append(_stops(can, seconds[rows.start : rows.stop], (begin, profile), gaps))
+        can, costs = units.can[unit] | (unit in visits.staying), seconds[rows.start : rows.stop]
+        if not visits.again.keys().isdisjoint(rows):
+            can, costs = np.append(can, True), np.pad(costs, ((0, 0), (0, 1)), constant_values=np.inf)
+        stops.append(_stops(can, costs, (begin, profile), gaps))
     return stops
 
 
-def _between(visits: Visits, row: int) -> tuple[int, int, int, int, int]:
-    """Returns the row of a visit, its tick and that of the next one, and the bytes of copies early and late."""
+def _between(visits: Visits, row: int) -> tuple[Gap, int]:
+    """Returns the moment right behind a visit, and the bytes of a copy right before the next one."""
     columns = visits.tick[row], visits.tick[row + 1], visits.leaving[row], visits.coming[row]
     left, back, leaving, coming = map(int, columns)
-    return row, left, back, leaving, coming
+    return Gap(row, left, left + 1, back, leaving, again=visits.again.get(row, ())), coming
 
 
-def _stops(can: Mask, seconds: Seconds, whole: tuple[int, Column], gaps_of: Sequence[Sequence[_Gap]]) -> _Stops:
+def _stops(can: Mask, seconds: Seconds, whole: tuple[int, Column], gaps_of: Sequence[Sequence[Gap]]) -> _Stops:
     begin, profile = whole
     end = begin + len(profile)
-    first, costs, gaps = [begin], [np.zeros(len(can))], list[_Gap]()
+    first, costs, gaps = [begin], [np.zeros(len(can))], list[Gap]()
     for visit, between in zip_longest(seconds, gaps_of, fillvalue=()):
         costs[-1] = costs[-1] + visit
         for gap in between:

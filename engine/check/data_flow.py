@@ -15,7 +15,7 @@ from engine.check.plans import PlanLike
 from engine.check.spans import Span, spans
 from engine.graph.deferred import Deferred
 from engine.graph.operator import Operator
-from engine.lower.calls import Alias, Call, Join, Role, pack_key, packed_row, unread_inputs
+from engine.lower.calls import Alias, Call, Instruction, Join, Role, pack_key, packed_row, unread_inputs
 from engine.system.arrays import view_array
 from engine.text.errors import DataFlowError
 from ops.schema.schema import Overwrite, Signature
@@ -40,7 +40,8 @@ class _DataFlowJudge:
         self._feed()
         done: list[Operator] = []
         for instruction in lowered.instructions:
-            done.extend(instruction.operators)
+            if not self._runs_again(instruction):
+                done.extend(instruction.operators)
             if isinstance(instruction, Alias):
                 self._alias(instruction)
             elif isinstance(instruction, Join):
@@ -202,6 +203,11 @@ class _DataFlowJudge:
         wanted = Overwrite(output, position, taker.offset - taken.offset)
         fits = taken.is_dense or taken == taker  # element on element where there are holes
         return fits and any(wanted in op.schema.overwrites(op.signature) for op in instruction.operators)
+
+    def _runs_again(self, instruction: Instruction) -> bool:
+        """Returns whether a call computes again what another one does, into values that are there for that alone."""
+        values = self.plan.lowered.values
+        return isinstance(instruction, Call) and all(values[v].role is Role.AGAIN for v in instruction.outputs)
 
     def _all_done(self, done: list[Operator]) -> None:
         missing = set(self.plan.lowered.graph.operators) - set(done)

@@ -42,6 +42,7 @@ class Role(Enum):
     COPY = "copy"
     WORKSPACE = "workspace"
     PACKED = "packed weights"
+    AGAIN = "computed again"
 
 
 @frozen(eq=False)
@@ -241,6 +242,11 @@ class Lowered:
             return ""
         operators = self.instructions[tick - 1].operators
         return operators[0].schema.name if operators else COPY
+
+
+def is_again(lowered: Lowered, call: Call) -> bool:
+    """Returns whether a call computes again what was dropped between memories."""
+    return lowered.values[call.outputs[0]].role is Role.AGAIN
 
 
 def arena_ids(lowered: Lowered) -> dict[int, int]:

@@ -3,7 +3,8 @@
 In several memories a tensor may leave a fast one between two of its uses, or come into it before them. A copy has the
 source of what it copies, so that the judge of data flow knows both as one tensor of the graph. A constant stays where
 it is: some calls read a copy of it, and others the constant itself. A copy engine makes copies beside other calls: what
-it copies then keeps its bytes until a later tick.
+it copies then keeps its bytes until a later tick. A copy may also be made by computing the tensor again, where what its
+operator reads is there: then the tensor has no bytes before.
 """
 
 from collections import defaultdict
@@ -12,9 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from attrs import define, evolve, field, frozen
 
 from engine.graph.deferred import Entry
-from engine.lower.calls import Alias, Call, Instruction, Join, Lowered, Role, Storage, Value
+from engine.lower.calls import Alias, Call, Instruction, Join, Lowered, Role, Storage, Value, pack_key
 from engine.lower.lowering import copying, workspace_spec
+from engine.lower.roles import AGAIN
 from engine.lower.streamed import Streamed, streamed, unpacked
+from engine.lower.work import runs_once
 from engine.text.errors import OtherPlanError
 from engine.text.names import free_name
 from ops.tensor.layout import Layout
@@ -23,7 +26,7 @@ from ops.tensor.spec import TensorSpec
 COPIED = "copied"
 """The end of the name of a copy."""
 IN_TURN = -1
-"""The last tick of a copy that no engine makes, as `allocator.memories.routes` has it."""
+"""The last tick of a copy that no engine makes, as `allocator.memories.changes` has it."""
 PACKED = "packed"
 """The end of the name of what calls pack of a constant, in one row of bytes."""
 
@@ -35,13 +38,14 @@ class Copied:
     A copy engine makes it while the instructions of the ticks up to `until` run; IN_TURN where it is a call like all
     others. Names and ticks are those of the calls without copies. Of a tensor with several, the next one copies the one
     before. A copy of a constant is read up to the tick `read_until`, and each is one of the constant itself; 0 for all
-    others.
+    others. `again`: nothing is copied, but the call that computes the tensor runs again.
     """
 
     tensor: str
     after: int
     until: int = IN_TURN
     read_until: int = 0
+    again: bool = False
 
 
 def with_copies(lowered: Lowered, copies: Sequence[Copied]) -> tuple[Lowered, tuple[int, ...]]:
@@ -49,8 +53,9 @@ def with_copies(lowered: Lowered, copies: Sequence[Copied]) -> tuple[Lowered, tu
 
     Those of one tick stand in the given order.
 
-    Raises OtherPlanError for a tensor that cannot be copied (`copyable`, `streamed`), is unknown, or is written behind
-    the tick, and for a copy that is over before it begins, or that no call can read.
+    Raises OtherPlanError for a tensor that cannot be copied (`copyable`, `streamed`), or not be computed again
+    (`computable`), is unknown, or is written behind the tick, and for a copy that is over before it begins, or that no
+    call can read.
     """
     streams = streamed(lowered) if any(copied.read_until for copied in copies) else {}
     return _Copying(lowered, streams, list(lowered.values), dict(lowered.constants.entries)).run(copies)
@@ -72,12 +77,29 @@ def copyable(lowered: Lowered) -> frozenset[int]:
     return frozenset(v.id for v in tensors if v.owner not in state and v.layout.is_dense and v.id not in parts)
 
 
+def computable(lowered: Lowered) -> Mapping[int, Call]:
+    """Returns the values that can be computed again, each with the call that does it.
+
+    They can be copied, and own their bytes. Nothing has a body inside, and what the call packs does not depend on its
+    name: so both calls share what is packed.
+    """
+    can_be = copyable(lowered)
+    return {
+        v: call
+        for call in lowered.calls
+        if not runs_once(lowered, call) and call.operators and pack_key(call) == pack_key(evolve(call, name=""))
+        for v in call.outputs
+        if v in can_be and not lowered.values[v].is_view
+    }
+
+
 @define(eq=False)
 class _Copying:
     """`now` has what calls read in place of each value, if that is another one, `copies` the value of each copy.
 
     `home` has, for each constant that is copied, what its copies are made of: itself, or a row of what calls pack.
-    `ticks` has the ticks that instructions without copies now have. The ids of values stay as they are; copies have new
+    `makers` has the calls that can run again, by the value that they compute. `ticks` has the ticks that instructions
+    without copies now have. The ids of values stay as they are; copies have new
     ones.
     """
 
@@ -89,15 +111,20 @@ class _Copying:
     now: dict[int, int] = field(factory=dict)
     home: dict[int, int] = field(factory=dict)
     copies: dict[int, int] = field(factory=dict)
+    makers: Mapping[int, Call] = field(factory=dict)
     names: set[str] = field(factory=set)
     ticks: dict[int, int] = field(factory=lambda: {0: 0})
 
     def run(self, copies: Sequence[Copied]) -> tuple[Lowered, tuple[int, ...]]:
         lowered = self.lowered
+        self.makers = computable(lowered) if any(copied.again for copied in copies) else {}
         copied = self._checked(copies)
-        behind, ends = defaultdict[int, list[tuple[int, Value]]](list), defaultdict[int, list[tuple[int, int]]](list)
+        behind, ends = (
+            defaultdict[int, list[tuple[int, Copied, Value]]](list),
+            defaultdict[int, list[tuple[int, int]]](list),
+        )
         for number, (copy, value) in enumerate(zip(copies, copied, strict=True)):
-            behind[copy.after].append((number, value))
+            behind[copy.after].append((number, copy, value))
             if copy.read_until:
                 ends[copy.read_until].append((number, value.id))
         self.names = {*(v.name for v in self.values), *(instruction.name for instruction in lowered.instructions)}
@@ -135,6 +162,8 @@ class _Copying:
                 raise OtherPlanError(f"there is no {copied.tensor!r} to copy behind tick {copied.after}")
             if copied.until != IN_TURN and not copied.after <= copied.until <= last:
                 raise OtherPlanError(f"the copy of {copied.tensor!r} ends in tick {copied.until}, which cannot be")
+            if copied.again and value.id not in self.makers:
+                raise OtherPlanError(f"{copied.tensor!r} cannot be computed again")
             if value.id not in (self.streams if copied.read_until else can_be):
                 raise OtherPlanError(f"{copied.tensor!r} cannot be copied: its bytes must stay, or have holes")
             if copied.read_until and not copied.after < copied.read_until <= last:
@@ -155,15 +184,21 @@ class _Copying:
         return row
 
     def _instruction(self, instruction: Instruction) -> None:
+        self.ticks[instruction.tick] = self._tick()
+        if isinstance(instruction, Call):
+            self._call(instruction)
+            return
         inputs = tuple(self.now.get(value, value) for value in instruction.inputs)
         if isinstance(instruction, Alias):
             self._look(instruction, inputs[0])
-        elif isinstance(instruction, Call):
-            for position, (value, was) in enumerate(zip(inputs, instruction.inputs, strict=True)):
-                if was in self.home and self.values[value].role is Role.COPY:
-                    instruction = evolve(instruction, signature=unpacked(instruction, position))
-        self.ticks[instruction.tick] = self._tick()
         self.instructions.append(evolve(instruction, tick=self._tick(), inputs=inputs))
+
+    def _call(self, call: Call) -> None:
+        inputs = tuple(self.now.get(value, value) for value in call.inputs)
+        for position, (value, was) in enumerate(zip(inputs, call.inputs, strict=True)):
+            if was in self.home and self.values[value].role is Role.COPY:
+                call = evolve(call, signature=unpacked(call, position))
+        self.instructions.append(evolve(call, tick=self._tick(), inputs=inputs))
 
     def _look(self, alias: Alias, source: int) -> None:
         """Lets the outputs of an alias lie in the bytes that its input has now."""
@@ -177,10 +212,10 @@ class _Copying:
                 raise OtherPlanError(f"{alias.name!r} sees no view in a copy of {seen.source!r}")
             self.values[value] = evolve(self.values[value], owner=seen.owner, layout=layout)
 
-    def _copy_all(self, copied: Iterable[tuple[int, Value]]) -> None:
-        for number, value in copied:
+    def _copy_all(self, copied: Iterable[tuple[int, Copied, Value]]) -> None:
+        for number, one, value in copied:
             source = self.home.get(value.id, self.now.get(value.id, value.id))
-            copy = self._copy(self.values[source], value.name)
+            copy = self._again(value) if one.again else self._copy(self.values[source], value.name)
             self.now[value.id] = self.copies[number] = copy
 
     def _copy(self, value: Value, stem: str) -> int:
@@ -194,6 +229,22 @@ class _Copying:
             workspace = (self._own(f"{name}/workspace", "", spec, Storage.ARENA, Role.WORKSPACE),)
         self.instructions.append(Call(self._tick(), name, (), kernel, signature, (value.id,), (copy,), workspace, ()))
         return copy
+
+    def _again(self, value: Value) -> int:
+        """Lets the call of a value run again. Returns what it then computes in place of the value."""
+        call = self.makers[value.id]
+        name = free_name(f"{call.name}/{AGAIN}", self.names)
+        outputs = [self.values[v] for v in call.outputs]
+        names = [name if v.name == call.name else free_name(f"{v.name}/{AGAIN}", self.names) for v in outputs]
+        again = tuple(
+            self._own(own, v.source, v.spec, Storage.ARENA, Role.AGAIN) for own, v in zip(names, outputs, strict=True)
+        )
+        workspace = tuple(
+            self._own(f"{name}/workspace", "", self.values[v].spec, Storage.ARENA, Role.WORKSPACE)
+            for v in call.workspace
+        )
+        self._call(evolve(call, name=name, outputs=again, workspace=workspace))
+        return again[call.outputs.index(value.id)]
 
     def _own(self, name: str, source: str, spec: TensorSpec, storage: Storage, role: Role) -> int:
         value = len(self.values)

@@ -1,6 +1,9 @@
 """The cost of calls and graphs in operations and bytes, as the schemas estimate them."""
 
+from collections.abc import Iterable
+
 from engine.graph.graph import Graph
+from engine.graph.operator import Operator
 from engine.lower.calls import Call, Lowered
 from ops.schema.schema import Cost, elementwise_cost
 
@@ -26,5 +29,10 @@ def lowered_cost(lowered: Lowered) -> int:
 
 def graph_cost(graph: Graph) -> Cost:
     """Returns the cost of all operators together."""
-    costs = [op.schema.cost(op.signature) for op in graph.operators]
+    return operators_cost(graph.operators)
+
+
+def operators_cost(operators: Iterable[Operator]) -> Cost:
+    """Returns the cost of operators together."""
+    costs = [op.schema.cost(op.signature) for op in operators]
     return Cost(sum(c.flops for c in costs), sum(c.bytes for c in costs))

@@ -16,11 +16,12 @@ def work_in(lowered: Lowered, *, overwrite: bool = True, alignment: int = 1) -> 
     """
     program = to_program(lowered, arena_ids(lowered))
     cost = [0, *(call_cost(s) if isinstance(s, Call) else 0 for s in lowered.instructions), 0]
-    once = [s.tick for s in lowered.instructions if _runs_once(lowered, s)]
+    once = [s.tick for s in lowered.instructions if runs_once(lowered, s)]
     return work_of(program if overwrite else only_required(program), cost, once, alignment)
 
 
-def _runs_once(lowered: Lowered, instruction: Instruction) -> bool:
+def runs_once(lowered: Lowered, instruction: Instruction) -> bool:
+    """Returns whether an instruction may not run again."""
     if not instruction.operators:
         return not lowered.values[instruction.inputs[0]].is_view
     return any(bodies(op.schema, op.attrs) or is_opaque(op.schema) for op in instruction.operators)

@@ -54,7 +54,8 @@ def texts_of(plan: EmbeddedPlan) -> dict[str, str]:
     if plan.moves:
         rows = [(tensor, after) if until == IN_TURN else (tensor, after, until) for tensor, after, until in plan.moves]
         read_until = {"read_until": plan.read_until} if any(plan.read_until) else {}
-        texts["moves"] = _json({"copies": rows, "plain_seconds": plan.unmoved_seconds} | read_until)
+        computed = {"computed": plan.computed} if plan.computed else {}
+        texts["moves"] = _json({"copies": rows, "plain_seconds": plan.unmoved_seconds} | read_until | computed)
     return {PREFIX + key: text for key, text in texts.items()}
 
 
@@ -70,7 +71,7 @@ def plan_of(texts: Mapping[str, str], source: str, required: bool) -> EmbeddedPl
     sums = {name: read.string("calls", name, calls[name]) for name in _DIGESTS}
     memory = sums.pop("memory")
     moves, unmoved_seconds = read.moves("moves")
-    read_until = read.read_until("moves", len(moves))
+    read_until, computed = read.read_until("moves", len(moves)), read.computed("moves", len(moves))
     feeds, fetches = (read.pairs("calls", calls[name], read.string) for name in ("inputs", "outputs"))
     return EmbeddedPlan(
         identity=Identity(feeds, fetches, **sums),
@@ -87,6 +88,7 @@ def plan_of(texts: Mapping[str, str], source: str, required: bool) -> EmbeddedPl
         weights=read.of_memories("weights"),
         moves=moves,
         read_until=read_until,
+        computed=computed,
         unmoved_seconds=unmoved_seconds,
         source=source,
         required=required,
@@ -159,8 +161,8 @@ class _Reader:
         if PREFIX + key not in self.texts:
             return (), 0.0
         stored = self.json(key)
-        streams = ("read_until",) if isinstance(stored, dict) and "read_until" in stored else ()
-        stored = self.object(key, stored, ("copies", "plain_seconds", *streams))
+        optional = [name for name in ("read_until", "computed") if isinstance(stored, dict) and name in stored]
+        stored = self.object(key, stored, ("copies", "plain_seconds", *optional))
         seconds = stored["plain_seconds"]
         if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 <= seconds < LARGEST:
             raise self.fault(key, f"plain_seconds: {str(seconds)[:40]!r} is no number in [0, {LARGEST})")
@@ -180,6 +182,14 @@ class _Reader:
         if len(self.list(key, ticks)) != count:
             raise self.fault(key, f"read_until: {len(ticks)} ticks for {count} copies")
         return tuple(self.integer(key, f"read_until {at}", tick) for at, tick in enumerate(ticks))
+
+    def computed(self, key: str, count: int) -> tuple[int, ...]:
+        """Returns the numbers of copies that are computed again; they are only there where there are some."""
+        rows = self.list(key, self.json(key).get("computed", [])) if count else []
+        numbers = tuple(self.integer(key, f"computed {at}", row) for at, row in enumerate(rows))
+        if any(number >= count for number in numbers):
+            raise self.fault(key, f"computed: {max(numbers)} is none of {count} copies")
+        return numbers
 
     def bound(self, size_key: str, key: str) -> Bound:
         """Returns the lower bound; its witness is only there where something adds up to it."""

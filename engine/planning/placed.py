@@ -10,7 +10,8 @@ from allocator.derive.chunks import Chunks
 from allocator.problem import Plan, Problem
 from allocator.steps import Program
 from engine.graph.graph import Graph
-from engine.lower.calls import Lowered, Storage, Value
+from engine.lower.calls import Lowered, Storage, Value, is_again
+from engine.lower.costs import operation_seconds
 from engine.lower.order import Ordering
 from engine.lower.schedule import Schedule
 from engine.planning import memories as in_memories
@@ -266,8 +267,16 @@ class PlacedPlan:
 
     @property
     def transfer_seconds(self) -> float:
-        """The time of all transfers of a run, in seconds; of copies beside calls, what calls wait. 0 in one arena."""
-        return sum(placed.assigned.cost for placed in self.memories) + self.copy_times.waiting
+        """The time of all transfers of a run, in seconds; 0 in one arena.
+
+        Of copies beside calls, it has what calls wait; of what is computed again, the time of the operations, too.
+        """
+        return sum(placed.assigned.cost for placed in self.memories) + self.copy_times.waiting + self.again_seconds
+
+    @property
+    def again_seconds(self) -> float:
+        """The time of the operations of calls that compute again what was dropped between memories, in seconds."""
+        return sum(operation_seconds(call) for call in self.lowered.calls if is_again(self.lowered, call))
 
     @property
     def weight_memory(self) -> WeightMemory:

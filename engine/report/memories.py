@@ -60,6 +60,16 @@ class TensorMove:
 
 
 @frozen
+class TensorAgain:
+    """A tensor that is dropped and computed again: the memory that it then comes to, its bytes, and the tick."""
+
+    tensor: str
+    memory: str
+    bytes: int
+    tick: int
+
+
+@frozen
 class SimpleWay:
     """What the transfers of a simple way to choose memories take; where it finds no place for all, it does not fit."""
 
@@ -76,7 +86,9 @@ class Transfers:
     is "optimal" where that is nothing. `strategy` chose the memories; `baselines` are what simple ways take.
 
     `moves` are the copies between memories, in the order of ticks, with `moved_bytes` in all. They are calls like all
-    others, for which the bound and what simple ways take are, too. `unmoved_seconds`: what transfers take without them.
+    others, for which the bound and what simple ways take are, too. So are the calls that compute `recomputed` tensors
+    again; `seconds` has the time of their operations, too, `recompute_seconds`. `unmoved_seconds`: what transfers take
+    without all of them.
 
     Where a copy engine makes copies beside calls, `seconds` has what calls wait for them, `waiting_seconds`, and not
     the time that all of them take, `copy_seconds`; the bound, the simple ways and the memories count no time of them.
@@ -91,6 +103,8 @@ class Transfers:
     memories: tuple[MemoryShare, ...]
     moves: tuple[TensorMove, ...]
     moved_bytes: int
+    recomputed: tuple[TensorAgain, ...]
+    recompute_seconds: float
     unmoved_seconds: float
     copy_seconds: float
     waiting_seconds: float
@@ -129,6 +143,8 @@ def transfers_of(plan: PlacedPlan) -> tuple[Transfers, ...]:
             ),
             moves=moves,
             moved_bytes=sum(move.bytes for move in moves),
+            recomputed=_again(plan, placed),
+            recompute_seconds=plan.again_seconds,
             unmoved_seconds=next((moved.plain_seconds for moved in plan.moved), placed.assigned.cost),
             copy_seconds=times.seconds,
             waiting_seconds=times.waiting,
@@ -140,7 +156,7 @@ def transfers_of(plan: PlacedPlan) -> tuple[Transfers, ...]:
 def moves_of(plan: PlacedPlan) -> tuple[TensorMove, ...]:
     """Returns the copies that the planner made of tensors from one memory into another."""
     copies = {copy for moved in plan.moved for copy in moved.values}
-    calls = [call for call in plan.lowered.calls if not copies.isdisjoint(call.outputs)]
+    calls = [call for call in plan.lowered.calls if not call.operators and not copies.isdisjoint(call.outputs)]
     names = [memory.name for placed in plan.memories for memory in placed.memories]
     beside = set(in_memories.engine_ticks(plan.lowered, plan.memories))
     moves = []
@@ -155,6 +171,16 @@ def moves_of(plan: PlacedPlan) -> tuple[TensorMove, ...]:
             TensorMove(source.source, leaves, enters, copy.spec.nbytes, call.tick, is_beside=call.tick in beside)
         )
     return tuple(moves)
+
+
+def _again(plan: PlacedPlan, placed: "in_memories.InMemories") -> tuple[TensorAgain, ...]:
+    """Returns the tensors that are computed again, in the order of ticks."""
+    computed, tensors = {copy for moved in plan.moved for copy in moved.values}, list[TensorAgain]()
+    for call in plan.lowered.calls:
+        for value in (plan.lowered.values[v] for v in call.outputs if call.operators and v in computed):
+            memory = placed.memories[int(placed.assigned.memory[placed.contents.row_of[value.id]])]
+            tensors.append(TensorAgain(value.source, memory.name, value.spec.nbytes, call.tick))
+    return tuple(tensors)
 
 
 def _weights(placed: "in_memories.InMemories", memory: int, plan: PlacedPlan) -> tuple[PlacedWeight, ...]:
@@ -172,11 +198,14 @@ def memory_table(transfers: Iterable[Transfers], width: int = UNBOUNDED) -> list
     lines = []
     for each in transfers:
         seconds, least = format_small_seconds(each.seconds), format_small_seconds(each.lower_bound)
-        proved = f"no choice{' for these calls' if each.moves else ''} takes less"
+        proved = f"no choice{' for these calls' if each.moves or each.recomputed else ''} takes less"
         proved += f" than {least}, gap {each.gap:.1%}" if each.gap else ""
         lines.append(f"transfers take {seconds}: {proved}; memories chosen by {each.strategy}, {each.status}")
         lines += _move_lines(each)
-        lines += [f"  {way.name}: {_compared(way, each.seconds - each.waiting_seconds)}" for way in each.baselines]
+        lines += [
+            f"  {way.name}: {_compared(way, each.seconds - each.waiting_seconds - each.recompute_seconds)}"
+            for way in each.baselines
+        ]
         head = ("memory", "capacity", "used", "arena", "lower bound", "weights", "peak", "transfers")
         rows = [
             (share.name, *map(format_bytes, _sizes(share)), format_small_seconds(share.seconds))
@@ -187,12 +216,13 @@ def memory_table(transfers: Iterable[Transfers], width: int = UNBOUNDED) -> list
 
 
 def _move_lines(transfers: Transfers) -> list[str]:
-    if not transfers.moves:
+    if not transfers.moves and not transfers.recomputed:
         return []
-    count = counted(len(transfers.moves), "move")
+    moved = f"{counted(len(transfers.moves), 'move')} between memories, {format_bytes(transfers.moved_bytes)}"
+    again = f"{counted(len(transfers.recomputed), 'tensor')} computed again"
+    done = " and ".join([moved] * bool(transfers.moves) + [again] * bool(transfers.recomputed))
     without = SimpleWay("", fits=True, seconds=transfers.unmoved_seconds)
-    moved = f"{count} between memories, {format_bytes(transfers.moved_bytes)}"
-    lines = [f"  {moved}; without: {_compared(without, transfers.seconds)}"]
+    lines = [f"  {done}; without: {_compared(without, transfers.seconds)}"]
     if transfers.copy_seconds:
         taken, waiting = map(format_small_seconds, (transfers.copy_seconds, transfers.waiting_seconds))
         lines.append(f"  copies take {taken} beside calls, which wait {waiting} for them")

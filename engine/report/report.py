@@ -12,8 +12,8 @@ from allocator.derive.refcount import refcount_peak
 from allocator.problem import Status, Witness
 from allocator.solvers.base import arena_bytes
 from engine.graph.opaque import OpaqueOperator, opaque_operators, opaque_text
-from engine.lower.calls import Role, Value
-from engine.lower.costs import graph_cost
+from engine.lower.calls import Role, Value, is_again
+from engine.lower.costs import operators_cost
 from engine.lower.order import Ordering
 from engine.planning.placed import Cascaded, Evicted, Optimisation, PlacedPlan, Recomputed
 from engine.report.kernels import BackendShare, KernelUse, backend_shares, kernel_uses, shares_text
@@ -53,7 +53,8 @@ class Report:
     `parallelism_by_*` are upper bounds on how many do on average, by their number and by their estimated cost.
     `orderings`: what the order costs, where the planner searched for one. `savings`: copies that are avoided;
     `conversions`: tensors that are copied into another order of axes.
-    `recomputed`: operators that run again to keep within a budget; they are part of `operators` and `flops`.
+    `recomputed`: operators that run again to keep within a budget; they are part of `operators` and `flops`, as those
+    are that compute again what was dropped between memories.
     `evicted`: what a dynamic run costs that keeps within a budget; empty for all other runs.
     `backends`: the share of each back-end in a run; `kernels`: the kernel of each call.
     `origin`: whether the plan comes from a file, and if it does not although there was one, why.
@@ -143,10 +144,11 @@ def report(plan: PlacedPlan) -> Report:
     loss, holes = _idle_bytes(plan, tensors)
     program = plan.program
     at_once, weights = parallelism(plan), plan.weight_memory
+    again = [operator for call in plan.lowered.calls if is_again(plan.lowered, call) for operator in call.operators]
     return Report(
         model=plan.lowered.graph.name,
-        operators=len(plan.lowered.graph.operators),
-        flops=graph_cost(plan.lowered.graph).flops,
+        operators=len(plan.lowered.graph.operators) + len(again),
+        flops=operators_cost((*plan.lowered.graph.operators, *again)).flops,
         arena_bytes=plan.arena_bytes,
         lower_bound=plan.plan.lower_bound,
         bound_reason=plan.plan.bound.reason,

@@ -25,6 +25,7 @@ class EmbeddedPlan:
     `weights` has the first byte of each of these constants, counted from that of its memory.
     Where tensors change their memory, `moves` has the copies (see `engine.lower.copied`), and `unmoved_seconds` what
     transfers take without them; `read_until` has the tick up to which each copy of a constant is read, 0 for others.
+    `computed` has the numbers of those that are no copies, but computed again.
     `left_out` has the groups of passes that did not run, of those that the option `optimise` asks for.
     Where operators run again, `again` has the names of all that runs, and the arena bytes without that (see
     `engine.planning.placed`). Row i of `offsets` has the name of the value of chunk i, and its first byte. `memory`
@@ -46,6 +47,7 @@ class EmbeddedPlan:
     weights: tuple[int, ...] = ()
     moves: tuple[tuple[str, int, int], ...] = ()
     read_until: tuple[int, ...] = ()
+    computed: tuple[int, ...] = ()
     unmoved_seconds: float = 0.0
     source: str = "the plan"
     required: bool = False
@@ -70,6 +72,7 @@ def embedded_plan(plan: PlacedPlan, order: tuple[int, ...]) -> EmbeddedPlan:
         ),
         moves=tuple((copied.tensor, copied.after, copied.until) for moved in plan.moved for copied in moved.copies),
         read_until=tuple(copied.read_until for moved in plan.moved for copied in moved.copies),
+        computed=tuple(k for moved in plan.moved for k, copied in enumerate(moved.copies) if copied.again),
         unmoved_seconds=sum(moved.plain_seconds for moved in plan.moved),
         offsets=tuple((owners[chunk].name, offset) for chunk, offset in enumerate(plan.plan.offset.tolist())),
     )

@@ -147,8 +147,8 @@ def _lowered(graph: Graph, saved: EmbeddedPlan, options: Options) -> tuple[Lower
 
 def _moved(way: Lowered, saved: EmbeddedPlan) -> tuple[Lowered, tuple[_Moves, ...]]:
     """Returns the calls with the copies of the plan; without, where these are calls in which they cannot be made."""
-    pairs = zip(saved.moves, saved.read_until, strict=True)
-    copies = tuple(Copied(*move, read_until=tick) for move, tick in pairs)
+    pairs = enumerate(zip(saved.moves, saved.read_until, strict=True))
+    copies = tuple(Copied(*move, read_until=tick, again=k in saved.computed) for k, (move, tick) in pairs)
     try:
         moved, values = with_copies(way, copies)
     except OtherPlanError:

@@ -4,6 +4,7 @@ Routes are found for the plan without copies (`allocator.memories.routes`), and 
 (`engine.lower.copied`), which are planned as all others are. So the time of a plan has that of its copies in it, and it
 is kept only where that is less than without them. A copy engine makes copies beside calls: then of their time counts
 what calls wait for them (`engine.planning.memories.times`). Such copies are planned besides, and the best plan is kept.
+Routes may also drop a tensor, and compute it again where that takes less than to keep it elsewhere.
 """
 
 import time
@@ -16,9 +17,10 @@ from typing import Any
 import numpy as np
 from attrs import evolve, frozen
 
+from allocator.memories.changes import STAYS
 from allocator.memories.plan import CLOSE
 from allocator.memories.problem import Seconds
-from allocator.memories.routes import NO_CLOCK, ROUNDS, STAYS, Visits, find_routes
+from allocator.memories.routes import NO_CLOCK, ROUNDS, Visits, find_routes
 from allocator.memories.units import Units
 from allocator.policies import LEVELS
 from allocator.progress import Activity
@@ -26,7 +28,8 @@ from engine.lower.calls import Lowered
 from engine.lower.copied import Copied, copyable, with_copies
 from engine.lower.streamed import streamed
 from engine.lower.traffic import accesses
-from engine.planning.memories.placed import Contents, InMemories, Moved
+from engine.planning.memories.again import Again
+from engine.planning.memories.placed import InMemories, Moved
 from engine.planning.memories.times import tick_seconds
 from engine.planning.options import Options
 from engine.planning.placed import PlacedPlan
@@ -48,29 +51,71 @@ def with_moves(plain: PlacedPlan, options: Options, plan: Plan, until: float) ->
     units = Units.of(memories.problem)
     if options.parallel == LEVELS or not options.reuse or len(memories.memories) == 1 or _is_ideal(memories, units):
         return plain
+    moving = _Moving(plain, options, plan, until, _Uses.of(plain.lowered, memories, units))
+    with Activity("moving between memories", limit=moving.left):
+        best = moving.best_of(plain, moving.uses.visits(again=False))
+        visits = moving.uses.visits(again=True)
+        return moving.best_of(best, visits) if visits.again else best
 
-    def left() -> float:
-        return max(until - time.monotonic(), 0.0)
 
-    def planned(copies: Sequence[Copied]) -> PlacedPlan | None:
-        if not left():
+@frozen(eq=False)
+class _Moving:
+    """The search for copies of the plan `plain` without any, which ends at `until`."""
+
+    plain: PlacedPlan
+    options: Options
+    plan: Plan
+    until: float
+    uses: "_Uses"
+
+    @property
+    def left(self) -> float:
+        """Returns the seconds that are left."""
+        return max(self.until - time.monotonic(), 0.0)
+
+    def best_of(self, best: PlacedPlan, visits: Visits) -> PlacedPlan:
+        """Returns the best plan so far, or one with copies by these visits: in their turn, or beside calls.
+
+        Where something may be computed again, only routes in which something is are tried.
+        """
+        ways = [self._copies(visits)]
+        if sum(memory.copy_engine for memory in self.uses.memories.memories) > 1:
+            ways.append([copied if copied.again else evolve(copied, until=copied.after) for copied in ways[0]])
+            ways.append(self._copies(visits, _clock(self.plain)))
+        for copies in ways:
+            if not visits.again or any(copied.again for copied in copies):
+                best = self._better(best, copies)
+        return best
+
+    def _copies(self, visits: Visits, clock: Seconds = NO_CLOCK) -> list[Copied]:
+        return copies_between(self.uses, visits, evolve(self.options, timeout=self.left), clock)
+
+    def _better(self, best: PlacedPlan, copies: Sequence[Copied]) -> PlacedPlan:
+        """Returns the plan with the copies, or with some of them, or the best one so far: what takes least time.
+
+        Copies that lie where what they copy lies are left out, and the rest is planned again, until each goes from one
+        memory to another.
+        """
+        while copies:
+            plan = self._planned(copies)
+            if plan is None:
+                break
+            needed = moves_of(plan)
+            if len(needed) == len(copies):
+                return plan if plan.transfer_seconds < best.transfer_seconds * (1 - CLOSE) else best
+            copies = needed
+        return best
+
+    def _planned(self, copies: Sequence[Copied]) -> PlacedPlan | None:
+        if not self.left:
             return None
-        lowered, values = with_copies(plain.lowered, copies)
+        lowered, values = with_copies(self.plain.lowered, copies)
         try:
-            moved = plan(lowered, evolve(options, timeout=left()))
+            moved = self.plan(lowered, evolve(self.options, timeout=self.left))
         except (BudgetError, UndecidedError):
             return None
-        done = Moved(tuple(copies), values, plain.transfer_seconds)
-        return evolve(moved, options=options, orderings=plain.orderings, moved=(done,))
-
-    with Activity("moving between memories", limit=left()):
-        in_turn = copies_between(plain, units, evolve(options, timeout=left()))
-        best = _better(plain, in_turn, planned)
-        if sum(memory.copy_engine for memory in memories.memories) > 1:
-            best = _better(best, [evolve(copied, until=copied.after) for copied in in_turn], planned)
-            beside = copies_between(plain, units, evolve(options, timeout=left()), _clock(plain))
-            best = _better(best, beside, planned)
-        return best
+        done = Moved(tuple(copies), values, self.plain.transfer_seconds)
+        return evolve(moved, options=self.options, orderings=self.plain.orderings, moved=(done,))
 
 
 def _clock(plain: PlacedPlan) -> Seconds:
@@ -80,32 +125,13 @@ def _clock(plain: PlacedPlan) -> Seconds:
     return begins
 
 
-def _better(
-    best: PlacedPlan, copies: Sequence[Copied], planned: Callable[[Sequence[Copied]], PlacedPlan | None]
-) -> PlacedPlan:
-    """Returns the plan with the copies, or with some of them, or the best one so far: that whose transfers take least.
-
-    Copies that lie where what they copy lies are left out, and the rest is planned again, until each goes from one
-    memory to another.
-    """
-    while copies:
-        plan = planned(copies)
-        if plan is None:
-            break
-        needed = moves_of(plan)
-        if len(needed) == len(copies):
-            return plan if plan.transfer_seconds < best.transfer_seconds * (1 - CLOSE) else best
-        copies = needed
-    return best
-
-
 def moves_of(plan: PlacedPlan) -> list[Copied]:
-    """Returns the copies of a plan that lie in another memory than what they are copies of."""
+    """Returns the copies of a plan that lie in another memory than what they are copies of, or are computed again."""
     (memories,), (moved,) = plan.memories, plan.moved
     row_of, memory = memories.contents.row_of, memories.assigned.memory
     source = {call.outputs[0]: call.inputs[0] for call in plan.lowered.calls if not call.operators}
     pairs = zip(moved.copies, moved.values, strict=True)
-    return [copied for copied, copy in pairs if memory[row_of[copy]] != memory[row_of[source[copy]]]]
+    return [copied for copied, copy in pairs if copied.again or memory[row_of[copy]] != memory[row_of[source[copy]]]]
 
 
 def _is_ideal(memories: InMemories, units: Units) -> bool:
@@ -113,24 +139,23 @@ def _is_ideal(memories: InMemories, units: Units) -> bool:
     return memories.assigned.cost <= float(units.seconds.min(axis=1).sum()) * (1 + CLOSE)
 
 
-def copies_between(plain: PlacedPlan, units: Units, options: Options, clock: Seconds = NO_CLOCK) -> list[Copied]:
+def copies_between(uses: "_Uses", visits: Visits, options: Options, clock: Seconds = NO_CLOCK) -> list[Copied]:
     """Returns the copies by which tensors of a plan take the cheapest routes through its memories that are found.
 
     With the `clock` of the plan, a copy engine makes those that it can beside calls.
     """
-    (memories,) = plain.memories
-    uses = _Uses.of(plain.lowered, memories.contents, units)
-    visits = uses.visits()
     routes = find_routes(
-        units,
-        memories.assigned.memory,
+        uses.units,
+        uses.memories.assigned.memory,
         visits,
         seed=options.seed,
         rounds=min(ROUNDS, options.nodes),
         seconds=options.timeout,
         begins=clock,
     )
-    copies, last, values = list[Copied](), dict[int, int](), plain.lowered.values
+    copies, last, values = list[Copied](), dict[int, int](), uses.lowered.values
+    runs = [change for change in routes.changes if change.is_again]
+    spans = [(int(visits.tick[c.visit]), c.after, uses.alone(int(visits.unit[c.visit]), c.after)) for c in runs]
     for change in routes.changes:
         unit, after = int(visits.unit[change.visit]), change.after
         if unit in uses.streams:
@@ -140,9 +165,14 @@ def copies_between(plain: PlacedPlan, units: Units, options: Options, clock: Sec
             if not change.is_back:
                 last[unit] = len(copies)
                 constant, _ = uses.streams[unit]
-                copies.append(Copied(values[constant].name, after, change.until, len(plain.lowered.instructions)))
+                copies.append(Copied(values[constant].name, after, change.until, len(uses.lowered.instructions)))
             continue
         value = uses.alone(unit, after)
+        if change.is_again:
+            dropped = {other for left, back, other in spans if left <= after <= back and other != value}
+            needed = uses.again.values(value, after + 1, dropped)
+            copies.extend(Copied(values[one].name, after, again=True) for one in needed)
+            continue
         if value == NOBODY:  # views come and go there, but not right behind the visit
             after = int(visits.tick[change.visit])
             value = uses.alone(unit, after)
@@ -174,18 +204,20 @@ class _Uses:
 
     `written` and `used` have, for each unit, these ticks of its values in ascending order, each with the sum of the
     values up to it: where one value is there, it is the difference of two sums. `streams` has, for each unit that is a
-    constant of which copies can be made, its value and the bytes of a copy.
+    constant of which copies can be made, its value and the bytes of a copy. `again` knows what can be computed again.
     """
 
     lowered: Lowered
-    contents: Contents
+    memories: InMemories
     units: Units
     written: dict[int, _Ticks]
     used: dict[int, _Ticks]
     streams: dict[int, tuple[int, int]]
+    again: Again
 
     @classmethod
-    def of(cls, lowered: Lowered, contents: Contents, units: Units) -> "_Uses":
+    def of(cls, lowered: Lowered, memories: InMemories, units: Units) -> "_Uses":
+        contents = memories.contents
         first = dict.fromkeys((*lowered.inputs.values(), *lowered.parameters), 0)
         last = dict[int, int]()
         for instruction in lowered.instructions:
@@ -205,7 +237,8 @@ class _Uses:
             for value, stream in streamed(lowered).items()
             if values_in[rows[value]] == 1 and contents.allowed[rows[value]].all()
         }
-        return cls(lowered, contents, units, written, used, streams)
+        there = {value: (first[value], tick) for value, tick in last.items() if value in first}
+        return cls(lowered, memories, units, written, used, streams, Again.of(lowered, memories, there))
 
     def alone(self, unit: int, tick: int) -> int:
         """Returns the value of a unit that is written up to a tick and used behind it; NOBODY for none or several."""
@@ -214,12 +247,15 @@ class _Uses:
         (came, total), (went, gone) = self.written[unit].up_to(tick), self.used[unit].up_to(tick)
         return total - gone if came - went == 1 else NOBODY
 
-    def visits(self) -> Visits:
-        """Returns the visits of units, and where a copy can be made of all that a unit then has."""
+    def visits(self, *, again: bool) -> Visits:
+        """Returns the visits of units, and where a copy can be made of all that a unit then has.
+
+        With `again`, also between which visits a unit may be dropped, as it can be computed again.
+        """
         rows, can_be = list(self._rows()), copyable(self.lowered)
+        allowed = self.memories.contents.allowed[: self.memories.contents.chunks]
         writable = [memory.writable for memory in self.units.problem.memories]
-        is_ruled = (self.contents.allowed[: self.contents.chunks] != writable).any(axis=1)
-        ruled = set(self.units.unit_of[np.flatnonzero(is_ruled)].tolist())
+        ruled = set(self.units.unit_of[np.flatnonzero((allowed != writable).any(axis=1))].tolist())
 
         def nbytes(unit: int, tick: int) -> int:
             if unit in self.streams:
@@ -227,17 +263,34 @@ class _Uses:
             value = NOBODY if unit in ruled else self.alone(unit, tick)
             return self.lowered.values[value].spec.nbytes if value in can_be else STAYS
 
-        leaving, coming = [], []
-        for (unit, tick, *_), (following, then, *_) in zip(rows, [*rows[1:], (-1, 0)], strict=True):
+        leaving, coming, computed = list[int](), list[int](), dict[int, tuple[float, ...]]()
+        for row, ((unit, tick, *_), (following, then, *_)) in enumerate(zip(rows, [*rows[1:], (-1, 0)], strict=True)):
             is_last = unit != following
             leaving.append(STAYS if is_last else nbytes(unit, tick))
             coming.append(STAYS if is_last else nbytes(unit, then - 1))
+            if again and leaving[-1] != STAYS != coming[-1]:
+                seconds = self._again(unit, tick, then)
+                computed |= {row: seconds} if seconds else {}
         unit_of, ticks, read, written, calls = zip(*rows, strict=True)
-        return Visits(unit_of, ticks, read, written, calls, leaving, coming, staying=frozenset(self.streams))
+        staying = frozenset(self.streams)
+        return Visits(unit_of, ticks, read, written, calls, leaving, coming, staying=staying, again=computed)
+
+    def _again(self, unit: int, tick: int, then: int) -> tuple[float, ...]:
+        """Returns the seconds of computing a unit again, in each memory, for its visit behind that in a tick.
+
+        Nothing where that cannot be, or takes longer than all transfers of the unit in some memory.
+        """
+        value = self.alone(unit, tick)
+        if value == NOBODY or then == tick + 1 or value != self.alone(unit, then - 1):
+            return ()
+        values = self.again.values(value, then)
+        seconds = self.again.seconds(values) if values else ()
+        slowest = float(self.units.seconds[unit].max(where=self.units.can[unit], initial=0.0))
+        return seconds if values and min(seconds) < slowest else ()
 
     def _rows(self) -> Iterator[tuple[int, int, int, int, int]]:
         """Yields the unit, the tick, the bytes read, the bytes written and the chunks touched of each visit."""
-        row_of, unit_of = self.contents.row_of, self.units.unit_of
+        row_of, unit_of = self.memories.contents.row_of, self.units.unit_of
         visits: dict[tuple[int, int], Any] = defaultdict(lambda: np.zeros(3, np.int64))
         for access in accesses(self.lowered):
             for row, (read, written) in access.by_row(row_of).items():

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from allocator.memories.assign import assign
+from allocator.memories.changes import IN_TURN, STAYS
 from allocator.memories.memory import Memory
 from allocator.memories.problem import MemoryProblem
-from allocator.memories.routes import IN_TURN, STAYS, Visits, find_routes
+from allocator.memories.routes import Visits, find_routes
 from allocator.memories.units import Units
 from allocator.problem import FREE, Column, Problem
 from tests.helpers.allocator.random_memories import random_memory_problem
