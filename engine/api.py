@@ -438,7 +438,7 @@ def _planned(
         raise OptionError("budget= (--budget) is that of one arena; with memories their capacities say what fits")
 
     def make() -> PlacedPlan:
-        plan = plan_optimised(passes(()).finished(options), options, most, nodes=nodes)
+        plan = plan_optimised(passes(()).finished(options), options, most, nodes=nodes, recompute=recompute)
         return _within(graph, plan, options, passes, recompute)
 
     with Activity("planning", graph.name):

@@ -17,8 +17,9 @@ from engine.lower.calls import Alias, Call, Instruction, Join, Lowered, Role, St
 from engine.lower.lowering import copying, workspace_spec
 from engine.lower.roles import AGAIN
 from engine.lower.streamed import Streamed, streamed, unpacked
+from engine.lower.updates import check_updates
 from engine.lower.work import runs_once
-from engine.text.errors import OtherPlanError
+from engine.text.errors import GraphError, OtherPlanError
 from engine.text.names import free_name
 from ops.tensor.layout import Layout
 from ops.tensor.spec import TensorSpec
@@ -55,7 +56,7 @@ def with_copies(lowered: Lowered, copies: Sequence[Copied]) -> tuple[Lowered, tu
 
     Raises OtherPlanError for a tensor that cannot be copied (`copyable`, `streamed`), or not be computed again
     (`computable`), is unknown, or is written behind the tick, and for a copy that is over before it begins, or that no
-    call can read.
+    call can read, and where a call would run again that reads a parameter as it was before its update.
     """
     streams = streamed(lowered) if any(copied.read_until for copied in copies) else {}
     return _Copying(lowered, streams, list(lowered.values), dict(lowered.constants.entries)).run(copies)
@@ -148,6 +149,10 @@ class _Copying:
             outputs=outputs,
             engine_copies=beside,
         )
+        try:
+            check_updates(after)
+        except GraphError as error:
+            raise OtherPlanError(f"a call that runs again comes too late: {error}") from error
         return after, of_copies
 
     def _checked(self, copies: Sequence[Copied]) -> list[Value]:

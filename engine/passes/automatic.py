@@ -116,23 +116,28 @@ def optimised(graph: Graph, options: Options, left_out: Sequence[str] = ()) -> O
 
 
 def plan_optimised(
-    whole: Optimised, options: Options, budget: int = NO_CAPACITY, *, nodes: int = NO_NODES
+    whole: Optimised,
+    options: Options,
+    budget: int = NO_CAPACITY,
+    *,
+    nodes: int = NO_NODES,
+    recompute: bool = True,
 ) -> PlacedPlan:
     """Returns the plan of a graph after passes, which says what they did; `whole` is the graph after all passes.
 
     Where the level is for the planner to choose, the arena of the plain plan is no larger than without passes, but for
-    what little groups cost that make runs fast. `budget` is that of `plan_graph`. The search for the plan, but not for
-    the passes, ends after `nodes` steps where the options set no limit.
+    what little groups cost that make runs fast. `budget` and `recompute` are those of `plan_graph`. The search for the
+    plan, but not for the passes, ends after `nodes` steps where the options set no limit.
     """
     final = limited(evolve(options, nodes=nodes) if options.nodes == NO_NODES else options, whole.done)
     if options.optimise != AUTO or not any(done.changes for done in whole.done):
-        return evolve(plan_graph(whole.graph, final, budget), optimisation=whole.done)
+        return evolve(plan_graph(whole.graph, final, budget, recompute=recompute), optimisation=whole.done)
     search = _Search(whole.before, _plain(limited(options, whole.done)))
     trial = search.planned(whole)
     if trial.plan.arena_bytes > search.bound(search.unchanged):
         trial = search.no_larger(trial)
     is_plain = search.options == final and budget == NO_CAPACITY
-    plan = trial.plan if is_plain else plan_graph(trial.prepared.graph, final, budget)
+    plan = trial.plan if is_plain else plan_graph(trial.prepared.graph, final, budget, recompute=recompute)
     return evolve(plan, optimisation=trial.prepared.done)
 
 

@@ -50,17 +50,20 @@ AssignMemories = Callable[["several.Contents", Problem, Concurrency, Lowered, Op
 """Finds memories and offsets for the contents of memories, whose chunks have that problem."""
 
 
-def plan_graph(graph: Graph, options: Options, budget: int = NO_CAPACITY) -> PlacedPlan:
+def plan_graph(graph: Graph, options: Options, budget: int = NO_CAPACITY, *, recompute: bool = True) -> PlacedPlan:
     """Plans a graph: all phases. All checkers run: of the plan inside the solvers, of data flow and races at the end.
 
     The arena may be larger than the budget in bytes; `plan.plan.status` says whether a smaller one is possible.
+    In several memories calls may run again, unless `recompute` is off.
     """
     deadline = Deadline.of(options)
     lowered = lower_graph(graph, options)
     limited = deadline.within(options)
     plan = plan_in_order(lowered, limited, lambda calls, within: _plan_nested(calls, within, budget))
     plan = evolve(plan, options=options)
-    return several.with_moves(plan, options, plan_lowered, deadline.until) if options.board else plan
+    if not options.board:
+        return plan
+    return several.with_moves(plan, options, plan_lowered, deadline.until, recompute=recompute)
 
 
 def lower_graph(graph: Graph, options: Options) -> Lowered:

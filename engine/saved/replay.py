@@ -87,7 +87,7 @@ def followed_or(
     if not isinstance(saved, EmbeddedPlan):
         raise OptionError(f"embedded must be what arenaplan.load_plan returns, not a {type(saved).__name__}")
     try:
-        if saved.again and not recompute:
+        if (saved.again or saved.computed) and not recompute:
             raise OtherPlanError(f"{saved.source} computes values again, and recompute is off")
         percent = dict(saved.options)["cascade"]
         if recompute and percent in CASCADE_PERCENTS and may_cascade(graph, options):

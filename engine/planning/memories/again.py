@@ -48,20 +48,20 @@ class Again:
 
         Nothing where that cannot be, or takes too many calls. What is in `dropped` is not there.
         """
-        found = list[int]()
-        return tuple(found) if self._find(value, tick, dropped, found, MOST_CALLS) else ()
+        chosen = list[int]()
+        return tuple(chosen) if self._find(value, tick, dropped, chosen, MOST_CALLS) else ()
 
-    def _find(self, value: int, tick: int, dropped: Collection[int], found: list[int], most: int) -> bool:
-        if value in found:
+    def _find(self, value: int, tick: int, dropped: Collection[int], chosen: list[int], most: int) -> bool:
+        if value in chosen:
             return True
         if value not in self.makers or not most:
             return False
         for read in self.makers[value].inputs:
             is_there = self._is_there(read, tick) and read not in dropped
-            if not is_there and not self._find(read, tick, dropped, found, most - 1):
+            if not is_there and not self._find(read, tick, dropped, chosen, most - 1):
                 return False
-        found.append(value)
-        return len(found) <= MOST_CALLS
+        chosen.append(value)
+        return len(chosen) <= MOST_CALLS
 
     def _is_there(self, value: int, tick: int) -> bool:
         if self.lowered.values[value].storage is Storage.CONSTANT:

@@ -41,8 +41,10 @@ NOBODY = -1
 """The value that is alone in a unit where none is, or several are."""
 
 
-def with_moves(plain: PlacedPlan, options: Options, plan: Plan, until: float) -> PlacedPlan:
+def with_moves(plain: PlacedPlan, options: Options, plan: Plan, until: float, *, recompute: bool = True) -> PlacedPlan:
     """Returns the plan with tensors copied between memories where its transfers then take less; else the plain plan.
+
+    They may be computed again, too, unless `recompute` is off.
 
     Nothing is copied where operators run in levels, or where tensors share no bytes; nor is what rules speak of. It all
     ends at `until`, by time.monotonic(): the plain plan stays where no time is left.
@@ -54,7 +56,7 @@ def with_moves(plain: PlacedPlan, options: Options, plan: Plan, until: float) ->
     moving = _Moving(plain, options, plan, until, _Uses.of(plain.lowered, memories, units))
     with Activity("moving between memories", limit=moving.left):
         best = moving.best_of(plain, moving.uses.visits(again=False))
-        visits = moving.uses.visits(again=True)
+        visits = moving.uses.visits(again=recompute)
         return moving.best_of(best, visits) if visits.again else best
 
 

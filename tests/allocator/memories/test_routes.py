@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 from allocator.memories.assign import assign
 from allocator.memories.changes import IN_TURN, STAYS
@@ -21,6 +22,8 @@ MEMORIES = (
     Memory("middle", 24, 4.0, 2.0, 1.0, alignment=1),
     Memory("slow", 64, 1.0, 0.5, 4.0, alignment=1),
 )
+
+DROPPED = Memory("nowhere", 1, 1.0, 1.0)
 
 
 def drawn_visits(units: Units, rng: np.random.Generator) -> Visits:
@@ -44,14 +47,21 @@ def problem_of(visits: Visits, chunks: Problem, memories: tuple[Memory, ...]) ->
 
 
 def cheapest(visits: Visits, memories: tuple[Memory, ...]) -> float:
-    """Tries all memories at each visit of one unit and between each two of them, and returns the least seconds."""
+    """Tries all memories at each visit of one unit and between each two of them, and returns the least seconds.
+
+    Between visits, the unit may be dropped where it can be computed again.
+    """
     count, best = len(visits.tick), np.inf
-    for route in product(memories, repeat=2 * count - 1):
+    between = [(*memories, DROPPED) if k in visits.again else memories for k in range(count - 1)]
+    for route in product(memories, *(places for pair in between for places in (pair, memories))):
         seconds = 0.0
         for i, here in enumerate(route[::2]):
             seconds += visits.read[i] / here.read_bandwidth + visits.written[i] / here.write_bandwidth
             seconds += visits.calls[i] * here.latency
         for k, (one, other) in enumerate(pairwise(route)):
+            if DROPPED in (one, other):
+                seconds += visits.again[k // 2][memories.index(other)] if one is DROPPED else 0.0
+                continue
             nbytes = int((visits.coming if k % 2 else visits.leaving)[k // 2])
             if one is not other:
                 moved = nbytes / one.read_bandwidth + one.latency + nbytes / other.write_bandwidth + other.latency
@@ -69,6 +79,31 @@ def test_the_route_of_a_unit_that_is_alone_is_the_cheapest_of_all(seed: int) -> 
     units = Units.of(problem_of(visits, chunks, MEMORIES))
     routes = find_routes(units, np.array([2]), visits)
     assert routes.seconds == pytest.approx(cheapest(visits, MEMORIES))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_unit_that_can_be_computed_again_is_dropped_where_that_costs_least(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    chunks = Problem([0], [8], [8], [1], [FREE])
+    visits = drawn_visits(Units.of(MemoryProblem(chunks, MEMORIES, [8], [8], [2])), rng)
+    rows = np.flatnonzero((visits.leaving != STAYS) & (visits.coming != STAYS)).tolist()
+    visits = evolve(visits, again={row: tuple(rng.integers(0, 3, 3).astype(float).tolist()) for row in rows})
+    units = Units.of(problem_of(visits, chunks, MEMORIES))
+    routes = find_routes(units, np.array([2]), visits)
+    assert routes.seconds == pytest.approx(cheapest(visits, MEMORIES))
+    again = [change for change in routes.changes if change.is_again]
+    assert all(change.visit in rows and change.after == visits.tick[change.visit + 1] - 1 for change in again)
+
+
+def test_what_is_dropped_leaves_its_bytes_to_others() -> None:
+    chunks = Problem([0, 2], [8, 6], [8, 8], [1, 1], [FREE] * 2)
+    columns = [[0, 0, 1, 1], [0, 6, 2, 5], [0, 8, 0, 80], [8, 0, 8, 0], [1] * 4, [STAYS] * 4, [STAYS] * 4]
+    stays = Visits(*columns)
+    units = Units.of(problem_of(stays, chunks, MEMORIES[::2]))
+    free = evolve(stays, leaving=[8, STAYS, STAYS, STAYS], coming=[8, STAYS, STAYS, STAYS], again={0: (1.0, 9.0)})
+    routes = find_routes(units, np.array([1, 0]), free)
+    assert [(change.visit, change.after, change.is_again) for change in routes.changes] == [(0, 5, True)]
+    assert routes.seconds == pytest.approx(2 + 1 + 1 + 10)
 
 
 def cheapest_of_a_constant(visits: Visits, memories: tuple[Memory, ...], size: int, nbytes: int) -> float:

@@ -118,7 +118,7 @@ def test_drawn_networks_copy_from_one_memory_to_another_alone(seed: int, monkeyp
     plan = engine.make_plan(graph, **{**PLAIN, "memories": BOARD if seed % 2 else board})
     (transfers,) = plan.report().transfers
     assert transfers.moves and all(move.leaves != move.enters for move in transfers.moves)
-    monkeypatch.setattr(several, "with_moves", lambda plan, *_: plan)
+    monkeypatch.setattr(several, "with_moves", lambda plan, *_, **__: plan)
     (without,) = engine.make_plan(graph, **{**PLAIN, "memories": BOARD if seed % 2 else board}).report().transfers
     assert transfers.seconds < transfers.unmoved_seconds == without.seconds
     feeds = random_feeds(graph)
@@ -163,7 +163,7 @@ def test_what_inputs_of_a_join_are_views_of_stays_where_it_is() -> None:
 
 def test_no_copies_are_tried_when_the_time_of_planning_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(several, "with_moves", lambda plan, *_: plan)
+        patch.setattr(several, "with_moves", lambda plan, *_, **__: plan)
         plain = engine.make_plan(waiting(), **PLAIN)
 
     def plan(*_: object) -> PlacedPlan:
