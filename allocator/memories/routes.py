@@ -115,7 +115,7 @@ class _Stops:
     `profile` has the bytes of the unit in each tick from `begin` on. Stop k has its ticks [first[k], first[k + 1]), and
     costs seconds[k] in each memory. Behind it a copy can be made in gaps[k]. Where the unit stays, `own` has its bytes,
     which lie in its home all the time, and `profile` those of a copy. A unit that may be dropped has one place behind
-    the memories, which costs nothing between visits.
+    the memories, which costs nothing between visits. `homes` says where a unit that stays may do so.
     """
 
     begin: int
@@ -124,16 +124,17 @@ class _Stops:
     seconds: Seconds
     gaps: tuple[Gap, ...]
     own: Column = field(converter=column, default=())
+    homes: Sequence[bool] = ()
 
     @property
     def places(self) -> int:
         """Returns the number of memories, and one more where the unit may be dropped."""
         return int(self.seconds.shape[1])
 
-    def staying(self) -> "_Stops":
-        """Returns the stops of the unit where it stays, and copies of it have bytes of their own."""
+    def staying(self, homes: Mask) -> "_Stops":
+        """Returns the stops of the unit where it stays, in one of `homes`, and copies of it have bytes of their own."""
         nbytes = max((gap.nbytes for gap in self.gaps), default=0)
-        return evolve(self, profile=np.full(len(self.profile), nbytes), own=self.profile)
+        return evolve(self, profile=np.full(len(self.profile), nbytes), own=self.profile, homes=homes.tolist())
 
     def rent(self, home: int) -> Seconds:
         """Returns what the copies of a unit that stays cost for their room, at each stop in each memory."""
@@ -166,7 +167,7 @@ class _Routing:
     def of(cls, units: Units, visits: Visits, memory: Column, engine: Engine) -> "_Routing":
         problem = units.problem
         plain = enumerate(_stops_of(units, visits, engine))
-        stops = tuple(s.staying() if unit in visits.staying else s for unit, s in plain)
+        stops = tuple(s.staying(units.can[unit]) if unit in visits.staying else s for unit, s in plain)
         home = [m if unit in visits.staying else NO_HOME for unit, m in enumerate(memory.tolist())]
         route = [column([m] * len(s.first)) for s, m in zip(stops, memory.tolist(), strict=True)]
         load = np.zeros((len(problem.memories) + 1, max(int(problem.chunks.end.max(initial=1)), 1)), np.int64)
@@ -260,7 +261,7 @@ class _Routing:
         if not stops.own.size:
             return self._cheapest(stops, NO_HOME)
         room = self.capacities[:-1, None] - self.load[:-1, stops.begin : stops.begin + len(stops.own)]
-        homes = (room >= stops.own).all(axis=1)
+        homes = (room >= stops.own).all(axis=1) & stops.homes
         if is_away:
             homes[np.argmin(stops.seconds.sum(axis=0))] = False
         return [way for home in np.flatnonzero(homes).tolist() for way in self._cheapest(stops, home)]

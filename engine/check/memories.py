@@ -6,7 +6,7 @@
   of the arena, and with another constant only if both are one array.
 - What owns its bytes lies at a multiple of the alignment of its memory, counted from the first byte of that memory;
   what is written over an input, or inside another value, lies where that one makes it lie.
-- Each value lies where the rules let it lie.
+- Each value lies where the rules let it lie; copies of constants in the arena may lie anywhere.
 """
 
 from bisect import bisect_left
@@ -127,12 +127,16 @@ def _array(lowered: Lowered, value: int) -> Entry:
 def _check_rule(lowered: Lowered, memory_of: Mapping[int, str], pattern: str, where: str) -> None:
     """Checks a rule for each value that lies in a memory and is called as the pattern says."""
     is_forbidden, memory = where.startswith("!"), where.removeprefix("!")
-    names = {value: {lowered.values[value].name, lowered.values[value].source} for value in memory_of}
+    constants = {var.name for var in lowered.graph.constants}
+    values = [lowered.values[v] for v in memory_of]
+    ruled = [v for v in values if v.storage is Storage.CONSTANT or v.source not in constants]
+    names = {value.id: {value.name, value.source} for value in ruled}
     for instruction in lowered.instructions:
         for value in names.keys() & set(instruction.outputs):
             names[value].add(instruction.name)
-    for value, name in memory_of.items():
-        is_meant = pattern in _kinds(lowered, value) or any(fnmatchcase(n, pattern) for n in names[value])
+    for value, called in names.items():
+        name = memory_of[value]
+        is_meant = pattern in _kinds(lowered, value) or any(fnmatchcase(n, pattern) for n in called)
         if is_meant and (name == memory) == is_forbidden:
             tensor = lowered.values[value].name
             raise PlacementError(f"{tensor!r} lies in {name!r}, against the rule {pattern!r}: {where!r}")

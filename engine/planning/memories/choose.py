@@ -26,7 +26,7 @@ from allocator.memories.plan import CLOSE, MemoryPlan, MemoryUse, Shortage
 from allocator.memories.problem import MemoryProblem, possible
 from allocator.problem import NO_CAPACITY, Column, Plan, Problem, Status, align_up, column
 from allocator.solvers.base import arena_bytes
-from engine.lower.calls import Lowered, Role, Storage
+from engine.lower.calls import Lowered, Role, Storage, Value
 from engine.lower.memories import KINDS, NOT
 from engine.lower.traffic import traffic_of
 from engine.planning.deadline import Deadline
@@ -81,7 +81,10 @@ def _allowed(lowered: Lowered, row_of: Mapping[int, int], count: int, options: O
 
 
 def _named(lowered: Lowered, pattern: str) -> set[int]:
-    """Returns the values that a pattern fits: by name, by an operator that writes them, or by what they are for."""
+    """Returns the values that a pattern fits: by name, by an operator that writes them, or by what they are for.
+
+    None fits a copy of a weight: a rule says where the weight itself lies.
+    """
     kinds: dict[str, Sequence[int]] = {
         "inputs": tuple(lowered.inputs.values()),
         "outputs": tuple(lowered.outputs.values()),
@@ -94,7 +97,13 @@ def _named(lowered: Lowered, pattern: str) -> set[int]:
     for instruction in lowered.instructions:
         if fnmatchcase(instruction.name, pattern):
             fitting.update(instruction.outputs)
-    return fitting
+    return {v for v in fitting if not _is_slot(lowered, lowered.values[v])}
+
+
+def _is_slot(lowered: Lowered, value: Value) -> bool:
+    """Returns whether a value is a copy of a weight in the arena."""
+    var = lowered.graph.vars.get(value.source)
+    return value.storage is Storage.ARENA and var is not None and var in lowered.graph.constants
 
 
 def _known(lowered: Lowered, pattern: str) -> str:

@@ -50,10 +50,11 @@ def with_moves(plain: PlacedPlan, options: Options, plan: Plan, until: float, *,
     ends at `until`, by time.monotonic(): the plain plan stays where no time is left.
     """
     (memories,) = plain.memories
-    units = Units.of(memories.problem)
-    if options.parallel == LEVELS or not options.reuse or len(memories.memories) == 1 or _is_ideal(memories, units):
+    if options.parallel == LEVELS or not options.reuse or len(memories.memories) == 1:
         return plain
-    moving = _Moving(plain, options, plan, until, _Uses.of(plain.lowered, memories, units))
+    moving = _Moving(plain, options, plan, until, _Uses.of(plain.lowered, memories, Units.of(memories.problem)))
+    if moving.uses.are_ideal:
+        return plain
     with Activity("moving between memories", limit=moving.left):
         best = moving.best_of(plain, moving.uses.visits(again=False))
         visits = moving.uses.visits(again=recompute)
@@ -134,11 +135,6 @@ def moves_of(plan: PlacedPlan) -> list[Copied]:
     source = {call.outputs[0]: call.inputs[0] for call in plan.lowered.calls if not call.operators}
     pairs = zip(moved.copies, moved.values, strict=True)
     return [copied for copied, copy in pairs if copied.again or memory[row_of[copy]] != memory[row_of[source[copy]]]]
-
-
-def _is_ideal(memories: InMemories, units: Units) -> bool:
-    """Returns whether each chunk and each constant lies where it costs least."""
-    return memories.assigned.cost <= float(units.seconds.min(axis=1).sum()) * (1 + CLOSE)
 
 
 def copies_between(uses: "_Uses", visits: Visits, options: Options, clock: Seconds = NO_CLOCK) -> list[Copied]:
@@ -237,10 +233,18 @@ class _Uses:
         streams = {
             int(units.unit_of[rows[value]]): (value, stream.spec.nbytes)
             for value, stream in streamed(lowered).items()
-            if values_in[rows[value]] == 1 and contents.allowed[rows[value]].all()
+            if values_in[rows[value]] == 1
         }
         there = {value: (first[value], tick) for value, tick in last.items() if value in first}
         return cls(lowered, memories, units, written, used, streams, Again.of(lowered, memories, there))
+
+    @property
+    def are_ideal(self) -> bool:
+        """Returns whether each chunk and each constant lies where it costs least, and a copy of it, too."""
+        least = self.units.seconds.min(axis=1)
+        for unit in self.streams:
+            least[unit] = self.units.problem.seconds[self.units.ids[unit]].min()
+        return self.memories.assigned.cost <= float(least.sum()) * (1 + CLOSE)
 
     def alone(self, unit: int, tick: int) -> int:
         """Returns the value of a unit that is written up to a tick and used behind it; NOBODY for none or several."""

@@ -42,6 +42,23 @@ def test_a_weight_has_a_slot_in_the_fast_memory_while_it_is_read(prepack: bool) 
     assert share.weights_bytes == 3 * 4096 and share.seconds == pytest.approx(3 * 4096 / 1e8)
 
 
+@pytest.mark.parametrize("place", [{"constants": "flash"}, {"w*": "flash"}, {"w0": "!fast", "w1": "flash"}], ids=str)
+@pytest.mark.parametrize("prepack", [True, False], ids=["packed", "as they are"])
+def test_a_weight_that_rules_speak_of_stays_where_they_say_and_has_a_slot(place: Any, prepack: bool) -> None:
+    options = {**PLAIN, "memories": ["fast=64KiB,10GB/s", BOARD[1]], "place": place, "prepack": prepack}
+    exe = engine.compile(striped(), debug="poison", **options)
+    (transfers,) = exe.report().transfers
+    ruled = ["w0", "w1"] if "w0" in place else ["w0", "w1", "w2"]
+    assert [(move.tensor, move.leaves, move.enters) for move in transfers.moves] == [
+        (name, "flash", "fast") for name in ruled
+    ]
+    (flash,) = (share for share in transfers.memories if share.name == "flash")
+    assert [weight.name for weight in flash.weights] == ruled and transfers.seconds < transfers.unmoved_seconds
+    feeds = random_feeds(striped())
+    for each in (exe, pickle.loads(pickle.dumps(exe))):
+        assert_same(each.run(feeds), run_unplanned(striped(), feeds))
+
+
 def test_a_plan_with_slots_gives_the_same_bits_in_all_ways_to_run_and_is_followed(tmp_path: Path) -> None:
     graph = striped()
     feeds = random_feeds(graph)
@@ -114,11 +131,9 @@ def test_a_weight_comes_again_where_others_need_its_slot_in_between() -> None:
     assert_same(exe.run(feeds), run_unplanned(graph, feeds))
 
 
-@pytest.mark.parametrize(
-    "options", [{"place": {"constants": "flash"}}, {"parallel": "levels"}, {"reuse": False}], ids=str
-)
-def test_no_weight_has_a_slot_that_rules_speak_of_or_where_calls_run_at_once(options: dict[str, Any]) -> None:
-    options = {**PLAIN, "memories": ("fast=64KiB,10GB/s", BOARD[1])} | options
+@pytest.mark.parametrize("options", [{"parallel": "levels"}, {"reuse": False}], ids=str)
+def test_no_weight_has_a_slot_where_calls_run_in_levels_or_bytes_are_not_reused(options: dict[str, Any]) -> None:
+    options = {**PLAIN, "memories": ("fast=64KiB,10GB/s", BOARD[1]), "place": {"constants": "flash"}} | options
     (transfers,) = engine.make_plan(striped(), **options).report().transfers
     assert not transfers.moves
 
