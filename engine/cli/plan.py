@@ -122,7 +122,8 @@ def _uncut_text(plan: ExecutionPlan) -> str:
     if not percent or is_cut:
         return ""
     why = f"none saves bytes for at most {percent} % more work"
-    return f"no cascades: {'operators run at once' if plan.options.parallel else why}\n"
+    at_once = "stripes that run at once would be in memory at once; --parallel edges has cascades"
+    return f"no cascades: {why if plan.options.may_cut else at_once}\n"
 
 
 def _length_ranges(arguments: Namespace) -> Told:

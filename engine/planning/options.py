@@ -334,6 +334,11 @@ class Options:
         return self.memories or self.target.memories
 
     @property
+    def may_cut(self) -> bool:
+        """Whether images may be cut into stripes: not where stripes that run at once are in memory at once."""
+        return self.parallel in ("", policies.EDGES)
+
+    @property
     def level(self) -> int:
         """The level of optimisation."""
         return HIGHEST_LEVEL if self.optimise == AUTO else int(self.optimise)

@@ -59,7 +59,7 @@ def _cut(passes: Callable[[tuple[str, ...]], Passed], plain: PlacedPlan, options
 
 def may_cascade(graph: Graph, options: Options) -> bool:
     """Returns whether a budget may lead to cascades that the options do not ask for."""
-    return not (options.cascade or options.backend != NUMBA or graph.parameters or options.parallel)
+    return options.may_cut and not (options.cascade or options.backend != NUMBA or graph.parameters)
 
 
 def _recomputed(plain: PlacedPlan, options: Options) -> PlacedPlan:

@@ -63,12 +63,12 @@ class CascadeSearch:
         return operations(self.graph)
 
     def within(self, options: Options) -> tuple[Cascaded, ...]:
-        """Returns the cascades that save most bytes; nothing where none saves any, or where operators run at once.
+        """Returns the cascades that save most bytes; nothing where none saves any, or where stripes could run at once.
 
         They add at most `options.cascade` percent of the work, by the search's estimate and with the operations that
         the graph with cascades has. Raises GraphError as `choices`.
         """
-        if options.parallel:  # stripes that run at once are in memory at once
+        if not options.may_cut:
             return ()
         key = _deciding(options)
         if key not in self._within:

@@ -200,7 +200,10 @@ def test_a_budget_that_the_model_does_not_fit_is_a_line_above_the_tensors_at_the
 def test_a_plan_without_the_cascades_that_were_asked_for_says_why(files: Mapping[str, str], capsys: Capture) -> None:
     for line, why in (
         ("plan M --cascade 30", "none saves bytes for at most 30 % more work"),
-        ("plan IMAGE --cascade 30 --parallel exact", "operators run at once"),
+        (
+            "plan IMAGE --cascade 30 --parallel exact",
+            "stripes that run at once would be in memory at once; --parallel edges has cascades",
+        ),
     ):
         assert main([*_words(line, files), "-q"]) == 0
         assert capsys.readouterr().out.endswith(f"no cascades: {why}\n")

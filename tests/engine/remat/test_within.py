@@ -29,6 +29,19 @@ def test_stripes_that_would_be_in_memory_at_once_are_not_cut() -> None:
     assert cut.arena_bytes == plain.arena_bytes and not any(done.cascades for done in cut.optimisation)
 
 
+def test_stripes_wait_for_the_bytes_of_those_in_front_where_bytes_decide_what_runs_at_once() -> None:
+    graph = large_images()
+    whole, cut = (engine.compile(graph, parallel="edges", cascade=c, threads=2, nodes=FEW_STEPS) for c in (0, 25))
+    in_turn = engine.make_plan(graph, cascade=25, nodes=FEW_STEPS)
+    assert any(done.cascades for done in cut.plan.optimisation)
+    assert cut.plan.arena_bytes < whole.plan.arena_bytes * 6 // 10
+    assert cut.plan.arena_bytes < in_turn.arena_bytes * 12 // 10
+    x = np.random.default_rng(0).standard_normal((1, 3, 64, 48), np.float32)
+    np.testing.assert_array_equal(cut(x=x)["y"], whole(x=x)["y"])
+    within = engine.make_plan(graph, parallel="edges", budget=cut.plan.arena_bytes, nodes=FEW_STEPS)
+    assert within.arena_bytes <= cut.plan.arena_bytes and any(done.cascades for done in within.optimisation)
+
+
 def test_a_budget_below_every_cascade_is_refused_with_the_smallest_plan() -> None:
     with pytest.raises(engine.BudgetError, match=r"smallest arena found has \d+ bytes .*: .*more operations"):
         engine.make_plan(large_images(), budget=1000, nodes=FEW_STEPS)

@@ -38,6 +38,7 @@ MODES: tuple[dict[str, Any], ...] = (
     {"debug": "poison"},
     {"threads": 1},
     {"parallel": "levels"},
+    {"parallel": "edges", "threads": 2},
     {"order": "memory"},
 )
 NETWORKS: tuple[Callable[[int, int], Graph], ...] = (
