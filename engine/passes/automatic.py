@@ -9,12 +9,11 @@ graph: watched for poison, at once, within a budget, by another strategy.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from operator import itemgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from allocator.problem import NO_CAPACITY
 from allocator.progress import Activity
@@ -70,11 +69,14 @@ class Passed:
     level: int
     changes: tuple[tuple[str, int], ...]
     left_out: tuple[str, ...]
+    _searches: dict[frozenset[str], "CascadeSearch"] = field(factory=dict, repr=False)
 
-    @cached_property
-    def cascades(self) -> "CascadeSearch":
-        """The search for cascades, which come behind all passes: these do not see through slices of rows."""
-        return cascade.CascadeSearch(self.graph)
+    def cascades(self, caller_buffers: Sequence[str]) -> "CascadeSearch":
+        """Returns the search for cascades, which come behind all passes: these do not see through slices of rows."""
+        outside = frozenset(caller_buffers)
+        if outside not in self._searches:
+            self._searches[outside] = cascade.CascadeSearch(self.graph, outside)
+        return self._searches[outside]
 
     def finished(self, options: Options) -> Optimised:
         """Returns the graph with cascades and with its tensors stored, as the options say.
@@ -84,7 +86,7 @@ class Passed:
         """
         after, changes = self.graph, dict(self.changes)
         cascades = list[Cascaded]()
-        for cascaded in self.cascades.within(options) if options.cascade else ():
+        for cascaded in self.cascades(options.caller_buffers).within(options) if options.cascade else ():
             after, stripes = cascade.write_cascades(self.graph, cascaded.cascades)
             cascades.append(evolve(cascaded, stripes=stripes))
             changes[CASCADES] = len(after.operators) - len(self.graph.operators)

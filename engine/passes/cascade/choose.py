@@ -1,7 +1,7 @@
 """Chooses the cascades of a graph: of what the search proposes, what the planner needs the fewest bytes for."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from functools import cached_property
 
 from attrs import evolve, field, frozen
@@ -9,6 +9,7 @@ from attrs import evolve, field, frozen
 from allocator.progress import Activity
 from allocator.solvers.base import NO_NODES
 from engine.graph.graph import Graph
+from engine.graph.var import Var
 from engine.lower.order import GIVEN
 from engine.nesting.choose import ROUNDS
 from engine.passes.cascade.choices import Choice
@@ -30,9 +31,13 @@ DenseNet-121 (tools/bench_cascades.py) the same choice is taken with one."""
 
 @frozen(eq=False)
 class CascadeSearch:
-    """The search for the cascades of a graph, which is done once for all options."""
+    """The search for the cascades of a graph, which is done once for all options.
+
+    `caller_buffers` has the inputs and outputs that do not lie in the arena, by name.
+    """
 
     graph: Graph
+    caller_buffers: Set[str] = frozenset()
     _within: dict[Options, tuple[Cascaded, ...]] = field(factory=dict)
 
     @cached_property
@@ -47,15 +52,20 @@ class CascadeSearch:
         if graph.parameters:
             raise GraphError(f"graph {graph.name!r} has parameters; cascades are for networks that are not trained")
         with Activity("searching cascades", graph.name):
-            return [choice for choice in search_cascades(graph) if choice.cascades]
+            return [choice for choice in search_cascades(graph, self._outside) if choice.cascades]
 
     @cached_property
     def bound(self) -> int:
         """Returns bytes below which no cascades get the arena.
 
-        All of it lies there in the given types, and operators run in the given order.
+        All but arrays of the caller lies there in the given types, and operators run in the given order.
         """
-        return cascade_bound(self.graph)
+        return cascade_bound(self.graph, self._outside)
+
+    @cached_property
+    def _outside(self) -> Set[Var]:
+        named = (*self.graph.inputs.items(), *self.graph.outputs.items())
+        return frozenset(var for name, var in named if name in self.caller_buffers)
 
     @cached_property
     def work(self) -> int:
@@ -74,7 +84,7 @@ class CascadeSearch:
         if key not in self._within:
             self._within[key] = self._best(options)
         cascaded = self._within[key]
-        if options.caller_buffers or options.store or options.order != GIVEN:
+        if options.donated or options.store or options.order != GIVEN:
             return tuple(evolve(each, least_bytes=0) for each in cascaded)
         return cascaded
 

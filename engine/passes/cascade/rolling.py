@@ -55,7 +55,7 @@ class _Member:
 
 
 @frozen(eq=False)
-class _Around:
+class Around:
     """The bytes of what stands around a cascade: its result, and what is held from in front of it.
 
     Of the latter, `taken` are those of the image that may be taken in pieces; 0 where none may.
@@ -93,10 +93,8 @@ class RollingSearch:
     """The cascades of a graph that keep rows.
 
     `flops` has the operations of each operator, `overwritable` the inputs that it may write all of its output over, and
-    `alone` the bytes of each that is computed whole; `held` returns those that are alive from in front of a position,
-    and `last_reader` has the last position that reads a tensor.
-    `dying` returns the bytes of what the first operator of a cascade reads, where it may be taken in pieces by the rows
-    that a stripe reads, else 0.
+    `alone` the bytes of each that is computed whole; `last_reader` has the last position that reads a tensor. `around`
+    returns the bytes around a cascade by its first position, the one behind it, and what one of its stripes reads.
     """
 
     operators: Sequence[Operator]
@@ -104,8 +102,7 @@ class RollingSearch:
     overwritable: Mapping[Operator, Sequence[Var]]
     last_reader: Mapping[Var, int]
     alone: Sequence[int]
-    held: Callable[[int], int]
-    dying: Callable[[int, int, Stripe], int]
+    around: Callable[[int, int, Stripe], Around]
 
     def segments(self, least: int, end: int, axis: int) -> Iterator[Choice]:
         """Yields the cascades that end in front of a position, from `least` or a later one on.
@@ -117,7 +114,7 @@ class RollingSearch:
         for price in PRICES if least < end else ():
             for chain, first, apart in self._chains(least, end, price, axis):
                 rolling = tuple(end - 1 - number for number, member in enumerate(chain.members) if member.rolls)[::-1]
-                around = self._around(chain, first, end)
+                around = self.around(first, end, chain.stripe)
                 if rolling and around.least + chain.kept_bytes < apart and (first, rolling) not in seen:
                     seen.add((first, rolling))
                     choices = self._choices(chain, Cascade(first, end, 1, rolling, axis=axis), around)
@@ -135,10 +132,7 @@ class RollingSearch:
             if first < end - 1:
                 yield chain, first, apart
 
-    def _around(self, chain: "_Chain", first: int, end: int) -> "_Around":
-        return _Around(chain.result.spec.nbytes, self.held(first), self.dying(first, end, chain.stripe))
-
-    def _choices(self, chain: "_Chain", cascade: Cascade, around: "_Around") -> Iterator[Choice]:
+    def _choices(self, chain: "_Chain", cascade: Cascade, around: Around) -> Iterator[Choice]:
         """Yields a cascade in all numbers of stripes, with the image that it reads whole and in pieces."""
         members = chain.members[::-1]
         output = members[0].output

@@ -10,7 +10,7 @@ alignment are left out. The planner has the last word about the few choices that
 """
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence, Set
 from functools import cached_property
 
 import numpy as np
@@ -30,7 +30,7 @@ from engine.passes.cascade.choices import (
     stripe_counts,
     weights,
 )
-from engine.passes.cascade.rolling import RollingSearch
+from engine.passes.cascade.rolling import Around, RollingSearch
 from engine.passes.cascade.rows import Stripe, is_image, row_bytes, spans
 from engine.planning.placed import Cascade
 from ops.common.tiling import COLUMNS, ROWS
@@ -40,22 +40,27 @@ MOST_OPERATORS = 48
 """The most operators of one cascade: bounds the time of the search."""
 _MOST_CHOICES = 64
 """The most choices that are kept in front of a position."""
+_NEVER = -1, -1
+"""The positions at which something is alive that takes no bytes of the arena, such as a constant."""
 
 
-def search_cascades(graph: Graph) -> list[Choice]:
-    """Returns the Pareto front of choices of cascades, from the fewest bytes to no extra operation."""
-    return _Search(graph, graph.operators).front()
+def search_cascades(graph: Graph, outside: Set[Var] = frozenset()) -> list[Choice]:
+    """Returns the Pareto front of choices of cascades, from the fewest bytes to no extra operation.
+
+    The inputs and outputs in `outside` do not lie in the arena, and nothing may overwrite them.
+    """
+    return _Search(graph, graph.operators, outside).front()
 
 
-def cascade_bound(graph: Graph) -> int:
+def cascade_bound(graph: Graph, outside: Set[Var] = frozenset()) -> int:
     """Returns bytes below which no arena is, whatever is cut into stripes, however high, and whatever rows are kept.
 
     A cascade holds what it reads from outside, its result, and a row of each tensor inside while that is computed. An
     image that is taken in pieces is there in front of it together with copies of all rows that are read, and no longer
     when its last row is computed. The bound is the least, over all ways to cut the sequence into segments, of the
-    largest need of a segment.
+    largest need of a segment. What lies `outside` of the arena counts nothing.
     """
-    return _Search(graph, graph.operators).bound()
+    return _Search(graph, graph.operators, outside).bound()
 
 
 def operations(graph: Graph) -> int:
@@ -67,6 +72,7 @@ def operations(graph: Graph) -> int:
 class _Search:
     graph: Graph
     operators: Sequence[Operator]
+    outside: Set[Var]
 
     def front(self) -> list[Choice]:
         fronts: list[list[Choice]] = [[Choice(0, 0.0, 0.0)]]
@@ -92,9 +98,13 @@ class _Search:
         operator = self.operators[position]
         nbytes = sum(size for _, size in self.around[position])
         over = overwritable(operator)
-        dies = any(self.alive.get(self.roots.get(v, v), (0, 0))[1] == position for v in over)
+        dies = any(self.alive.get(self.roots.get(v, v), _NEVER)[1] == position for v in over)
         is_join = operator.schema.input_places is not no_places
-        return nbytes - sum(v.spec.nbytes for v in operator.outputs) * (dies or is_join)
+        return nbytes - sum(map(self._bytes, operator.outputs)) * (dies or is_join)
+
+    def _bytes(self, var: Var) -> int:
+        """Returns the bytes that a tensor takes of the arena."""
+        return 0 if var in self.outside else var.spec.nbytes
 
     def _axes(self, end: int) -> tuple[int, ...]:
         """Returns the axes along which what ends in front of a position is cut: columns, too, where they are shorter.
@@ -119,8 +129,8 @@ class _Search:
                 row = max(row, row_bytes(output, axis))
                 held, taken = self._held_bytes(first), self._dying_image(first, end, stripe)
                 pieces = _read_bytes(self.operators[first].inputs[0], stripe) if taken else 0
-                need = max(held + pieces, result.spec.nbytes + held - taken + row)
-                yield first, min(need, result.spec.nbytes + held + row)
+                need = max(held + pieces, self._bytes(result) + held - taken + row)
+                yield first, min(need, self._bytes(result) + held + row)
 
     @cached_property
     def flops(self) -> dict[Operator, int]:
@@ -134,6 +144,8 @@ class _Search:
 
     def _over(self, operator: Operator, dying: Collection[Var]) -> Var | None:
         """Returns the input that an operator writes its output over, of those that die in it."""
+        if not self.outside.isdisjoint(operator.outputs):
+            return None
         return next((v for v in self.overwritable[operator] if v in dying), None)
 
     @cached_property
@@ -141,13 +153,13 @@ class _Search:
         """Returns, by var that is a view, the var that has its bytes."""
         roots: dict[Var, Var] = {}
         for operator in self.operators:
-            if operator.shows_its_input:
+            if operator.shows_its_input and self.outside.isdisjoint(operator.outputs):
                 roots |= {v: roots.get(operator.inputs[0], operator.inputs[0]) for v in operator.outputs}
         return roots
 
     @cached_property
     def alive(self) -> dict[Var, tuple[int, int]]:
-        """Returns the positions [first, last] of the operators that write or read the bytes of each var."""
+        """Returns the positions [first, last] of the operators that write or read bytes of the arena, by var."""
         spans = {v: (-1, -1) for v in self.graph.inputs.values()}
         for position, operator in enumerate(self.operators):
             for var in (*operator.outputs, *operator.inputs):
@@ -157,7 +169,7 @@ class _Search:
         for var in self.graph.outputs.values():
             root = self.roots.get(var, var)
             spans |= {root: (spans[root][0], len(self.operators))} if root in spans else {}
-        return spans
+        return {v: span for v, span in spans.items() if v not in self.outside}
 
     @cached_property
     def last_reader(self) -> dict[Var, int]:
@@ -183,7 +195,7 @@ class _Search:
         """Returns the segment of one operator that is computed whole."""
         operator = self.operators[position]
         nbytes = sum(size for _, size in self.around[position])
-        dying = {v for v in operator.inputs if v not in self.roots and self.alive.get(v, (0, 0))[1] == position}
+        dying = {v for v in operator.inputs if v not in self.roots and self.alive.get(v, _NEVER)[1] == position}
         written = self._over(operator, dying)
         return Choice(nbytes - (0 if written is None else written.spec.nbytes), 0.0, 0.0)
 
@@ -222,9 +234,9 @@ class _Search:
             apart = max(apart, self.alone[first].nbytes)
             extra += self.flops[operator] * (sum(_share(kind) * kind.count for kind in kinds) - 1)
             read += weights(operator)
-            outside = result.spec.nbytes + self._held_bytes(first)
-            if first < end - 1 and outside < apart:
-                nbytes = outside + self._inner(max((kind.stripe for kind in kinds), key=_rows), result)
+            beside = self._bytes(result) + self._held_bytes(first)
+            if first < end - 1 and beside < apart:
+                nbytes = beside + self._inner(max((kind.stripe for kind in kinds), key=_rows), result)
                 if nbytes < apart:
                     cost = max(extra, 0.0) + again * ((end - first) * CALL + read * BYTE) + _copies(kinds, result)
                     yield Choice(nbytes, cost, max(extra, 0.0), (Cascade(first, end, height, axis=axis),))
@@ -239,13 +251,17 @@ class _Search:
             self.overwritable,
             self.last_reader,
             alone,
-            self._held_bytes,
-            self._dying_image,
+            self._around,
         )
 
     def _rolling_to(self, end: int, axis: int) -> Iterator[Choice]:
         """Yields the cascades that end in front of a position and keep rows, in all numbers of stripes."""
         yield from self.rolling.segments(self._first_inner(end, axis), end, axis)
+
+    def _around(self, first: int, end: int, stripe: Stripe) -> Around:
+        """Returns the bytes around a cascade of a stripe like this one."""
+        (result,) = self.operators[end - 1].outputs
+        return Around(self._bytes(result), self._held_bytes(first), self._dying_image(first, end, stripe))
 
     def _held(self, first: int) -> list[tuple[int, int]]:
         """Returns the tensors from in front of a cascade that are alive in it: what it reads stays to its end."""
@@ -258,8 +274,8 @@ class _Search:
     def _dying_image(self, first: int, end: int, stripe: Stripe) -> int:
         """Returns the bytes of the image that the first operator of a cascade reads, where it may be taken in pieces.
 
-        0 where the stripe reads it whole, and where something else shows the same bytes, or reads them behind the
-        cascade.
+        0 where it lies outside, where the stripe reads it whole, and where something else shows the same bytes, or
+        reads them behind the cascade.
         """
         image = self.operators[first].inputs[0] if self.operators[first].inputs else None
         if image is None or not is_image(image, stripe.axis) or not _read_bytes(image, stripe):

@@ -61,7 +61,7 @@ def test_what_is_the_same_for_all_images_is_computed_once_and_in_front() -> None
 
 def test_an_image_in_the_place_of_another_is_caught_by_the_judge_of_values(monkeypatch: pytest.MonkeyPatch) -> None:
     alone = Cascade(1, 5, 32, (1, 2, 3))
-    monkeypatch.setattr(choose, "search_cascades", lambda _: [Choice(0, 0.0, 0.0, (alone,))])
+    monkeypatch.setattr(choose, "search_cascades", lambda *_: [Choice(0, 0.0, 0.0, (alone,))])
     image = _Writer.image
     for last in (1, 0):
         monkeypatch.setattr(_Writer, "image", lambda writer, var, n, last=last: image(writer, var, min(n, last)))

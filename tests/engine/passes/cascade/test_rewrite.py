@@ -130,7 +130,7 @@ def _cut_by_hand(monkeypatch: pytest.MonkeyPatch, graph: Graph, *, keeps_rows: b
     graph = engine.optimise(graph)
     first, end = longest_cascade(graph, axis)
     alone = Cascade(first, end, 4, tuple(range(first, end - 1)) if keeps_rows else (), axis=axis)
-    monkeypatch.setattr(choose, "search_cascades", lambda _: [Choice(0, 0.0, 0.0, (alone,))])
+    monkeypatch.setattr(choose, "search_cascades", lambda *_: [Choice(0, 0.0, 0.0, (alone,))])
 
 
 @pytest.mark.parametrize(("keeps_rows", "axis"), [(False, ROWS), (True, ROWS), (False, COLUMNS), (True, COLUMNS)])
@@ -208,7 +208,7 @@ def test_an_image_in_pieces_is_read_before_the_first_stripe() -> None:
 def test_a_piece_that_is_one_row_late_is_caught_by_the_judge_of_values(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = large_images()
     alone = Cascade(1, 5, 4, (1, 2, 3), in_pieces=True)
-    monkeypatch.setattr(choose, "search_cascades", lambda _: [Choice(0, 0.0, 0.0, (alone,))])
+    monkeypatch.setattr(choose, "search_cascades", lambda *_: [Choice(0, 0.0, 0.0, (alone,))])
     slice_of = _Writer.slice
 
     def one_row_late(writer: _Writer, var: Var, span: Span, axis: int, name: str) -> Var:
