@@ -1,9 +1,12 @@
 """What cascades save and cost: bytes of the arena, operations and time, beside the run of whole images.
 
-    python -m tools.bench_cascades [mobilenet_v2 ...] [--percents 10 15 30] [--runs 3] [-o cascades.json]
+    python -m tools.bench_cascades [mobilenet_v2 ...] [--percents 10 15 30] [--runs 10] [--threads 1] [-o cascades.json]
 
-Networks are those of images in the zoo, and those of tools/run_networks.py. Both run in turn in one process, with the
-same threads; the outputs are compared to the bit. `--runs 0` only plans.
+Networks are those of images in the zoo, and those of tools/run_networks.py; for each whose name ends with _int8 there
+is one with _codes, which reads the image as the codes that the first operator makes of it. With ":outside" behind the
+name, images lie in an array of the caller, not in the arena. Both run in turn in one process, with the same threads;
+the outputs are compared to the bit. `--runs 0` only plans. The last column has the operations that take as long as a
+call more: what cascades add to the time beyond their operations, shared out to their calls.
 """
 
 import argparse
@@ -23,13 +26,22 @@ from allocator.progress import each
 from engine import Executable, Graph
 from engine.cli.progress import add_quiet, progress_shown, say
 from engine.execution_plan import ExecutionPlan
+from engine.lower.costs import graph_cost
+from engine.onnx.file import read_model
+from engine.onnx.load import load_onnx
 from engine.text.tables import in_columns
 from engine.zoo import IMAGE_NETWORKS
+from ops.tensor.spec import Array, TensorSpec
 from tools.bench_nest import least
 from tools.entry import run_script
 from tools.run_networks import NETWORKS, loaded, network_file
 
-CASES = ("mobilenet_v2", "efficientnet_b0", "resnet50", "vgg16", "unet", "densenet121", "yolo_nano")
+INT8, CODES, OUTSIDE = "_int8", "_codes", ":outside"
+"""The ends of names: of a network in int8, of one that reads codes, of one whose images lie outside of the arena."""
+CASES = (
+    *("mobilenet_v2", f"mobilenet_v2{OUTSIDE}", f"mobilenet_v2{CODES}", f"mobilenet_v2{CODES}{OUTSIDE}"),
+    *("efficientnet_b0", "resnet50", "vgg16", "unet", "densenet121", "yolo_nano"),
+)
 PERCENTS = (10, 15, 30)
 
 
@@ -38,7 +50,8 @@ class Row:
     """One network with cascades that add at most `percent` percent of the work.
 
     `plain_bytes` is the arena of whole images, `share` what cascades add to all operations, `calls` how often kernels
-    are called for one call without. The times are the least ones; a time of 0 was not taken.
+    are called for one call without, `more_calls` how many are added. The times are the least ones; a time of 0 was not
+    taken. `operations` are those of whole images.
     """
 
     network: str
@@ -48,22 +61,44 @@ class Row:
     share: float
     cascades: int
     calls: float
+    more_calls: int
+    operations: int
     plan_seconds: float
     plain_run_ms: float
     run_ms: float
 
+    @property
+    def of_a_call(self) -> float:
+        """The operations that take as long as a call more."""
+        slower = self.run_ms / self.plain_run_ms - 1 - self.share if self.plain_run_ms else 0.0
+        return slower * self.operations / max(self.more_calls, 1)
+
 
 def _network(text: str) -> str:
     """Reads the name of a network. Raises ArgumentTypeError."""
-    names = dict.fromkeys((*IMAGE_NETWORKS, *NETWORKS))
-    if text not in names:
+    codes = (name.replace(INT8, CODES) for name in NETWORKS if name.endswith(INT8))
+    names = dict.fromkeys((*IMAGE_NETWORKS, *NETWORKS, *codes))
+    if text.removesuffix(OUTSIDE) not in names:
         raise argparse.ArgumentTypeError(f"{text!r} is no network of images; there are {', '.join(names)}")
     return text
 
 
 def _graph(name: str) -> Graph:
     """Returns a network: that of the zoo where it has one of this name."""
+    if name.endswith(CODES):
+        return _reading_codes(network_file(name.replace(CODES, INT8)))
     return IMAGE_NETWORKS[name]() if name in IMAGE_NETWORKS else loaded(network_file(name))[0]
+
+
+def _reading_codes(path: Path) -> Graph:
+    """Returns the network of a file without the operator that makes codes of its image, which are the input then."""
+    proto = read_model(path).proto
+    (image,), nodes = proto.graph.input, proto.graph.node
+    first = next(node for node in nodes if node.op_type == "QuantizeLinear" and node.input[0] == image.name)
+    (zero,) = (entry for entry in proto.graph.initializer if entry.name == first.input[2])
+    image.name, image.type.tensor_type.elem_type = first.output[0], zero.data_type
+    nodes.remove(first)
+    return load_onnx(proto)
 
 
 def _calls(plan: ExecutionPlan) -> int:
@@ -72,8 +107,7 @@ def _calls(plan: ExecutionPlan) -> int:
 
 def _run_times(plain: Executable, cut: Executable, runs: int) -> tuple[float, float]:
     """Returns the least milliseconds of both, which run in turn. Raises SystemExit where a bit of outputs differs."""
-    rng = np.random.default_rng(0)
-    feeds = {name: rng.standard_normal(v.shape, v.dtype) for name, v in plain.graph.inputs.items()}
+    feeds = {name: _image(v.spec) for name, v in plain.graph.inputs.items()}
     wanted, outputs = plain.run(feeds), cut.run(feeds)
     if not all(np.array_equal(outputs[name], array) for name, array in wanted.items()):
         raise SystemExit(f"{plain.graph.name}: outputs differ")
@@ -81,15 +115,23 @@ def _run_times(plain: Executable, cut: Executable, runs: int) -> tuple[float, fl
     return min(pair[0] for pair in pairs), min(pair[1] for pair in pairs)
 
 
-def measure(name: str, percents: Iterable[int], runs: int) -> Iterator[Row]:
+def _image(spec: TensorSpec) -> Array:
+    rng = np.random.default_rng(0)
+    if spec.dtype == np.float32:
+        return rng.standard_normal(spec.shape, np.float32)
+    return rng.integers(0, 256, spec.shape).astype(spec.dtype)
+
+
+def measure(name: str, percents: Iterable[int], runs: int, threads: int) -> Iterator[Row]:
     """Yields a row for each percentage of a network."""
-    graph = _graph(name)
-    plain = engine.compile(graph) if runs else None
-    plain_plan = plain.plan if plain else engine.make_plan(graph)
+    graph = _graph(name.removesuffix(OUTSIDE))
+    options: Any = {"threads": threads, "caller_buffers": tuple(graph.inputs) if name.endswith(OUTSIDE) else ()}
+    plain = engine.compile(graph, **options) if runs else None
+    plain_plan = plain.plan if plain else engine.make_plan(graph, **options)
     for percent in percents:
         begin = time.perf_counter()
-        cut: Any = engine.compile(graph, cascade=percent) if runs else None
-        plan = cut.plan if cut else engine.make_plan(graph, cascade=percent)
+        cut: Any = engine.compile(graph, cascade=percent, **options) if runs else None
+        plan = cut.plan if cut else engine.make_plan(graph, cascade=percent, **options)
         seconds = time.perf_counter() - begin
         cascades = [cascaded for done in plan.optimisation for cascaded in done.cascades]
         times = _run_times(plain, cut, runs) if plain else (0.0, 0.0)
@@ -101,6 +143,8 @@ def measure(name: str, percents: Iterable[int], runs: int) -> Iterator[Row]:
             sum(each.share for each in cascades),
             sum(len(each.runs) for each in cascades),
             round(_calls(plan) / _calls(plain_plan), 2),
+            _calls(plan) - _calls(plain_plan),
+            graph_cost(plain_plan.graph).flops,
             round(seconds, 1),
             *times,
         )
@@ -108,7 +152,18 @@ def measure(name: str, percents: Iterable[int], runs: int) -> Iterator[Row]:
 
 def show(rows: Iterable[Row]) -> str:
     """Returns the rows as a table."""
-    names = ("network", "at most", "arena without", "arena", "more operations", "cascades", "calls", "run ms", "with")
+    head = (
+        "network",
+        "at most",
+        "arena without",
+        "arena",
+        "more operations",
+        "cascades",
+        "calls",
+        "run ms",
+        "with",
+        "a call",
+    )
     texts = [
         (
             row.network,
@@ -120,10 +175,11 @@ def show(rows: Iterable[Row]) -> str:
             f"x {row.calls:.1f}",
             f"{row.plain_run_ms:.1f}",
             f"{row.run_ms:.1f}",
+            f"{row.of_a_call:,.0f}",
         )
         for row in rows
     ]
-    return "\n".join(in_columns([names, *texts], right=range(1, len(names))))
+    return "\n".join(in_columns([head, *texts], right=range(1, len(head))))
 
 
 def main() -> None:
@@ -133,14 +189,15 @@ def main() -> None:
         "networks", nargs="*", type=_network, default=CASES, help="of the zoo, or of tools/run_networks.py"
     )
     parser.add_argument("--percents", type=int, nargs="+", default=PERCENTS)
-    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("-o", "--output", type=Path, help="JSON file to write")
     add_quiet(parser)
     args = parser.parse_args()
     rows: list[Row] = []
     with progress_shown(args.quiet):
         for name in each("network", tuple(args.networks)):
-            for row in measure(name, args.percents, args.runs):
+            for row in measure(name, args.percents, args.runs, args.threads):
                 rows.append(row)
                 say(show(rows[-1:]))
     print(show(rows))

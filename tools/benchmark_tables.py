@@ -303,7 +303,7 @@ def cascades_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
     ]
     for row in rows:
         before, after = row["plain_bytes"], row["arena_bytes"]
-        sizes = f"{before / 1e6:.2f}", f"{after / 1e6:.2f}", f"{1 - after / before:.0%}"
+        sizes = f"{before / 1e6:#.3g}", f"{after / 1e6:#.3g}", f"{1 - after / before:.0%}"
         added = f"{row['share']:.1%}", f"x {row['calls']:.1f}"
         yield [
             *(row["network"], f"{row['percent']} %", *sizes, *added),
