@@ -24,6 +24,7 @@ from engine.executor.binding import PackCache, packs_from
 from engine.executor.dynamic import DynamicExecutor
 from engine.executor.feeds import as_arrays, check_array, check_names, kept, out_arrays
 from engine.executor.file_packs import packs_of
+from engine.executor.in_stripes import StripedInputExecutor
 from engine.executor.parallel import ParallelExecutor
 from engine.executor.poison import GUARD, PoisonExecutor
 from engine.executor.static import StaticExecutor
@@ -536,7 +537,8 @@ def _executor(plan: ExecutionPlan, mode: str, debug: str, threads: int, lent: Gi
             return PoisonExecutor(plan, threads or cpus(), arena)
         if plan.schedule.policy or plan.lowered.engine_copies:
             return ParallelExecutor(plan, arena, threads or cpus(), threads)
-        return StaticExecutor(plan, arena, threads or cpus(), threads)
+        kind = StripedInputExecutor if plan.lowered.caller_buffers else StaticExecutor
+        return kind(plan, arena, threads or cpus(), threads)
     except NoMemoryError:
         raise
     except MemoryError as error:

@@ -1,6 +1,6 @@
 """Runs a plan in one arena: all views and thunks are made once, and a run only calls thunks."""
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from contextlib import nullcontext
 from functools import partial
 from typing import Any
@@ -88,10 +88,16 @@ class StaticExecutor:
         return self._run(feeds, out, copy, partial(self._execute_timed, watch))
 
     def _run(
-        self, feeds: Mapping[str, Any], out: Mapping[str, Array], copy: bool, execute: Callable[[], None]
+        self,
+        feeds: Mapping[str, Any],
+        out: Mapping[str, Array],
+        copy: bool,
+        execute: Callable[[], None],
+        coming: Collection[str] = (),
     ) -> Outputs:
+        """Runs once; `execute` binds the inputs in `coming`, which lie in arrays of the caller."""
         lowered = self.plan.lowered
-        arrays = read_feeds(feeds, {n: v.spec for n, v in lowered.graph.inputs.items()})
+        arrays = read_feeds(feeds, {n: v.spec for n, v in lowered.graph.inputs.items() if n not in coming})
         outs = read_outs(out, {n: v.spec for n, v in lowered.graph.outputs.items()})
         with self._mutex.lock, self._running():
             read, bound = self._bind_inputs(arrays), self._bind_outputs(outs)
@@ -159,11 +165,12 @@ class StaticExecutor:
 
     def _bind_inputs(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
         bound: dict[str, Array] = {}
-        for name, value in self.plan.lowered.inputs.items():
+        for name, array in arrays.items():
+            value = self.plan.lowered.inputs[name]
             if self._storage(value) is Storage.CALLER:
-                check_dense(f"input {name!r}", arrays[name])
-                self._bind(value, arrays[name])
-                bound[name] = arrays[name]
+                check_dense(f"input {name!r}", array)
+                self._bind(value, array)
+                bound[name] = array
         return bound
 
     def _bind_outputs(self, outs: Mapping[str, Array]) -> dict[str, Array]:

@@ -94,9 +94,9 @@ class Cascaded:
     tensors, rows are kept for the next stripe; `pieces` images are taken in pieces. The stripes of `columns` cascades
     are columns. `plain_bytes` is the lower bound of the arena without them, and `least_bytes` that with any cascades,
     in the given order; 0 where arrays of the caller may be overwritten, tensors are stored in another type, or another
-    order was asked for. `choices` has the cascades of which the search knows none that are better in both bytes and work, the
-    fewest bytes first, whatever percentage was asked for. `cascades` are positions in the graph that was cut, `stripes`
-    what was written of them.
+    order was asked for. `choices` has the cascades of which the search knows none that are better in both bytes and
+    work, the fewest bytes first, whatever percentage was asked for. `cascades` are positions in the graph that was cut,
+    `stripes` what was written of them.
     """
 
     runs: tuple[tuple[str, str, int], ...]

@@ -10,13 +10,13 @@ from allocator.progress import Activity
 from engine.api import ALL_CPUS, make_plan
 from engine.execution_plan import ExecutionPlan
 from engine.executor.binding import packs_from, shared_pack_cache
+from engine.executor.rows import Given
 from engine.graph.graph import Graph
 from engine.graph.var import Var
 from engine.lower.costs import graph_cost
 from engine.passes.automatic import passed
 from engine.passes.cascade.rows import spans
 from engine.planning.options import PlanOptions, parse_budget
-from engine.streams.feeds import Given
 from engine.streams.kept import kept_specs, worth_keeping
 from engine.streams.stream import Stream, StreamStripe
 from engine.streams.stripes import Rows, StripedGraph, striped_graph

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import field, frozen
 
+from engine.executor.rows import with_rows
 from engine.graph.operator import Operator
 from engine.graph.var import Var
 from engine.passes.cascade.choices import BYTE
 from engine.passes.cascade.rows import Span, is_image, row_bytes
-from engine.streams.feeds import with_rows
 from ops.common.tiling import ROWS
 from ops.tensor.spec import TensorSpec
 

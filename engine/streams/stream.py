@@ -10,9 +10,9 @@ from allocator.progress import each
 from engine.api import Executable
 from engine.execution_plan import ExecutionPlan
 from engine.executor.feeds import check_names, check_unshared, out_arrays, read_feeds, read_outs
+from engine.executor.rows import RowSource, row_source
 from engine.graph.graph import Graph
 from engine.graph.var import Var
-from engine.streams.feeds import RowSource, row_source
 from engine.text.units import counted, format_bytes
 from ops.common.tiling import ROWS, cut
 from ops.tensor.spec import Array, TensorSpec
