@@ -83,7 +83,7 @@ def _network(text: str) -> str:
     return text
 
 
-def _graph(name: str) -> Graph:
+def network(name: str) -> Graph:
     """Returns a network: that of the zoo where it has one of this name."""
     if name.endswith(CODES):
         return _reading_codes(network_file(name.replace(CODES, INT8)))
@@ -124,7 +124,7 @@ def _image(spec: TensorSpec) -> Array:
 
 def measure(name: str, percents: Iterable[int], runs: int, threads: int) -> Iterator[Row]:
     """Yields a row for each percentage of a network."""
-    graph = _graph(name.removesuffix(OUTSIDE))
+    graph = network(name.removesuffix(OUTSIDE))
     options: Any = {"threads": threads, "caller_buffers": tuple(graph.inputs) if name.endswith(OUTSIDE) else ()}
     plain = engine.compile(graph, **options) if runs else None
     plain_plan = plain.plan if plain else engine.make_plan(graph, **options)
