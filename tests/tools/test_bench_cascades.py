@@ -24,10 +24,10 @@ def test_a_network_of_codes_computes_what_the_network_does_that_makes_them(
     (first,) = (o for o in graph.operators if o.outputs[0].name == name)
     scale, zero = (graph.constants[v] for v in first.inputs[1:])
     quantised = np.clip(np.rint(feeds["x"] / scale) + zero, 0, 255).astype(np.uint8)
-    (wanted,), (found,) = (
+    (wanted,), (scores,) = (
         tuple(engine.compile(g).run(f).values()) for g, f in ((graph, feeds), (codes, {name: quantised}))
     )
-    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(scores, wanted)
     inside, outside = (
         row
         for end in ("", bench_cascades.OUTSIDE)
