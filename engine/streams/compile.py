@@ -1,6 +1,7 @@
 """From a graph to a stream: which passes run, how high stripes are, and one plan for each kind of stripe."""
 
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from typing import Unpack
 
 import numpy as np
@@ -16,7 +17,8 @@ from engine.graph.var import Var
 from engine.lower.costs import graph_cost
 from engine.passes.automatic import passed
 from engine.passes.cascade.rows import spans
-from engine.planning.options import PlanOptions, parse_budget
+from engine.planning.options import CASCADE_PERCENTS, PlanOptions, parse_budget
+from engine.remat.within import may_cascade
 from engine.streams.kept import kept_specs, worth_keeping
 from engine.streams.stream import Stream, StreamStripe
 from engine.streams.stripes import Rows, StripedGraph, striped_graph
@@ -41,7 +43,8 @@ def stream(
     costs less than to compute them again; nothing is kept where that does not fit, or cannot be. Stripes that differ in
     their pads or heights have plans of their own, all in one arena. With compiled kernels, outputs are equal to those
     of whole images to the bit.
-    `threads` and other options are those of `arenaplan.compile`; `cascade` and `store` apply to each stripe.
+    `threads` and other options are those of `arenaplan.compile`; `cascade` and `store` apply to each stripe. Where not
+    even stripes of one row keep within the budget, cascades are tried without being asked for.
 
     Raises GraphError for what is no graph, for an operator that needs whole images, and for lengths that are not known;
     OptionError for outputs of different heights; BudgetError where not even stripes of one row fit.
@@ -54,14 +57,33 @@ def stream(
     whole = make_plan(graph, threads=threads, **plain)
     left_out = tuple(name for done in whole.optimisation for name in done.left_out)
     striped = striped_graph(passed(graph, whole.options.level, left_out).graph, whole.options.level)
-    plans = _Plans(evolve(striped, rolling=worth_keeping(striped.inner)), threads, within)
-    try:
-        stripes = plans.cut(rows, budget)
-    except (BudgetError, GraphError):  # kept rows take bytes, and new rows must not lie in pads alone
-        plans = _Plans(striped, threads, within)
-        stripes = plans.cut(rows, budget)
+    ways = _ways(striped, threads, within, is_cutting=not rows and may_cascade(graph, whole.options))
+    plans, stripes = _first_cut(ways, rows, budget)
     with Activity("planning stripes", graph.name):
         return _stream(graph, plans, stripes, whole.arena_bytes)
+
+
+def _ways(striped: StripedGraph, threads: int, options: PlanOptions, *, is_cutting: bool) -> "list[_Plans]":
+    """Returns the ways to plan stripes, in the order in which they are tried.
+
+    Rows are kept; else none are, as kept rows take bytes, and new rows must not lie in pads alone; else stripes have
+    cascades, too, where `is_cutting`.
+    """
+    rolling = evolve(striped, rolling=worth_keeping(striped.inner))
+    ways = [_Plans(rolling, threads, options), _Plans(striped, threads, options)]
+    for percent in CASCADE_PERCENTS if is_cutting else ():
+        cut = options.copy()
+        cut["cascade"] = percent
+        ways.append(_Plans(striped, threads, cut))
+    return ways
+
+
+def _first_cut(ways: "Sequence[_Plans]", rows: int, budget: int | str) -> "tuple[_Plans, list[Rows]]":
+    """Returns the first of the ways that there are stripes for, and these. Raises the error of the last one."""
+    for plans in ways[:-1]:
+        with suppress(BudgetError, GraphError):
+            return plans, plans.cut(rows, budget)
+    return ways[-1], ways[-1].cut(rows, budget)
 
 
 def _check(rows: object, budget: int | str, options: PlanOptions) -> None:
