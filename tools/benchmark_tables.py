@@ -311,6 +311,22 @@ def cascades_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
         ]
 
 
+def columns_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
+    """Yields a line for each wide image: MB of the arena in stripes of rows, and of columns, too; and milliseconds."""
+    yield [
+        *("image", "operators", "arena of whole images, MB", "in rows alone, MB", "in columns, too, MB"),
+        *("least of all, MB", "more operations", "whole images, ms", "rows alone, ms", "columns, too, ms"),
+    ]
+    for row in rows:
+        sizes = (row[f"{kind}_bytes"] for kind in ("plain", "rows", "arena", "least"))
+        yield [
+            *(f"{row['height']} x {row['width']}", str(row["operators"])),
+            *(f"{size / 1e6:.2f}" for size in sizes),
+            f"{row['share']:.1%}",
+            *(f"{row[name]:.1f}" for name in ("plain_run_ms", "rows_run_ms", "run_ms")),
+        ]
+
+
 def streams_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
     """Yields a line for each image in stripes: MiB of the arena and of anonymous memory, and seconds."""
     yield [
@@ -425,6 +441,7 @@ TABLES: Mapping[str, Callable[[Sequence[Row]], Iterable[Sequence[str]]]] = {
     "order": order_table,
     "nest": nest_table,
     "cascades": cascades_table,
+    "columns": columns_table,
     "streams": streams_table,
     "runs": runs_table,
     "runs_avx2": runs_table,

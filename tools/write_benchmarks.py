@@ -31,7 +31,7 @@ from tools.entry import run_script
 PAGE, KEPT = Path("docs/benchmarks.md"), Path("out/benchmarks.json")
 PAGES: Mapping[str, Path] = {
     **dict.fromkeys(("lengths", "decoding", "threads"), Path("docs/performance.md")),
-    **dict.fromkeys(("cascades", "streams"), Path("docs/cascades.md")),
+    **dict.fromkeys(("cascades", "columns", "streams"), Path("docs/cascades.md")),
     **dict.fromkeys(("moves", "tiers"), Path("docs/memories.md")),
 }
 """The pages of the sections that are not on PAGE."""
@@ -196,6 +196,7 @@ MEASURES: Mapping[str, Callable[[Path], Sequence[Row]]] = {
     "order": lambda _: measured("tools.bench_order")["rows"],
     "nest": lambda _: measured("tools.bench_nest", *NESTED, "--runs", "0")["rows"],
     "cascades": lambda _: measured("tools.bench_cascades")["rows"],
+    "columns": lambda _: measured("tools.bench_columns")["rows"],
     "streams": lambda _: measured("tools.bench_stream")["rows"],
     "processes": lambda _: measured("tools.bench_process")["rows"],
     "loading": lambda _: measured("tools.bench_load")["rows"],

@@ -123,6 +123,16 @@ SAMPLES: dict[str, tuple[list[dict[str, Any]], dict[str, str]]] = {
         {"network": "net", "at most": "10 %", "arena of whole images, MB": "4.00", "arena, MB": "1.00", "saved": "75%"}
         | {"more operations": "5.5%", "calls": "x 3.2", "whole images, ms": "20.0", "cascades, ms": "18.5"},
     ),
+    "columns": (
+        [
+            {"height": 64, "width": 4096, "operators": 12, "plain_bytes": 8_000_000, "rows_bytes": 4_000_000}
+            | {"arena_bytes": 1_500_000, "least_bytes": 1_000_000, "share": 0.055}
+            | {"plain_run_ms": 20.0, "rows_run_ms": 22.0, "run_ms": 21.5}
+        ],
+        {"image": "64 x 4096", "operators": "12", "arena of whole images, MB": "8.00", "in rows alone, MB": "4.00"}
+        | {"in columns, too, MB": "1.50", "least of all, MB": "1.00", "more operations": "5.5%"}
+        | {"whole images, ms": "20.0", "rows alone, ms": "22.0", "columns, too, ms": "21.5"},
+    ),
     "streams": (
         [
             {"size": 2000, "height": 13, "stripes": 154, "kinds": 3, "arena_bytes": 4 << 20, "whole_bytes": 400 << 20}

@@ -1,7 +1,7 @@
 """Chooses the cascades of a graph: of what the search proposes, what the planner needs the fewest bytes for."""
 
 import math
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Collection, Iterator, Sequence, Set
 from functools import cached_property
 
 from attrs import evolve, field, frozen
@@ -14,7 +14,7 @@ from engine.lower.order import GIVEN
 from engine.nesting.choose import ROUNDS
 from engine.passes.cascade.choices import Choice
 from engine.passes.cascade.rewrite import with_cascades
-from engine.passes.cascade.search import cascade_bound, operations, search_cascades
+from engine.passes.cascade.search import AXES, cascade_bound, operations, search_cascades
 from engine.planning.options import Options
 from engine.planning.placed import Cascade, CascadeChoice, Cascaded
 from engine.planning.planner import least_bytes, lower_graph, nestings
@@ -31,13 +31,14 @@ DenseNet-121 (tools/bench_cascades.py) the same choice is taken with one."""
 
 @frozen(eq=False)
 class CascadeSearch:
-    """The search for the cascades of a graph, which is done once for all options.
+    """The search for the cascades of a graph along some axes, which is done once for all options.
 
     `caller_buffers` has the inputs and outputs that do not lie in the arena, by name.
     """
 
     graph: Graph
     caller_buffers: Set[str] = frozenset()
+    axes: Collection[int] = AXES
     _within: dict[Options, tuple[Cascaded, ...]] = field(factory=dict)
 
     @cached_property
@@ -52,7 +53,8 @@ class CascadeSearch:
         if graph.parameters:
             raise GraphError(f"graph {graph.name!r} has parameters; cascades are for networks that are not trained")
         with Activity("searching cascades", graph.name):
-            return [choice for choice in search_cascades(graph, self._outside) if choice.cascades]
+            choices = search_cascades(graph, self._outside, self.axes)
+            return [choice for choice in choices if choice.cascades]
 
     @cached_property
     def bound(self) -> int:

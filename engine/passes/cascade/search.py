@@ -36,6 +36,7 @@ from engine.planning.placed import Cascade
 from ops.common.tiling import COLUMNS, ROWS
 from ops.schema.schema import no_places
 
+AXES = ROWS, COLUMNS
 MOST_OPERATORS = 48
 """The most operators of one cascade: bounds the time of the search."""
 _MOST_CHOICES = 64
@@ -44,12 +45,12 @@ _NEVER = -1, -1
 """The positions at which something is alive that takes no bytes of the arena, such as a constant."""
 
 
-def search_cascades(graph: Graph, outside: Set[Var] = frozenset()) -> list[Choice]:
-    """Returns the Pareto front of choices of cascades, from the fewest bytes to no extra operation.
+def search_cascades(graph: Graph, outside: Set[Var] = frozenset(), axes: Collection[int] = AXES) -> list[Choice]:
+    """Returns the Pareto front of choices of cascades along some axes, from the fewest bytes to no extra operation.
 
     The inputs and outputs in `outside` do not lie in the arena, and nothing may overwrite them.
     """
-    return _Search(graph, graph.operators, outside).front()
+    return _Search(graph, graph.operators, outside, axes).front()
 
 
 def cascade_bound(graph: Graph, outside: Set[Var] = frozenset()) -> int:
@@ -60,7 +61,7 @@ def cascade_bound(graph: Graph, outside: Set[Var] = frozenset()) -> int:
     when its last row is computed. The bound is the least, over all ways to cut the sequence into segments, of the
     largest need of a segment. What lies `outside` of the arena counts nothing.
     """
-    return _Search(graph, graph.operators, outside).bound()
+    return _Search(graph, graph.operators, outside, AXES).bound()
 
 
 def operations(graph: Graph) -> int:
@@ -73,6 +74,7 @@ class _Search:
     graph: Graph
     operators: Sequence[Operator]
     outside: Set[Var]
+    axes: Collection[int]
 
     def front(self) -> list[Choice]:
         fronts: list[list[Choice]] = [[Choice(0, 0.0, 0.0)]]
@@ -115,7 +117,7 @@ class _Search:
         if len(outputs) != 1 or not is_image(outputs[0]):
             return ()
         is_wide = is_image(outputs[0], COLUMNS) and outputs[0].shape[COLUMNS] > outputs[0].shape[ROWS]
-        return (ROWS, COLUMNS) if is_wide else (ROWS,)
+        return tuple(axis for axis in ((ROWS, COLUMNS) if is_wide else (ROWS,)) if axis in self.axes)
 
     def _least_to(self, end: int, axis: int) -> Iterator[tuple[int, int]]:
         """Yields the first positions of the cascades that end in front of one, and the bytes they need at least."""

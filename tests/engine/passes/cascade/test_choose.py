@@ -157,7 +157,7 @@ def test_a_plan_has_the_front_of_bytes_and_work_and_each_of_its_choices_is_allow
 def test_cascades_are_searched_once_for_a_watched_run(monkeypatch: pytest.MonkeyPatch) -> None:
     searched: list[Graph] = []
 
-    def counted(graph: Graph, outside: Set[Var]) -> list[Choice]:
+    def counted(graph: Graph, outside: Set[Var], *_: object) -> list[Choice]:
         searched.append(graph)
         return search_cascades(graph, outside)
 

@@ -12,6 +12,7 @@ from engine.graph.graph import Graph
 from engine.graph.var import Var
 from engine.passes.cascade.rows import part_of
 from engine.planning.placed import Cascaded
+from engine.text.errors import BudgetError
 from ops.common.tiling import COLUMNS, ROWS
 from tests.helpers.traces.exported_files import exported
 
@@ -51,7 +52,11 @@ def test_a_wide_image_is_cut_into_columns_and_needs_hardly_more_bytes_than_on_it
     assert wide < 1.25 * high
 
 
-@pytest.mark.parametrize("options", [{"mode": "dynamic"}, {"debug": "poison", "threads": 2}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [{"mode": "dynamic"}, pytest.param({"debug": "poison", "threads": 2}, marks=pytest.mark.slow)],
+    ids=str,
+)
 def test_columns_compute_every_bit_of_whole_images(options: dict[str, Any]) -> None:
     graph = _network(wide=True)
     feeds = {"x": np.random.default_rng(1).standard_normal(graph.inputs["x"].shape, np.float32)}
@@ -67,6 +72,7 @@ def test_traces_say_which_columns_a_stripe_computes() -> None:
     assert b'"first_column"' in shown and b'"first_row"' not in shown
 
 
+@pytest.mark.slow
 def test_a_stream_cuts_its_stripes_of_rows_into_columns() -> None:
     graph = _network(wide=True)
     image = np.random.default_rng(1).standard_normal(graph.inputs["x"].shape, np.float32)
@@ -74,6 +80,18 @@ def test_a_stream_cuts_its_stripes_of_rows_into_columns() -> None:
     assert cut.arena_bytes < 0.75 * whole.arena_bytes
     assert any(done.columns for plan in cut.plans for done in plan.optimisation[0].cascades)
     np.testing.assert_array_equal(cut.run({"x": image})["y"], whole.run({"x": image})["y"])
+
+
+@pytest.mark.slow
+def test_a_budget_below_stripes_of_one_row_leads_to_tiles_by_itself() -> None:
+    graph = _network(wide=True)
+    image = np.random.default_rng(1).standard_normal(graph.inputs["x"].shape, np.float32)
+    one_row = engine.stream(graph, rows=1, nodes=100)
+    stream = engine.stream(graph, budget=one_row.arena_bytes * 2 // 3, nodes=100)
+    assert stream.arena_bytes <= one_row.arena_bytes * 2 // 3
+    np.testing.assert_array_equal(stream.run({"x": image})["y"], one_row.run({"x": image})["y"])
+    with pytest.raises(BudgetError, match="even stripes of 1 row"):
+        engine.stream(graph, budget=one_row.arena_bytes * 2 // 3, nodes=100, backend="numpy")
 
 
 def test_a_network_of_one_axis_is_cut_along_it() -> None:
