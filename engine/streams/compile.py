@@ -67,10 +67,11 @@ def _ways(striped: StripedGraph, threads: int, options: PlanOptions, *, is_cutti
     """Returns the ways to plan stripes, in the order in which they are tried.
 
     Rows are kept; else none are, as kept rows take bytes, and new rows must not lie in pads alone; else stripes have
-    cascades, too, where `is_cutting`.
+    cascades, too, where `is_cutting`. Stripes with cascades keep none: these would end the cascades inside.
     """
     rolling = evolve(striped, rolling=worth_keeping(striped.inner))
-    ways = [_Plans(rolling, threads, options), _Plans(striped, threads, options)]
+    kept = [] if options.get("cascade") else [_Plans(rolling, threads, options)]
+    ways = [*kept, _Plans(striped, threads, options)]
     for percent in CASCADE_PERCENTS if is_cutting else ():
         cut = options.copy()
         cut["cascade"] = percent
