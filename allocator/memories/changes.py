@@ -61,10 +61,14 @@ class Gap:
 
 @frozen(eq=False)
 class Engine:
-    """The copy engine of memories, and the clock of the ticks beside which it copies."""
+    """The copy engine of memories, and the clock of the ticks beside which it copies.
+
+    `moments`: at how many ticks between two visits a copy in its turn can be made, at most; two are those at the ends.
+    """
 
     memories: tuple[Memory, ...]
     begins: Seconds
+    moments: int = 2
     reaches: Mask = field(init=False)
     slower: Mask = field(init=False)
 
@@ -136,8 +140,10 @@ class Engine:
         the visit is.
         """
         if first.nbytes != coming or first.nbytes == STAYS or not self.reaches.any():
-            gaps = (first, evolve(first, tick=first.back, nbytes=coming))
-            yield from (gap for gap in gaps if gap.nbytes != STAYS)
+            is_same = first.nbytes == coming
+            ticks = np.linspace(first.tick, first.back, self.moments if is_same else 2, dtype=int).tolist()
+            pairs = [(first.tick, first.nbytes)] * (not is_same) + [(tick, coming) for tick in ticks[not is_same :]]
+            yield from (evolve(first, tick=tick, nbytes=nbytes) for tick, nbytes in pairs if nbytes != STAYS)
             return
         begins, longest = self.begins, float(self.seconds(first.nbytes)[self.reaches].max())
         begin, end = float(begins[first.tick]), float(begins[first.back])

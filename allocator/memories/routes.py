@@ -95,15 +95,17 @@ def find_routes(
     rounds: int = ROUNDS,
     seconds: float = math.inf,
     begins: Seconds = NO_CLOCK,
+    moments: int = 2,
 ) -> Routes:
     """Returns routes that cost no more than the assignment that they begin with: `memory` has that of each chunk.
 
     `begins` has the seconds at which each tick begins, and at which the last one ends: then copies between memories
-    with a copy engine run beside calls. Without, copies run in their turn.
+    with a copy engine run beside calls. Without, copies run in their turn, at `moments` between two
+    visits at most.
     Bytes are kept within the capacities in each tick; no addresses are searched for. The search ends after so many
     rounds or seconds. The same arguments without limit of time have the same result.
     """
-    routing = _Routing.of(units, visits, column(memory[units.ids]), Engine(units.problem.memories, begins))
+    routing = _Routing.of(units, visits, column(memory[units.ids]), Engine(units.problem.memories, begins, moments))
     routing.improve(Random(seed), rounds, time.monotonic() + seconds)
     return routing.routes()
 

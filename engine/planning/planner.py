@@ -59,7 +59,14 @@ def plan_graph(graph: Graph, options: Options, budget: int = NO_CAPACITY, *, rec
     deadline = Deadline.of(options)
     lowered = lower_graph(graph, options)
     limited = deadline.within(options)
-    plan = plan_in_order(lowered, limited, lambda calls, within: _plan_nested(calls, within, budget))
+    try:
+        plan = plan_in_order(lowered, limited, lambda calls, within: _plan_nested(calls, within, budget))
+    except (BudgetError, UndecidedError):
+        plain = over_donated(lowered, _given(options))
+        fitting = several.plan_with_copies(plain, options, plan_lowered, deadline.until, recompute=recompute)
+        if fitting is None:
+            raise
+        return fitting
     plan = evolve(plan, options=options)
     if not options.board:
         return plan

@@ -88,7 +88,7 @@ class Transfers:
     `moves` are the copies between memories, in the order of ticks, with `moved_bytes` in all. They are calls like all
     others, for which the bound and what simple ways take are, too. So are the calls that compute `recomputed` tensors
     again; `seconds` has the time of their operations, too, `recompute_seconds`. `unmoved_seconds`: what transfers take
-    without all of them.
+    without all of them; 0 where nothing fits then.
 
     Where a copy engine makes copies beside calls, `seconds` has what calls wait for them, `waiting_seconds`, and not
     the time that all of them take, `copy_seconds`; the bound, the simple ways and the memories count no time of them.
@@ -221,7 +221,7 @@ def _move_lines(transfers: Transfers) -> list[str]:
     moved = f"{counted(len(transfers.moves), 'move')} between memories, {format_bytes(transfers.moved_bytes)}"
     again = f"{counted(len(transfers.recomputed), 'tensor')} computed again"
     done = " and ".join([moved] * bool(transfers.moves) + [again] * bool(transfers.recomputed))
-    without = SimpleWay("", fits=True, seconds=transfers.unmoved_seconds)
+    without = SimpleWay("", fits=transfers.unmoved_seconds > 0, seconds=transfers.unmoved_seconds)
     lines = [f"  {done}; without: {_compared(without, transfers.seconds)}"]
     if transfers.copy_seconds:
         taken, waiting = map(format_small_seconds, (transfers.copy_seconds, transfers.waiting_seconds))

@@ -7,6 +7,7 @@ from ops.lazy import importer
 if TYPE_CHECKING:  # most plans have one arena; at run time each name is imported when it is first used
     from engine.check.memories import check_memories
     from engine.planning.memories.choose import assign_memories, contents_of, placed_as
+    from engine.planning.memories.fitting import plan_with_copies
     from engine.planning.memories.moving import with_moves
     from engine.planning.memories.placed import Contents, InMemories, Moved
     from engine.planning.memories.times import CopyTimes, call_times, copy_times, engine_ticks
@@ -23,6 +24,7 @@ __all__ = [
     "copy_times",
     "engine_ticks",
     "placed_as",
+    "plan_with_copies",
     "with_moves",
 ]
 
@@ -38,6 +40,7 @@ _HOMES = {
     "copy_times": "engine.planning.memories.times:copy_times",
     "engine_ticks": "engine.planning.memories.times:engine_ticks",
     "placed_as": "engine.planning.memories.choose:placed_as",
+    "plan_with_copies": "engine.planning.memories.fitting:plan_with_copies",
     "with_moves": "engine.planning.memories.moving:with_moves",
 }
 

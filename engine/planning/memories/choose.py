@@ -222,20 +222,23 @@ def _no_fit(
     """Returns the error that says, in one line, why the memories hold no plan.
 
     Where no moment has more bytes than the memories have, what it calls required is the bound of one arena, which may
-    be less than is there: they hold as many bytes, but not these.
+    be less than is there: they hold as many bytes, but not these. A copy of what no memory can hold is as large, so
+    that is proved with copies, too.
     """
     capacity = sum(memory.capacity for memory in whole.memories)
-    head = f"the memories cannot hold {lowered.graph.name!r} without copies between them, which is proved"
+    head = f"the memories cannot hold {lowered.graph.name!r}"
     if assigned.status is not Status.INFEASIBLE:
         return UndecidedError(
             f"no plan of {lowered.graph.name!r} in these memories was found, and it is not proved that there is none: "
             "give larger memories, or fewer rules"
         )
+    without = f"{head} without copies between them, which is proved, and no plan with copies was found"
     for shortage in assigned.shortages:
         text = _shortage_text(shortage, whole, contents, lowered)
-        return BudgetError(f"{head}: {text}", shortage.nbytes, shortage.capacity, shortage.nbytes)
+        why = f"{without}: {text}" if shortage.memories else f"{head}, which is proved: {text}"
+        return BudgetError(why, shortage.nbytes, shortage.capacity, shortage.nbytes)
     least = proved_bound(whole.chunks).nbytes
-    return BudgetError(f"{head}: {assigned.reason}", least, capacity, least)
+    return BudgetError(f"{without}: {assigned.reason}", least, capacity, least)
 
 
 def _shortage_text(shortage: Shortage, whole: MemoryProblem, contents: Contents, lowered: Lowered) -> str:

@@ -37,6 +37,8 @@ from engine.text.errors import BudgetError, UndecidedError
 
 Plan = Callable[[Lowered, Options], PlacedPlan]
 """Plans calls in their order."""
+MOMENTS = 16
+"""Ticks of a pause in which a tensor may leave a memory that others need, at most: more make the search longer."""
 NOBODY = -1
 """The value that is alone in a unit where none is, or several are."""
 
@@ -52,7 +54,14 @@ def with_moves(plain: PlacedPlan, options: Options, plan: Plan, until: float, *,
     (memories,) = plain.memories
     if options.parallel == LEVELS or not options.reuse or len(memories.memories) == 1:
         return plain
-    moving = _Moving(plain, options, plan, until, _Uses.of(plain.lowered, memories, Units.of(memories.problem)))
+    moving = Moving(
+        plain,
+        options,
+        plan,
+        until,
+        Uses.of(plain.lowered, memories, Units.of(memories.problem)),
+        plain.transfer_seconds,
+    )
     if moving.uses.are_ideal:
         return plain
     with Activity("moving between memories", limit=moving.left):
@@ -62,14 +71,18 @@ def with_moves(plain: PlacedPlan, options: Options, plan: Plan, until: float, *,
 
 
 @frozen(eq=False)
-class _Moving:
-    """The search for copies of the plan `plain` without any, which ends at `until`."""
+class Moving:
+    """The search for copies of the plan `plain` without any, which ends at `until`.
+
+    Transfers take `plain_seconds` without copies; 0 where nothing fits then.
+    """
 
     plain: PlacedPlan
     options: Options
     plan: Plan
     until: float
-    uses: "_Uses"
+    uses: "Uses"
+    plain_seconds: float
 
     @property
     def left(self) -> float:
@@ -90,8 +103,21 @@ class _Moving:
                 best = self._better(best, copies)
         return best
 
-    def _copies(self, visits: Visits, clock: Seconds = NO_CLOCK) -> list[Copied]:
-        return copies_between(self.uses, visits, evolve(self.options, timeout=self.left), clock)
+    def first_that_fits(self, visits: Visits) -> PlacedPlan | None:
+        """Returns the plan with copies by these visits, without those that it does not need; None if none fits."""
+        fits, copies = None, self._copies(visits, moments=MOMENTS)
+        while copies:
+            plan = self._planned(copies)
+            if plan is None:
+                break
+            fits, needed = plan, moves_of(plan)
+            if len(needed) == len(copies):
+                break
+            copies = needed
+        return fits
+
+    def _copies(self, visits: Visits, clock: Seconds = NO_CLOCK, moments: int = 2) -> list[Copied]:
+        return copies_between(self.uses, visits, evolve(self.options, timeout=self.left), clock, moments)
 
     def _better(self, best: PlacedPlan, copies: Sequence[Copied]) -> PlacedPlan:
         """Returns the plan with the copies, or with some of them, or the best one so far: what takes least time.
@@ -117,7 +143,7 @@ class _Moving:
             moved = self.plan(lowered, evolve(self.options, timeout=self.left))
         except (BudgetError, UndecidedError):
             return None
-        done = Moved(tuple(copies), values, self.plain.transfer_seconds)
+        done = Moved(tuple(copies), values, self.plain_seconds)
         return evolve(moved, options=self.options, orderings=self.plain.orderings, moved=(done,))
 
 
@@ -137,10 +163,12 @@ def moves_of(plan: PlacedPlan) -> list[Copied]:
     return [copied for copied, copy in pairs if copied.again or memory[row_of[copy]] != memory[row_of[source[copy]]]]
 
 
-def copies_between(uses: "_Uses", visits: Visits, options: Options, clock: Seconds = NO_CLOCK) -> list[Copied]:
+def copies_between(
+    uses: "Uses", visits: Visits, options: Options, clock: Seconds = NO_CLOCK, moments: int = 2
+) -> list[Copied]:
     """Returns the copies by which tensors of a plan take the cheapest routes through its memories that are found.
 
-    With the `clock` of the plan, a copy engine makes those that it can beside calls.
+    With the `clock` of the plan, a copy engine makes those that it can beside calls. `moments` are those of a pause.
     """
     routes = find_routes(
         uses.units,
@@ -150,6 +178,7 @@ def copies_between(uses: "_Uses", visits: Visits, options: Options, clock: Secon
         rounds=min(ROUNDS, options.nodes),
         seconds=options.timeout,
         begins=clock,
+        moments=moments,
     )
     copies, last, values = list[Copied](), dict[int, int](), uses.lowered.values
     runs = [change for change in routes.changes if change.is_again]
@@ -197,7 +226,7 @@ class _Ticks:
 
 
 @frozen(eq=False)
-class _Uses:
+class Uses:
     """When the values of units are there: from the tick that writes them to the one that uses them last.
 
     `written` and `used` have, for each unit, these ticks of its values in ascending order, each with the sum of the
@@ -214,7 +243,8 @@ class _Uses:
     again: Again
 
     @classmethod
-    def of(cls, lowered: Lowered, memories: InMemories, units: Units) -> "_Uses":
+    def of(cls, lowered: Lowered, memories: InMemories, units: Units) -> "Uses":
+        """Returns the uses of calls that lie in memories."""
         contents = memories.contents
         first = dict.fromkeys((*lowered.inputs.values(), *lowered.parameters), 0)
         last = dict[int, int]()

@@ -66,7 +66,8 @@ class Contents:
 class Moved:
     """The tensors of a plan that change their memory, as copies of the calls without any, in the order of ticks.
 
-    `values` has the copy that each of them makes. `plain_seconds`: what all transfers take without them.
+    `values` has the copy that each of them makes. `plain_seconds`: what all transfers take without them; 0 where
+    nothing fits then.
     """
 
     copies: tuple[Copied, ...]

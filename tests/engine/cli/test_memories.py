@@ -119,7 +119,7 @@ MISTAKES: tuple[tuple[str, int, str], ...] = (
     ("--memory sram=1MiB,1GB/s --place x=dram", 2, "memory 'dram' is unknown"),
     ("--place x=dram", 2, "needs memories to place in"),
     ("--memory sram=1MiB,1GB/s --budget 1MiB", 2, "is that of one arena"),
-    ("--memory sram=64,1GB/s", 3, "without copies between them, which is proved: no memory can hold "),
+    ("--memory sram=64,1GB/s", 3, ", which is proved: no memory can hold "),
     ("--memory sram=1MiB,1GB/s,read-only", 3, "and is read-only"),
     ("--memory tiny=64,1GB/s --memory dram=1MiB,1GB/s --place inputs=tiny", 3, "no memory can hold x"),
 )

@@ -16,7 +16,7 @@ from engine.lower.calls import Join
 from engine.lower.copied import Copied, with_copies
 from engine.planning import memories as several
 from engine.planning.placed import PlacedPlan
-from engine.text.errors import BudgetError, OtherPlanError, PlanRefusedError
+from engine.text.errors import OtherPlanError, PlanRefusedError
 from tests.helpers.graphs.perceptrons import perceptron
 from tests.helpers.graphs.unplanned_run import assert_same, random_feeds, run_unplanned
 from tests.helpers.graphs.waiting import BOARD, drawn_waiting, waiting
@@ -172,13 +172,3 @@ def test_no_copies_are_tried_when_the_time_of_planning_is_over(monkeypatch: pyte
     assert several.with_moves(plain, plain.options, plan, time.monotonic()) is plain
     with pytest.raises(AssertionError):
         several.with_moves(plain, plain.options, plan, time.monotonic() + 60)
-
-
-def test_what_fits_only_with_copies_is_not_said_to_fit_in_no_way() -> None:
-    graph = Graph("phases")
-    a, b, c = (graph.input(name, shape) for name, shape in (("a", (16, 16)), ("b", (16, 16)), ("c", (48, 16))))
-    d = ops.tanh(ops.expand(ops.reduce_sum(c) + ops.reduce_sum(b), (32, 16)))
-    graph.output(ops.reduce_sum(d * ops.sigmoid(d)) + ops.reduce_sum(d), "y")
-    graph.output(ops.tanh(a), "z")
-    with pytest.raises(BudgetError, match="cannot hold 'phases' without copies between them, which is proved: "):
-        engine.make_plan(graph, memories=["fast=3328,10GB/s", "slow=2304,1GB/s"], optimise=0)
