@@ -12,8 +12,8 @@ from engine.passes.cascade.rows import Span, is_image, row_bytes
 from ops.common.tiling import ROWS
 from ops.tensor.spec import TensorSpec
 
-_COPIES = 2
-"""The copies of a row that is kept: out of a stripe, and into the next one."""
+_COPIES = 4
+"""The copies of a row that is kept: to the outputs of a stripe, out of the arena, into it, and in front of new rows."""
 
 
 @frozen(eq=False)
@@ -31,7 +31,7 @@ NOTHING = Kept()
 
 
 def worth_keeping(operators: Iterable[Operator]) -> Sequence[Var]:
-    """Returns the tensors of which a row takes more operations to compute than the two copies of a kept one cost.
+    """Returns the tensors of which a row takes more operations to compute than the copies of a kept one.
 
     A row takes those of its operator, and of the rows that it reads, where these are not kept themselves.
     """

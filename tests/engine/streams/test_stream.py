@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attrs import frozen
+from attrs import evolve, frozen
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +15,11 @@ import ops
 from engine import Graph, Stream
 from engine.graph.var import Var
 from engine.lower.costs import graph_cost
-from engine.text.errors import BudgetError, FeedError, GraphError, OptionError
+from engine.streams.kept import Kept
+from engine.streams.stream import _held
+from engine.streams.stripes import StripedGraph
+from engine.text.errors import BudgetError, EngineError, FeedError, GraphError, OptionError
+from ops.tensor.errors import OpError
 from ops.tensor.spec import Array
 from tests.engine.passes.cascade.random_chains import random_chain
 
@@ -156,6 +160,34 @@ def test_rows_are_kept_where_copies_cost_less_than_computing_them_again() -> Non
     cheap = Graph("cheap")
     cheap.output(_conv(ops.relu(_conv(cheap.input("x", (1, 4, 24, 6)), 8, size=1)), 8), "y")
     assert not _assert_bits_are_those_of_the_whole_image(cheap, rows=4).kept
+
+
+def _one_line_short(keeps: Callable[..., Kept], source: StripedGraph, row: int) -> Kept:
+    kept = keeps(source, row)
+    return evolve(kept, rows={v: (first + 1, last) for v, (first, last) in kept.rows.items() if last - first > 1})
+
+
+def _done_too_early(keeps: Callable[..., Kept], source: StripedGraph, row: int) -> Kept:
+    kept = keeps(source, row)
+    rows = {v: (first, last + 1) for v, (first, last) in kept.rows.items()}
+    return Kept({v: done + 1 for v, done in kept.done.items()}, rows)
+
+
+@pytest.mark.parametrize("fault", [_one_line_short, _done_too_early])
+def test_rows_that_are_kept_wrongly_show(fault: Callable[..., Kept], monkeypatch: pytest.MonkeyPatch) -> None:
+    keeps = StripedGraph.kept
+    monkeypatch.setattr(StripedGraph, "kept", lambda source, row: fault(keeps, source, row))
+    with pytest.raises((AssertionError, OpError, EngineError)):
+        _assert_bits_are_those_of_the_whole_image(_network(96, 64), rows=4)
+
+
+def test_rows_of_another_stripe_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    def held(kept: dict[str, Array], needed: Any) -> dict[str, Array]:
+        return {name: rows.copy() for name, rows in _held(kept, needed).items()}
+
+    monkeypatch.setattr("engine.streams.stream._held", held)
+    with pytest.raises(AssertionError):
+        _assert_bits_are_those_of_the_whole_image(_network(96, 64), rows=4)
 
 
 def test_a_stream_keeps_rows_where_a_tensor_is_read_again_by_a_later_stripe() -> None:
