@@ -1,6 +1,6 @@
 """From a graph to a stream: which passes run, how high stripes are, and one plan for each kind of stripe."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Unpack
 
@@ -19,7 +19,7 @@ from engine.passes.automatic import passed
 from engine.passes.cascade.rows import spans
 from engine.planning.options import CASCADE_PERCENTS, PlanOptions, parse_budget
 from engine.remat.within import may_cascade
-from engine.streams.kept import kept_specs, worth_keeping
+from engine.streams.kept import KeptRows, worth_keeping
 from engine.streams.stream import Stream, StreamStripe
 from engine.streams.stripes import Rows, StripedGraph, striped_graph
 from engine.streams.write import stripe_graph
@@ -58,9 +58,9 @@ def stream(
     left_out = tuple(name for done in whole.optimisation for name in done.left_out)
     striped = striped_graph(passed(graph, whole.options.level, left_out).graph, whole.options.level)
     ways = _ways(striped, threads, within, is_cutting=not rows and may_cascade(graph, whole.options))
-    plans, stripes = _first_cut(ways, rows, budget)
+    plans, height = _first_height(ways, rows, budget)
     with Activity("planning stripes", graph.name):
-        return _stream(graph, plans, stripes, whole.arena_bytes)
+        return _stream(graph, plans, height, whole.arena_bytes)
 
 
 def _ways(striped: StripedGraph, threads: int, options: PlanOptions, *, is_cutting: bool) -> "list[_Plans]":
@@ -79,12 +79,12 @@ def _ways(striped: StripedGraph, threads: int, options: PlanOptions, *, is_cutti
     return ways
 
 
-def _first_cut(ways: "Sequence[_Plans]", rows: int, budget: int | str) -> "tuple[_Plans, list[Rows]]":
-    """Returns the first of the ways that there are stripes for, and these. Raises the error of the last one."""
+def _first_height(ways: "Sequence[_Plans]", rows: int, budget: int | str) -> "tuple[_Plans, int]":
+    """Returns the first of the ways that there are stripes for, and their height. Raises the error of the last one."""
     for plans in ways[:-1]:
         with suppress(BudgetError, GraphError):
-            return plans, plans.cut(rows, budget)
-    return ways[-1], ways[-1].cut(rows, budget)
+            return plans, plans.height(rows, budget)
+    return ways[-1], ways[-1].height(rows, budget)
 
 
 def _check(rows: object, budget: int | str, options: PlanOptions) -> None:
@@ -117,18 +117,25 @@ class _Plans:
             self.flops[rows.kind] = graph_cost(graph).flops
         return self.by_kind[rows.kind]
 
-    def cut(self, rows: int, budget: int | str) -> list[Rows]:
-        """Returns all stripes: of a height, or within a budget where that is 0. Raises BudgetError, GraphError."""
-        return self.of_height(min(rows, self.striped.rows)) if rows else self.within(parse_budget(budget))
+    def height(self, rows: int, budget: int | str) -> int:
+        """Returns the height of stripes: that of so many rows, or one within a budget where these are 0.
 
-    def of_height(self, height: int) -> list[Rows]:
-        """Returns all stripes of a height; the last one may be lower."""
-        return [self.striped.stripe(*span) for span in spans(self.striped.rows, height)]
+        All stripes are planned then. Raises BudgetError, GraphError.
+        """
+        if not rows:
+            return self.within(parse_budget(budget))
+        height = min(rows, self.striped.rows)
+        self._arena_bytes(self.of_height(height))
+        return height
 
-    def within(self, budget: int) -> list[Rows]:
-        """Returns stripes whose plans keep within a budget. Raises BudgetError.
+    def of_height(self, height: int) -> Iterator[Rows]:
+        """Yields all stripes of a height; the last one may be lower. There may be many: a list of them is large."""
+        return (self.striped.stripe(*span) for span in spans(self.striped.rows, height))
 
-        Their height is found by bisection, which looks at a few stripes of each height: a multiple of the period, whose
+    def within(self, budget: int) -> int:
+        """Returns the height of stripes whose plans keep within a budget. Raises BudgetError.
+
+        It is found by bisection, which looks at a few stripes of each height: a multiple of the period, whose
         stripes are alike, or less than a period where one is too high. Where another stripe has a larger arena, which
         is known once all are planned, the next lower height is tried.
         """
@@ -136,9 +143,8 @@ class _Plans:
             most = self.striped.rows
             for step in dict.fromkeys((self.striped.period, 1)):
                 for height in range(self._height(budget, step, most), 0, -step) if self._bytes(step) <= budget else ():
-                    stripes = self.of_height(height)
-                    if self._arena_bytes(stripes) <= budget:
-                        return stripes
+                    if self._arena_bytes(self.of_height(height)) <= budget:
+                        return height
                 most = step
         raise self._error(budget)
 
@@ -158,12 +164,15 @@ class _Plans:
         """Returns the largest arena of the first stripes, one in the middle, and the last ones."""
         every = list(spans(self.striped.rows, height))
         chosen = {0, 1, len(every) // 2, len(every) - 2, len(every) - 1} & set(range(len(every)))
-        return self._arena_bytes([self.striped.stripe(*every[number]) for number in sorted(chosen)])
+        return self._arena_bytes(self.striped.stripe(*every[number]) for number in sorted(chosen))
 
-    def _arena_bytes(self, stripes: Sequence[Rows]) -> int:
+    def _arena_bytes(self, stripes: Iterable[Rows]) -> int:
         """Returns the bytes of the largest arena, and those of the rows that are kept beside it."""
-        kept = sum(spec.nbytes for spec in kept_specs(rows.keeps for rows in stripes).values())
-        return max(self.plan(rows).arena_bytes for rows in stripes) + kept
+        most, kept = 0, KeptRows()
+        for rows in stripes:
+            most = max(most, self.plan(rows).arena_bytes)
+            kept.add(rows.keeps)
+        return most + kept.nbytes
 
     def _error(self, budget: int) -> BudgetError:
         needed, name = self._bytes(1), self.striped.graph.name
@@ -178,12 +187,13 @@ class _Plans:
         )
 
 
-def _stream(graph: Graph, plans: _Plans, every: Sequence[Rows], whole_bytes: int) -> Stream:
-    striped = plans.striped
+def _stream(graph: Graph, plans: _Plans, height: int, whole_bytes: int) -> Stream:
+    striped, kept = plans.striped, KeptRows()
     kinds: dict[Hashable, int] = {}
     read: set[tuple[Var, int]] = set()
     stripes, used, work = [], [], 0
-    for rows in every:
+    for rows in plans.of_height(height):
+        kept.add(rows.keeps)
         if rows.kind not in kinds:
             kinds[rows.kind] = len(kinds)
             used.append(plans.plan(rows))
@@ -200,5 +210,5 @@ def _stream(graph: Graph, plans: _Plans, every: Sequence[Rows], whole_bytes: int
         striped.input_name(v, axis): Given(f"constant {v.name!r}", striped.graph.constants[v], v.spec, axis)
         for v, axis in read
     }
-    kept = {striped.kept_name(var): spec for var, spec in kept_specs(rows.keeps for rows in every).items()}
-    return Stream(graph, stripes, used, axes, share, whole_bytes, kept, executables, sources)
+    specs = {striped.kept_name(var): spec for var, spec in kept.specs.items()}
+    return Stream(graph, stripes, used, axes, share, whole_bytes, specs, executables, sources)

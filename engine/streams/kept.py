@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 
 from engine.executor.rows import with_rows
 from engine.graph.operator import Operator
@@ -50,9 +50,22 @@ def worth_keeping(operators: Iterable[Operator]) -> Sequence[Var]:
     return kept
 
 
-def kept_specs(kept: Iterable[Mapping[Var, Span]]) -> dict[Var, TensorSpec]:
-    """Returns the tensors of which rows are kept between stripes, with the most rows of each."""
-    most: dict[Var, int] = {}
-    for rows in kept:
-        most |= {v: max(most.get(v, 0), last - first) for v, (first, last) in rows.items()}
-    return {v: with_rows(v.spec, ROWS, rows) for v, rows in most.items()}
+@define(eq=False)
+class KeptRows:
+    """The most rows that are kept of each tensor, between any two stripes."""
+
+    most: dict[Var, int] = field(factory=dict)
+
+    def add(self, rows: Mapping[Var, Span]) -> None:
+        """Adds what one stripe keeps."""
+        self.most |= {v: max(self.most.get(v, 0), last - first) for v, (first, last) in rows.items()}
+
+    @property
+    def specs(self) -> dict[Var, TensorSpec]:
+        """The tensors, with so many rows."""
+        return {v: with_rows(v.spec, ROWS, rows) for v, rows in self.most.items()}
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all of them."""
+        return sum(spec.nbytes for spec in self.specs.values())

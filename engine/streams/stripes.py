@@ -179,6 +179,8 @@ class StripedGraph:
         if not self.rolling or not 0 < row < self.rows:
             return NOTHING
         if row not in self._kept:
+            while len(self._kept) > 1:  # the stripes in front and behind ask for it, one after the other
+                del self._kept[next(iter(self._kept))]
             needed = self.cut(self._rows_of_outputs(0, row)).needed
             kept = Kept({v: needed[v][1] for v in self.rolling if v in needed})
             later = self.cut(self._rows_of_outputs(row, self.rows), kept).needed
