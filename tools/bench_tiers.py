@@ -47,6 +47,7 @@ def _trained(arguments: Namespace) -> list[Row]:
     """Returns a row for each way to train; `same`: it has the losses of training all in RAM, to the bit."""
     rows, ram = list[Row](), 0
     sizes = {name: getattr(arguments, name) for name in ("network", "batch", "image", "steps")}
+    measured(sizes | {"what": "prepare"})
     for way in each("way to train", (WHOLE, DISK, RECOMPUTE)):
         task = sizes | {"what": "train", "way": way, "ram": ram, "folder": str(arguments.folder)}
         row = measured(task)

@@ -8,7 +8,7 @@ from types import EllipsisType
 from typing import Any
 
 import numpy as np
-from attrs import frozen
+from attrs import field, frozen
 
 from ops.common.thunks import in_turn
 from ops.schema.schema import Attrs, Binding, Kernel, Signature, Specs, Thunk
@@ -40,11 +40,16 @@ def working_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return _SINGLE if dtype in HALVES else dtype
 
 
+Passes = Callable[["Block"], tuple[Thunk, ...]]
+"""The passes over one block. An input must not be read any more once `y` is written, except at the same element."""
+
+
 @frozen(eq=False)
 class Block:
     """Equal rectangles of inputs, output, temporaries and boolean masks; inputs of one element are 0-d.
 
-    `y` may be the very memory of any input, and is where float16 is widened to float32 the first input itself.
+    `y` may be the very memory of any input, and is where float16 is widened to float32 the first input itself. Blocks
+    of one shape have the same temporaries and masks, and the same `shared` steps.
     """
 
     inputs: tuple[Array, ...]
@@ -52,6 +57,16 @@ class Block:
     temporaries: tuple[Array, ...]
     masks: tuple[Array, ...]
     attrs: Attrs
+    shared: dict[Passes, tuple[Thunk, ...]] = field(factory=dict)
+
+    def once(self, passes: Passes) -> tuple[Thunk, ...]:
+        """Returns passes over temporaries and masks alone, the same for all blocks of one shape.
+
+        Each step takes some hundred bytes, and there may be thousands of blocks.
+        """
+        if passes not in self.shared:
+            self.shared[passes] = passes(self)
+        return self.shared[passes]
 
     @property
     def x(self) -> Array:
@@ -61,10 +76,6 @@ class Block:
     def number(self, value: float) -> Array:
         """Returns a 0-d operand of the dtype in which the block is computed."""
         return constant(value, self.y.dtype)
-
-
-Passes = Callable[[Block], tuple[Thunk, ...]]
-"""The passes over one block. An input must not be read any more once `y` is written, except at the same element."""
 
 
 @frozen(eq=False)
@@ -121,11 +132,14 @@ def _bind(passes: Passes, scratch: _Scratch, call: Binding) -> tuple[Thunk, ...]
     inputs, y = aligned(call.inputs, call.y)
     wide, cut = scratch.wide, scratch.wide + scratch.temporaries
     steps: list[Thunk] = []
+    alike: dict[Shape, tuple[tuple[Array, ...], dict[Passes, tuple[Thunk, ...]]]] = {}
     for index in blocks(y.shape, scratch.size):
         here = y[index]
-        fitted = tuple(r[: here.size].reshape(here.shape) for r in call.temporaries)
+        if here.shape not in alike:
+            alike[here.shape] = tuple(r[: here.size].reshape(here.shape) for r in call.temporaries), {}
+        fitted, shared = alike[here.shape]
         operands = tuple(a[index] if a.ndim else a for a in inputs)
-        block = Block(operands, here, fitted[wide:cut], fitted[cut:], call.attrs)
+        block = Block(operands, here, fitted[wide:cut], fitted[cut:], call.attrs, shared)
         steps += _widened(passes, block, fitted[:wide]) if wide else passes(block)
     return tuple(steps)
 
@@ -141,5 +155,5 @@ def aligned(inputs: tuple[Array, ...], y: Array) -> tuple[tuple[Array, ...], Arr
 def _widened(passes: Passes, block: Block, scratch: tuple[Array, ...]) -> tuple[Thunk, ...]:
     """Returns the passes in float32, all in temporaries, between a load of each input and one store."""
     loads = tuple(partial(np.copyto, r, a) for r, a in zip(scratch, block.inputs, strict=True))
-    wide = Block(scratch, scratch[0], block.temporaries, block.masks, block.attrs)
+    wide = Block(scratch, scratch[0], block.temporaries, block.masks, block.attrs, block.shared)
     return (*loads, *passes(wide), partial(np.copyto, block.y, scratch[0], casting="unsafe"))

@@ -112,10 +112,15 @@ def _relu(block: Block) -> tuple[Thunk, ...]:
     (dy, y), (bits,), (mask,) = block.inputs, block.temporaries, block.masks
     return (
         partial(np.less_equal, y, block.number(block.attrs["threshold"]), mask),
-        partial(np.logical_not, mask, mask),
-        *spread(mask, bits),
+        *block.once(_others),
         keep(dy, bits, block.y),
     )
+
+
+def _others(block: Block) -> tuple[Thunk, ...]:
+    """Returns steps that set all bits of an element where the mask does not hold."""
+    (bits,), (mask,) = block.temporaries, block.masks
+    return partial(np.logical_not, mask, mask), *spread(mask, bits)
 
 
 def _leaky_relu(block: Block) -> tuple[Thunk, ...]:

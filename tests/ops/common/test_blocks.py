@@ -73,3 +73,28 @@ def test_large_tensors_go_through_many_blocks() -> None:
     a, b = np.random.default_rng(0).random((60, 700)), np.random.default_rng(1).random((60, 1))
     same(evaluate(MEAN_SQUARE, a, b)[0], (a**2 + b**2) / 2, rtol=1e-15)
     check_no_allocation(MEAN_SQUARE, [a, b])
+
+
+def _halved_sum(block: Block) -> tuple[Callable[[], object], ...]:
+    """Returns (a + b) / 2; the temporary is halved by a step that all blocks of one shape share."""
+    (a, b), (total,) = block.inputs, block.temporaries
+    return partial(np.add, a, b, total), *block.once(_halved), partial(np.copyto, block.y, total)
+
+
+def _halved(block: Block) -> tuple[Callable[[], object], ...]:
+    (total,) = block.temporaries
+    HALVINGS.append(total.shape)
+    return (partial(np.multiply, total, block.number(0.5), total),)
+
+
+HALVINGS: list[tuple[int, ...]] = []
+HALVED_SUM = OpSchema("halved_sum", broadcast(FLOATS), (blocked(_halved_sum, temporaries=1),), (2, 2))
+
+
+@given(dtype=st.sampled_from(["float16", "float32", "float64"]), rows=st.integers(1, 3), more=st.integers(0, 99))
+def test_steps_over_temporaries_alone_are_made_once_for_each_shape_of_blocks(dtype: str, rows: int, more: int) -> None:
+    rng = np.random.default_rng(more)
+    a, b = (rng.integers(-9, 9, rows * 40_000 + more).astype(dtype) for _ in range(2))
+    HALVINGS.clear()
+    same(evaluate(HALVED_SUM, a, b)[0], ((a.astype(float) + b) / 2).astype(dtype))
+    assert len(HALVINGS) == len(set(HALVINGS)) <= 2
