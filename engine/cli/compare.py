@@ -10,7 +10,7 @@ from engine.cli.options.common import add_evict, add_planning, add_running, plan
 from engine.cli.options.dims import check_known
 from engine.cli.options.model_flags import add_model
 from engine.cli.options.models import Subject, load_subject
-from engine.cli.options.values import add_json, count, positive, print_json, share
+from engine.cli.options.values import add_json, count, positive, print_json, share, size
 from engine.cli.oracle import TOLERANCE, compare_with_oracle, onnxruntime_runner
 from engine.cli.passes import compare_passes
 from engine.cli.stages import compare_stages
@@ -60,6 +60,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--pairs", metavar="N", type=positive, default=3, help="with --measure: processes of each mode (default 3)"
     )
+    parser.add_argument(
+        "--limit",
+        metavar="SIZE",
+        type=size,
+        default=0,
+        help="with --measure: bytes that a run may take, such as 64MiB, by a control group, or by RLIMIT_DATA",
+    )
     add_evict(parser)
     parser.set_defaults(parallel="")
     add_json(parser)
@@ -106,6 +113,8 @@ def run(arguments: Namespace) -> int:
 def _check_options(arguments: Namespace) -> None:
     if arguments.evict and (arguments.passes or arguments.at_once or arguments.measure):
         raise OptionError("--evict compares plain runs; leave out --passes, --parallel and --measure")
+    if arguments.limit and not arguments.measure:
+        raise OptionError("--limit limits the processes of --measure; give that, too")
     if arguments.oracle and is_zoo(arguments.file):
         raise OptionError(f"--oracle {arguments.oracle} reads ONNX files; {arguments.file} is none")
     if arguments.at_once and arguments.oracle:

@@ -8,6 +8,8 @@ import ctypes
 import gc
 import mmap
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from attrs import frozen
@@ -66,6 +68,23 @@ def reset_peak() -> bool:
     except OSError:
         return False
     return True
+
+
+@contextmanager
+def data_limit(more: int) -> Iterator[None]:
+    """Limits the bytes that this process may map beyond those that it has to `more`, for a while (RLIMIT_DATA).
+
+    Pages of files that are mapped as shared do not count. Raises OSError on systems that cannot say what is mapped.
+    """
+    mapped = _proc_bytes("status", "VmData:")
+    if mapped is None:
+        raise OSError("this system has neither control groups nor RLIMIT_DATA as Linux has it")
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (max(mapped + more, 0), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
 def huge_bytes() -> int | None:

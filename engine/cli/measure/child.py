@@ -7,7 +7,9 @@ compiled kernels, so that they do not count. Where the whole process is, it load
 
 import json
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from attrs import asdict
@@ -17,7 +19,7 @@ from engine.cli.measure.processes import BYTES, PROCESS, SECONDS, MeasureTask, r
 from engine.cli.measure.readings import AnonymousPeak, Outputs, Run, digest, noise_bytes, time_runs, trace_arrays, watch
 from engine.cli.options.common import plan_options
 from engine.cli.options.models import Subject, load_subject
-from engine.executor.arenas import new_arena
+from engine.executor.arenas import file_bytes, new_arena
 from engine.executor.binding import packs_from
 from engine.executor.dynamic import DynamicExecutor
 from engine.executor.file_packs import packs_of
@@ -27,7 +29,9 @@ from engine.models.own_operators import run_operator_files
 from engine.planning.placed import PlacedPlan
 from engine.report.resident import resident_set
 from engine.system import process_memory
+from engine.system.control_groups import member_of
 from engine.system.instructions import limit_instructions
+from engine.system.process_memory import data_limit, whole_pages
 from engine.system.threads import cpus, limit_threads
 
 
@@ -54,9 +58,10 @@ def _process(task: MeasureTask, subject: Subject) -> dict[str, Any]:
     with packs_from(packs_of(plan)):
         executor = _dynamic(plan, task) if task.mode == "dynamic" else _static(plan, task)
     run = _run(task, Executable(subject.graph, executor), subject)
-    run()
-    process_memory.reset_peak()
-    outputs, peak = run(), process_memory.peak_bytes()
+    with _limited(task, executor.plan):
+        run()
+        process_memory.reset_peak()
+        outputs, peak = run(), process_memory.peak_bytes()
     return {"predicted_bytes": predicted, "peak_bytes": peak, "digest": digest(outputs)}
 
 
@@ -70,8 +75,9 @@ def _bytes(task: MeasureTask, executable: Executable, subject: Subject, _: Run) 
     anonymous = AnonymousPeak()
 
     def run() -> Outputs:
-        outputs = executable.executor.run_timed(subject.feeds, {}, task.mode == "static", anonymous)
-        anonymous.look()  # at the copies of the outputs, too
+        with _limited(task, executable.plan):
+            outputs = executable.executor.run_timed(subject.feeds, {}, task.mode == "static", anonymous)
+            anonymous.look()  # at the copies of the outputs, too
         return outputs
 
     watched = watch(run)
@@ -79,10 +85,24 @@ def _bytes(task: MeasureTask, executable: Executable, subject: Subject, _: Run) 
     return asdict(watched) | traced | {"noise_bytes": noise, "anonymous_bytes": anonymous.peak}
 
 
-def _seconds(task: MeasureTask, _: Executable, __: Subject, run: Run) -> dict[str, Any]:
+def _seconds(task: MeasureTask, executable: Executable, _: Subject, run: Run) -> dict[str, Any]:
     process_memory.give_back()
-    first, *later = map(asdict, time_runs(run, task.runs))
+    with _limited(task, executable.plan):
+        first, *later = map(asdict, time_runs(run, task.runs))
     return {"first": first, "later": later}
+
+
+def _limited(task: MeasureTask, plan: PlacedPlan) -> AbstractContextManager[None]:
+    """Returns a context in which this process gets at most the bytes of the task beyond those that it holds.
+
+    RLIMIT_DATA counts what is mapped: the arena, too, of which no byte was touched yet.
+    """
+    if not task.limit:
+        return nullcontext()
+    if task.group:
+        return member_of(Path(task.group))
+    untouched = plan.arena_bytes - file_bytes(plan) if task.mode == "static" else 0
+    return data_limit(task.limit - whole_pages(untouched))
 
 
 def _rehearsed(task: MeasureTask, subject: Subject) -> Executable:

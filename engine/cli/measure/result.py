@@ -5,10 +5,10 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from attrs import asdict, frozen
+from attrs import asdict, fields, frozen
 
 from allocator.derive.refcount import refcount_peak
-from engine.cli.measure.processes import MODES, ModeReadings, in_turn
+from engine.cli.measure.processes import GROUP, MODES, ModeReadings, in_turn
 from engine.executor.arenas import file_bytes
 from engine.planning.placed import PlacedPlan
 from engine.system.process_memory import PAGE, whole_pages
@@ -20,6 +20,8 @@ TOLERANCE = 0.05
 """The share of a prediction beyond which a difference is shown with its reason."""
 SMALL_BYTES = 128 * 1024
 """glibc's M_MMAP_THRESHOLD (man 3 mallopt): smaller blocks may lie on pages that the heap holds anyway."""
+_UNTOUCHED = "some pages were never touched: a workspace or a padding that the kernels did not use in full"
+_LEFT = "pages of files were never touched, or left the memory again; what must stay are the anonymous bytes"
 _UNKNOWN = "-"
 _DASH = f"{_UNKNOWN}: neither this system nor memory-profiler (pip install -e '.[measure]') tells"
 
@@ -45,6 +47,8 @@ class Mode:
     `difference` is measured peak / predicted peak - 1, by the system's peak or else by sampling. `reason` is empty
     where it is within the tolerance. The bytes of the process are its whole resident set. The anonymous ones are no
     pages of files, such as those of memories with a folder. None: unknown here.
+
+    `failed` says why the mode did not run within the limit; then nothing is measured.
     """
 
     predicted_bytes: int
@@ -56,26 +60,30 @@ class Mode:
     held_bytes: int | None
     huge_bytes: int | None
     predicted_numpy_bytes: int
-    numpy_bytes: int
-    traced_bytes: int
+    numpy_bytes: int | None
+    traced_bytes: int | None
     first_minor_faults: float | None
     first_major_faults: float | None
     minor_faults: float | None
     major_faults: float | None
-    first_seconds: float
-    seconds: float
-    seconds_min: float
+    first_seconds: float | None
+    seconds: float | None
+    seconds_min: float | None
     predicted_process_bytes: int | None
     process_bytes: int | None
     process_difference: float | None
     predicted_anonymous_bytes: int
     anonymous_bytes: int | None
     anonymous_difference: float | None
+    failed: str = ""
 
 
 @frozen(eq=False)
 class Measured:
-    """Both modes. `noise_bytes`: below it, no difference means anything."""
+    """Both modes. `noise_bytes`: below it, no difference means anything.
+
+    Runs got at most `limit_bytes`, 0 for no limit, which `limited_by` kept: a control group, or RLIMIT_DATA.
+    """
 
     model: str
     runs: int
@@ -85,6 +93,8 @@ class Measured:
     outputs_equal: bool
     static: Mode
     dynamic: Mode
+    limit_bytes: int = 0
+    limited_by: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Returns plain data with stable keys."""
@@ -101,19 +111,30 @@ class Measured:
         )
         rows = [("above the baseline", *MODES), *(_row(name, tell, modes.values()) for name, tell in _ROWS)]
         reasons = [_off(name, mode) for name, mode in modes.items() if mode.reason]
-        dash = [_DASH] if any(_UNKNOWN in row[1:] for row in rows) else []
+        ran = [column for column, mode in enumerate(modes.values(), 1) if not mode.failed]
+        is_unknown = any(row[column] == _UNKNOWN for row in rows for column in ran)
+        dash = [_DASH] if is_unknown else []
         floor = f"noise floor {format_bytes(self.noise_bytes)}; pages of {format_bytes(self.page_bytes)}"
-        return joined((head, *in_columns(rows, {1, 2}, width), floor, *dash, *reasons))
+        limit = [self._limit()] if self.limit_bytes else []
+        failed = [
+            f"{name}: does not run within the limit: the process {m.failed}" for name, m in modes.items() if m.failed
+        ]
+        return joined((head, *limit, *in_columns(rows, {1, 2}, width), floor, *dash, *reasons, *failed))
+
+    def _limit(self) -> str:
+        why = "" if self.limited_by == GROUP else ", as no control group can be made here"
+        return f"runs get at most {format_bytes(self.limit_bytes)} beyond the baseline, by {self.limited_by}{why}"
 
 
 def measure_plan(plan: PlacedPlan, arguments: Namespace, runs: int, pairs: int) -> Measured:
     """Runs both modes in processes of their own. Raises MeasureError."""
-    readings = in_turn(arguments, runs, pairs)
-    noise = max([SMALL_BYTES, *(read.counted["noise_bytes"] or 0 for read in readings.values())])
+    readings, limited_by = in_turn(arguments, runs, pairs)
+    noise = max([SMALL_BYTES, *(read.counted.get("noise_bytes") or 0 for read in readings.values())])
     digests = set().union(*(read.digests for read in readings.values()))
     results = {mode: _mode(predict(plan, mode), readings[mode], noise) for mode in MODES}
     model = plan.lowered.graph.name
-    return Measured(model, runs, pairs, PAGE, noise, len(digests) == 1, results["static"], results["dynamic"])
+    found = len(digests) <= 1, results["static"], results["dynamic"]
+    return Measured(model, runs, pairs, PAGE, noise, *found, arguments.limit, limited_by)
 
 
 def predict(plan: PlacedPlan, mode: str) -> Prediction:
@@ -138,7 +159,8 @@ def explain(predicted: Prediction, counted: Mapping[str, Any], noise: int) -> st
         least = format_bytes(int(noise / TOLERANCE))
         return f"the difference is within the noise floor, as it may be for all models that need less than {least}"
     if excess < 0:
-        return "some pages were never touched: a workspace or a padding that the kernels did not use in full"
+        of_files = peak >= predicted.anonymous_bytes < predicted.peak_bytes
+        return _LEFT if of_files else _UNTOUCHED
     if kept >= excess / 2:
         return f"malloc kept freed blocks ({format_bytes(kept)} of them behind the run) that later tensors did not fit"
     return "not explained"
@@ -151,6 +173,8 @@ def _peak(counted: Mapping[str, Any]) -> int | None:
 
 
 def _mode(predicted: Prediction, read: ModeReadings, noise: int) -> Mode:
+    if read.failed:
+        return _not_run(predicted, read.failed)
     counted, timed, expected = read.counted, read.timed, read.whole["predicted_bytes"]
     firsts, later = [part["first"] for part in timed], [run for part in timed for run in part["later"]]
     peak, seconds = _peak(counted), [run["seconds"] for run in later]
@@ -182,6 +206,16 @@ def _mode(predicted: Prediction, read: ModeReadings, noise: int) -> Mode:
     )
 
 
+def _not_run(predicted: Prediction, why: str) -> Mode:
+    unknown: dict[str, Any] = {each.name: None for each in fields(Mode)}
+    known: dict[str, Any] = {
+        "predicted_bytes": predicted.peak_bytes,
+        "predicted_numpy_bytes": predicted.numpy_bytes,
+        "predicted_anonymous_bytes": predicted.anonymous_bytes,
+    }
+    return Mode(**unknown | known | {"reason": "", "samples": 0, "failed": why})
+
+
 def _difference(measured: int | None, predicted: int | None) -> float | None:
     return measured / predicted - 1 if measured is not None and predicted else None
 
@@ -208,8 +242,8 @@ def _pair(minor: float | None, major: float | None) -> str:
     return f"{_number(minor)} / {_number(major)}" if minor is not None else _UNKNOWN
 
 
-def _milliseconds(seconds: float) -> str:
-    return f"{seconds * 1e3:.2f} ms"
+def _milliseconds(seconds: float | None) -> str:
+    return _UNKNOWN if seconds is None else f"{seconds * 1e3:.2f} ms"
 
 
 _ROWS: tuple[tuple[str, Callable[[Mode], str]], ...] = (

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from argparse import Namespace
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -321,3 +322,29 @@ def test_the_static_prediction_holds_for_large_products(tmp_path: Path) -> None:
     assert abs(readings["peak_bytes"] - predicted.peak_bytes) < TOLERANCE * predicted.peak_bytes
     assert abs(readings["held_bytes"] - predicted.held_bytes) < TOLERANCE * predicted.held_bytes
     assert readings["numpy_bytes"] == 0
+
+
+@pytest.mark.parametrize("has_group", [False, True])
+def test_a_mode_that_does_not_run_within_a_limit_says_so(
+    has_group: bool, perceptron: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[tuple[str, str, str]]()
+
+    def play(task: MeasureTask) -> dict[str, Any]:
+        asked.append((task.what, task.mode, task.group))
+        assert task.limit == MIB
+        if task.mode == "dynamic":
+            return {"failed": "was ended by signal 9"}
+        return counted() | {"predicted_bytes": MIB, "first": RUN, "later": [RUN]}
+
+    group = Path("/groups/one")
+    monkeypatch.setattr(processes, "memory_group", lambda _: nullcontext(group if has_group else None))
+    monkeypatch.setattr(processes, "in_process", play)
+    measured = measure_plan(make_plan(load_onnx(perceptron)), options(perceptron, "--limit", "1MiB"), 1, 2)
+    assert [what for what, mode, _ in asked if mode == "dynamic"] == [BYTES]  # the others are not tried
+    assert {place for _, _, place in asked} == {str(group) if has_group else ""}
+    assert measured.limited_by == (processes.GROUP if has_group else processes.RLIMIT)
+    assert measured.dynamic.failed and measured.dynamic.seconds is None and measured.outputs_equal
+    assert "dynamic: does not run within the limit: the process was ended by signal 9" in measured.text()
+    assert ("no control group can be made here" in measured.text()) != has_group
+    json.dumps(measured.to_json(), allow_nan=False)
