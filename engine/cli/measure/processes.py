@@ -50,8 +50,8 @@ class MeasureTask:
     def to_json(self) -> str:
         """Returns the task as a text for `read_task`."""
         passed = {name: getattr(self.arguments, name) for name in defaults(_ADDERS, self.arguments.file)}
-        told = {"what": self.what, "mode": self.mode, "runs": self.runs, "limit": self.limit, "group": self.group}
-        return json.dumps(told | {"arguments": passed}, default=str)
+        plain = {"what": self.what, "mode": self.mode, "runs": self.runs, "limit": self.limit, "group": self.group}
+        return json.dumps(plain | {"arguments": passed}, default=str)
 
 
 def read_task(data: Mapping[str, Any]) -> MeasureTask:

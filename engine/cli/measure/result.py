@@ -133,8 +133,8 @@ def measure_plan(plan: PlacedPlan, arguments: Namespace, runs: int, pairs: int) 
     digests = set().union(*(read.digests for read in readings.values()))
     results = {mode: _mode(predict(plan, mode), readings[mode], noise) for mode in MODES}
     model = plan.lowered.graph.name
-    found = len(digests) <= 1, results["static"], results["dynamic"]
-    return Measured(model, runs, pairs, PAGE, noise, *found, arguments.limit, limited_by)
+    modes = len(digests) <= 1, results["static"], results["dynamic"]
+    return Measured(model, runs, pairs, PAGE, noise, *modes, arguments.limit, limited_by)
 
 
 def predict(plan: PlacedPlan, mode: str) -> Prediction:
@@ -208,12 +208,12 @@ def _mode(predicted: Prediction, read: ModeReadings, noise: int) -> Mode:
 
 def _not_run(predicted: Prediction, why: str) -> Mode:
     unknown: dict[str, Any] = {each.name: None for each in fields(Mode)}
-    known: dict[str, Any] = {
+    predictions: dict[str, Any] = {
         "predicted_bytes": predicted.peak_bytes,
         "predicted_numpy_bytes": predicted.numpy_bytes,
         "predicted_anonymous_bytes": predicted.anonymous_bytes,
     }
-    return Mode(**unknown | known | {"reason": "", "samples": 0, "failed": why})
+    return Mode(**unknown | predictions | {"reason": "", "samples": 0, "failed": why})
 
 
 def _difference(measured: int | None, predicted: int | None) -> float | None:

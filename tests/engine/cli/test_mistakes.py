@@ -59,6 +59,12 @@ MISTAKES: Mapping[str, tuple[str, int, str]] = {
         ERROR,
         "cannot be streamed; without --optimise 2, passes put channels last",
     ),
+    "a limit of runs that are not measured": (
+        "compare M --limit 1MiB",
+        USAGE,
+        "--limit limits the processes of --measure",
+    ),
+    "a limit of no size": ("compare M --measure --limit much", USAGE, "argument --limit"),
     "eviction by no heuristic": ("run M --mode dynamic --evict mru --budget 1MiB", USAGE, "invalid choice: 'mru'"),
     "eviction in an arena": ("run M --evict lru --budget 1MiB", USAGE, "evict='lru' is for mode='dynamic'"),
     "eviction without a budget": ("run M --mode dynamic --evict lru", USAGE, "evict='lru' keeps within a budget"),
