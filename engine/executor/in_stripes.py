@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import pairwise
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -22,10 +23,13 @@ from engine.lower.calls import Call, Storage
 from engine.planning.placed import PlacedPlan
 from engine.system.arrays import view_array
 from engine.system.threads import AS_THEY_ARE
-from engine.text.errors import FeedError
+from engine.text.errors import ArenaInUseError, FeedError
 from ops.schema.schema import Thunk
 from ops.tensor.layout import Layout, dense_strides
 from ops.tensor.spec import Array, TensorSpec
+
+_NOBODY = 0
+"""No thread."""
 
 
 @frozen
@@ -95,6 +99,8 @@ class StripedInputExecutor(StaticExecutor):
         """What values show of inputs that came in stripes when they were bound last."""
         self._parts: dict[tuple[int, int], tuple[list[Call], list[Thunk]]] = {}
         """The joined calls of a range, by first and last."""
+        self._runner = _NOBODY
+        """The thread that runs in stripes."""
         super().__init__(plan, arena, threads, blas)
 
     def array(self, value: int) -> Array:
@@ -102,13 +108,26 @@ class StripedInputExecutor(StaticExecutor):
         return self._shown[value] if value in self._shown else super().array(value)
 
     def run(self, feeds: Mapping[str, Any], out: Mapping[str, Array], copy: bool) -> Outputs:
-        """Runs once. Raises FeedError, also where the stripes of an input are no rows of it, too few, or too many."""
+        """Runs once. Raises FeedError, also where the stripes of an input are no rows of it, too few, or too many.
+
+        Raises ArenaInUseError where an iterator runs the same plan.
+        """
+        if self._runner == get_ident():
+            name = self.plan.lowered.graph.name
+            raise ArenaInUseError(f"the stripes of a run of {name!r} come from another run of it, in the same arena")
         coming = {n: v for n, v in feeds.items() if self._may_come(n, v)} if isinstance(feeds, Mapping) else {}
         if not coming:
             return super().run(feeds, out, copy)
         sources = {name: self._source(name, stripes) for name, stripes in coming.items()}
         whole = {name: value for name, value in feeds.items() if name not in coming}
-        return self._run(whole, out, copy, partial(self._execute_in_stripes, sources), coming)
+        return self._run(whole, out, copy, partial(self._execute_alone, sources), coming)
+
+    def _execute_alone(self, sources: Mapping[str, RowSource]) -> None:
+        self._runner = get_ident()
+        try:
+            self._execute_in_stripes(sources)
+        finally:
+            self._runner = _NOBODY
 
     def _may_come(self, name: str, value: object) -> bool:
         is_ours = name in self.plan.lowered.caller_buffers and name in self.plan.lowered.inputs

@@ -13,7 +13,7 @@ from engine.api import Executable
 from engine.executor.in_stripes import rows_of
 from engine.graph.graph import Graph
 from engine.system.arrays import view_array
-from engine.text.errors import FeedError
+from engine.text.errors import ArenaInUseError, FeedError
 from ops.tensor.layout import Layout
 from ops.tensor.spec import Array, TensorSpec
 from tests.engine.passes.cascade.random_chains import large_codes, large_images, random_encoder
@@ -99,6 +99,19 @@ def test_wrong_stripes_are_refused_and_the_next_run_is_right() -> None:
         with pytest.raises(FeedError, match=message):
             exe.run({"x": iter(stripes)})
         np.testing.assert_array_equal(exe.run({"x": _stripes(image, [9])})["y"], wanted)
+
+
+def test_stripes_that_come_from_a_run_of_the_same_network_are_refused() -> None:
+    graph = large_images()
+    exe, image = _outside(graph), _image(graph)
+
+    def stripes() -> Iterator[Array]:
+        exe.run({"x": image})
+        yield image
+
+    with pytest.raises(ArenaInUseError, match="the stripes of a run of 'large' come from another run of it"):
+        exe.run({"x": stripes()})
+    exe.run({"x": image})
 
 
 def test_what_is_not_read_row_after_row_takes_no_stripes() -> None:
