@@ -5,7 +5,7 @@
 A chain of convolutions of single pixels is computed whole and in stripes: no row is needed twice, so stripes add calls,
 and read the weights again. A chain of narrow layers has hardly any weights, so its slope of time over calls is what a
 call takes; that of a chain of wide layers is mostly what reading weights takes. Chains of copies of two sizes say what
-a copied byte takes. All on one thread; times are the least of some runs. `CALL` and `BYTE` of
+a copied byte takes. All on one thread; times are the least processor times of some runs. `CALL` and `BYTE` of
 engine/passes/cascade/choices.py are compared with the last three columns, for both kinds of numbers.
 """
 
@@ -30,7 +30,7 @@ from engine.planning.placed import Cascade
 from engine.text.tables import in_columns
 from ops.movement.copy import COPY
 from ops.tensor.spec import Array
-from tools.bench_nest import least
+from tools.bench_cascades import processor_ms
 from tools.entry import run_script
 
 KINDS = ("float32", "codes")
@@ -81,7 +81,7 @@ def run_ns(graphs: Iterable[Graph], runs: int) -> list[tuple[float, int]]:
     """Returns the least nanoseconds of a run of graphs as they are, in turn, and their numbers of calls."""
     each = [engine.compile(graph, optimise=0, overwrite=False, threads=1, nodes=100) for graph in graphs]
     works = [partial(e.run, {name: _some(var) for name, var in e.graph.inputs.items()}) for e in each]
-    times = [[least(work, 1) for work in works] for _ in range(runs + 1)]
+    times = [[processor_ms(work) for work in works] for _ in range(runs + 1)]
     return [
         (min(column) * 1e6, len(e.plan.lowered.calls)) for e, column in zip(each, zip(*times, strict=True), strict=True)
     ]
