@@ -28,15 +28,17 @@ class Stacks(NamedTuple):
 
     A row of `hole`, `filler` and `largest` belongs to each of `cells`. A chunk that begins at an edge of a cell leaves
     `hole` bytes of its last one, and `largest` lists all chunks by that, largest first. Any other has NO_HOLE there,
-    and fills `filler` bytes beside its whole cells. Scratch by cell: sums of `holes` and `fillers` that are left. Sets
-    of this round and of the next one are halves of `taken`, with the lowest `top` of each and what it `needs`; a half
-    holds more sets than there are chunks. `place` finds the sets of the next round; it has twice as many places.
+    and fills `filler` bytes of holes at most. A hole above a stack counts up to the `limit` of the row. Scratch by
+    cell: sums of `holes` and `fillers` that are left. Sets of this round and of the next one are halves of `taken`,
+    with the lowest `top` of each and what it `needs`; a half holds more sets than there are chunks. `place` finds the
+    sets of the next round; it has twice as many places.
     """
 
     size: Numbers
     alignment: Numbers
     alike: Numbers
     cells: Numbers
+    limit: Numbers
     hole: Numbers
     filler: Numbers
     largest: Numbers
@@ -112,8 +114,7 @@ def begin_set(s: Stacks, taken: int) -> int:
 def waste(s: Stacks, taken: int, chunk: int, end: int) -> int:
     """Returns the bytes that are surely wasted between the end of a chunk and the topmost of those that are left.
 
-    Chunks that begin at edges of cells leave holes, but for the topmost. Into a hole go bytes of looser chunks that do
-    not fill whole cells.
+    Chunks that begin at edges of cells leave holes, but for the topmost. Looser chunks fill them.
     """
     most, count = 0, len(s.size)
     for level in range(len(s.cells)):
@@ -123,8 +124,14 @@ def waste(s: Stacks, taken: int, chunk: int, end: int) -> int:
         if at < row + count and s.hole[row + s.largest[at]] != NO_HOLE:
             holes = s.holes[level] - max(s.hole[row + chunk], 0) - s.hole[row + s.largest[at]]
             fillers = s.fillers[level] - s.filler[row + chunk]
-            most = max(most, -end % s.cells[level] + holes - fillers)
+            most = max(most, hole_above(s, level, end) + holes - fillers)
     return most
+
+
+def hole_above(s: "Stacks | Beam", level: int, end: int) -> int:
+    """Returns the bytes from the end of a stack to the edge of a cell, or 0 where they do not count."""
+    hole = -end % s.cells[level]
+    return hole if hole <= s.limit[level] else 0
 
 
 def enter(s: Stacks, taken: int, end: int, needed: int, following: int) -> None:
@@ -167,7 +174,7 @@ STACKS = 0
 
 
 class Beam(NamedTuple):
-    """Chunks, those of the widest alignment first, as the first seven columns of `Stacks`.
+    """Chunks, those of the widest alignment first, as the first eight columns of `Stacks`.
 
     `mark` has a random number for each chunk; a set is known by the combination of its chunks' marks, in `key`. Stacks
     of this round and of the next one are halves of `taken` (a flag for each chunk), `top` and `key`. `parent` and
@@ -180,6 +187,7 @@ class Beam(NamedTuple):
     alignment: Numbers
     alike: Numbers
     cells: Numbers
+    limit: Numbers
     hole: Numbers
     filler: Numbers
     largest: Numbers
@@ -279,7 +287,7 @@ def wasted(b: Beam, chunk: int, end: int) -> int:
         if at < chunks and b.hole[row + b.largest[row + at]] != NO_HOLE:
             holes = b.holes[level] - max(b.hole[row + chunk], 0) - b.hole[row + b.largest[row + at]]
             fillers = b.fillers[level] - b.filler[row + chunk]
-            most = max(most, -end % b.cells[level] + holes - fillers)
+            most = max(most, hole_above(b, level, end) + holes - fillers)
     return most
 
 

@@ -73,7 +73,8 @@ def solve(
     until = time.monotonic() + seconds - min(_JUDGE * len(problem), _MOST_FOR_JUDGE * seconds)
     check_chains(problem)
     check_pinned(problem)
-    bound = proved_bound(problem, looks_within(nodes, seconds))
+    is_limited = nodes != NO_NODES or seconds < math.inf
+    bound = proved_bound(problem, looks_within(nodes, seconds)) if is_limited else proved_bound(problem)
     goal = max(bound.nbytes, capacity) if capacity != NO_CAPACITY else bound.nbytes
     solver = _named(problem, strategy) if isinstance(strategy, str) else strategy
     with Activity("placing", f"by {solver.name}", bound=bound.nbytes, limit=seconds):

@@ -60,9 +60,10 @@ def test_a_search_of_orders_that_has_too_little_room_or_time_is_still_right(
 
 
 def test_looks_follow_the_nodes_and_the_time_of_the_search_behind_them() -> None:
-    assert looks_within(NO_NODES, math.inf) == MOST_LOOKS
+    assert looks_within(NO_NODES, math.inf) == looks_within(NO_NODES, 10**6) > MOST_LOOKS
     assert looks_within(1_000, math.inf) < looks_within(1_001, math.inf) < MOST_LOOKS
     assert looks_within(NO_NODES, 0.5) < looks_within(NO_NODES, 0.6) < MOST_LOOKS
+    assert looks_within(10**6, 60.0) > MOST_LOOKS
     assert looks_within(NO_NODES, -1.0) == looks_within(0, math.inf) == 0
 
 
@@ -70,6 +71,16 @@ def test_a_search_of_few_nodes_proves_what_few_looks_prove() -> None:
     problem = alive_at_once(16, 3, 2**8)
     few, many = (solve(problem, FIRST_FIT.name, nodes=nodes).bound for nodes in (0, NO_NODES))
     assert few == proved_bound(problem, 0) != many == proved_bound(problem)
+
+
+def test_chunks_that_fit_into_no_hole_count_for_less_among_many() -> None:
+    tight, loose = 40, 30
+    size, alignment = [1] * tight + [60] * loose, [64] * tight + [8] * loose
+    count = tight + loose
+    bound = proved_bound(Problem([0] * count, [1] * count, size, alignment, [FREE] * count))
+    every_chunk_has_a_cell = 64 * count - 63
+    assert 64 * tight - 63 < bound.nbytes <= every_chunk_has_a_cell
+    assert bound.reason == "all orders of 70 chunks that are alive at once"
 
 
 @pytest.mark.parametrize("seed", range(4))
