@@ -186,5 +186,15 @@ def _sampled(function: Callable[[], None]) -> list[int]:
         return []
     spawn: Any = multiprocessing
     spawn.set_start_method("spawn", force=True)  # a fork would share our pages, and each write to one would be a fault
-    samples = memory_profiler.memory_usage((function, (), {}), interval=_INTERVAL, max_iterations=1)
+    errors = list[BaseException]()
+
+    def guarded() -> None:  # after an error, memory-profiler would wait for its other process forever
+        try:
+            function()
+        except BaseException as error:
+            errors.append(error)
+
+    samples = memory_profiler.memory_usage((guarded, (), {}), interval=_INTERVAL, max_iterations=1)
+    if errors:
+        raise errors.pop()
     return [int(sample * _MIB) for sample in samples]

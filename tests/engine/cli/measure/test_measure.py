@@ -348,3 +348,11 @@ def test_a_mode_that_does_not_run_within_a_limit_says_so(
     assert "dynamic: does not run within the limit: the process was ended by signal 9" in measured.text()
     assert ("no control group can be made here" in measured.text()) != has_group
     json.dumps(measured.to_json(), allow_nan=False)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_DATA as Linux has it")
+def test_a_process_beyond_rlimit_data_comes_to_its_end_and_says_so(tmp_path: Path) -> None:
+    arguments = options(save_chain(tmp_path / "chain.onnx"))
+    assert "failed" in in_process(MeasureTask(BYTES, "dynamic", 1, arguments, 2 * MIB))
+    assert "failed" not in in_process(MeasureTask(BYTES, "static", 1, arguments, 128 * MIB))
