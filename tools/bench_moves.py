@@ -3,10 +3,10 @@
     python -m tools.bench_moves [--parts 0.25,0.5] [--nodes 2000] [-o moves.json]
     python -m tools.bench_moves --drawn 36 [--nodes 2000] [-o drawn.json]
 
-Each network has a fast memory of a part of its arena, a slow one, and flash for its weights. For each: the seconds of
-transfers but for those of flash, without copies, with copies in their turn, and with a copy engine that makes copies
-beside computation; what these copies take, and what calls wait for them. Networks are small: what counts is how their
-tensors wait.
+Each network has a fast memory of a part of its arena, a slow one, and flash for its weights; those that training
+changes lie in the first two. For each: the seconds of transfers without copies, with copies in their turn, with tensors
+that are computed again, too, and with a copy engine that makes copies beside computation; what these copies take, and
+what calls wait for them. Networks are small: what counts is how their tensors wait.
 
 With --drawn, instances of tools/bench_memories.py: each buffer is written in its first tick, read in its last one and
 in up to three between. For each number of rounds of ruin and recreate: the geometric mean of what the routes cost, by
@@ -38,6 +38,7 @@ from engine.cli.options.values import positive
 from engine.cli.progress import add_quiet, progress_shown
 from engine.report.memories import Transfers
 from engine.text.tables import in_columns
+from tools.bench_budgets import trained
 from tools.bench_memories import drawn, drawn_problem
 from tools.benchmark_tables import moves_table
 from tools.entry import run_script
@@ -48,8 +49,8 @@ NETWORKS: Mapping[str, Callable[[], Graph]] = {
     "squeezenet": partial(zoo.squeezenet, image=64),
     "densenet121": partial(zoo.densenet121, image=32),
     "encoder": zoo.encoder,
-    "resnet18, training": partial(zoo.resnet18, batch=2, image=32, training=True),
-    "unet, training": partial(zoo.unet, image=32, width=8, training=True),
+    "resnet18, training": lambda: trained(zoo.resnet18(batch=2, image=32, training=True)),
+    "unet, training": lambda: trained(zoo.unet(image=32, width=8, training=True)),
 }
 FLASH = "flash"
 ROUNDS = (0, 30, 100, 300, 1000)
@@ -58,25 +59,25 @@ ROUNDS = (0, 30, 100, 300, 1000)
 
 @frozen
 class Row:
-    """One network with a fast memory of a part of its arena; transfers in seconds, without those of flash.
+    """One network with a fast memory of a part of its arena; transfers in seconds, with those of flash.
 
-    `moves` and `moved_bytes` are those of copies in their turn; with a copy engine there are `engine_moves` for
-    `engine` seconds: the copies take `copy_seconds`, and calls wait `waiting_seconds`. `seconds`: of processor, for a
-    plan without a copy engine and for one with it.
+    `copies` are seconds with copies in their turn; `moved` with `recomputed` tensors that are computed again, too, and
+    `moves` copies of `moved_bytes`. With a copy engine that are `engine` seconds: the copies take `copy_seconds`, and
+    calls wait `waiting_seconds`. `seconds`: of processor, for each of the three plans.
     """
 
     network: str
     part: float
     without: float
+    copies: float
     moved: float
     moves: int
     moved_bytes: int
-    seconds: float
+    recomputed: int
     engine: float
-    engine_moves: int
     copy_seconds: float
     waiting_seconds: float
-    engine_planning_seconds: float
+    seconds: tuple[float, ...]
 
 
 def measure(network: str, part: float, nodes: int) -> Row:
@@ -88,28 +89,28 @@ def measure(network: str, part: float, nodes: int) -> Row:
         f"slow={4 * arena},0.4GB/s,latency=100ns",
         f"{FLASH}=1GiB,0.1GB/s,read-only",
     ]
-    options: dict[str, Any] = {"place": {"constants": FLASH}} if graph.constants else {}
     with_engine = [f"{memory},copy-engine" if not memory.startswith(FLASH) else memory for memory in board]
+    options: dict[str, Any] = {"place": {"constants": FLASH}} if graph.constants else {}
     planned, seconds = list[Transfers](), list[float]()
-    for memories in (board, with_engine):
+    for memories, recompute in ((board, False), (board, True), (with_engine, True)):
         begin = time.process_time()
-        planned += engine.make_plan(graph, memories=memories, nodes=nodes, **options).report().transfers
+        plan = engine.make_plan(graph, memories=memories, recompute=recompute, nodes=nodes, **options)
+        planned += plan.report().transfers
         seconds.append(time.process_time() - begin)
-    in_turn, beside = planned
-    flash = next(share.seconds for share in in_turn.memories if share.name == FLASH)
+    copies, moved, beside = planned
     return Row(
         network=network,
         part=part,
-        without=in_turn.unmoved_seconds - flash,
-        moved=in_turn.seconds - flash,
-        moves=len(in_turn.moves),
-        moved_bytes=in_turn.moved_bytes,
-        seconds=seconds[0],
-        engine=beside.seconds - flash,
-        engine_moves=len(beside.moves),
+        without=copies.unmoved_seconds,
+        copies=copies.seconds,
+        moved=moved.seconds,
+        moves=len(moved.moves),
+        moved_bytes=moved.moved_bytes,
+        recomputed=len(moved.recomputed),
+        engine=beside.seconds,
         copy_seconds=beside.copy_seconds,
         waiting_seconds=beside.waiting_seconds,
-        engine_planning_seconds=seconds[1],
+        seconds=tuple(seconds),
     )
 
 
@@ -191,7 +192,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.drawn is None:
             pairs = [(network, part) for network in arguments.networks for part in arguments.parts]
             rows = [measure(*pair, nodes) for pair in each("network", pairs)]
-            lines = in_columns(list(moves_table([asdict(row) for row in rows])), right=range(1, 9))
+            lines = in_columns(list(moves_table([asdict(row) for row in rows])), right=range(1, 11))
         else:
             instances = tuple(drawn(arguments.drawn, 0))
             rows = [row for one in each("instance", instances) for row in measure_drawn(*one, nodes)]

@@ -130,30 +130,24 @@ def boards_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
 
 
 def moves_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
-    """Yields a line for each network and size of the fast memory: transfers without copies, and with both kinds."""
-    yield [
-        *(
-            "network",
-            "fast memory",
-            "without copies, ms",
-            "in turn, ms",
-            "in turn / without",
-            "beside, ms",
-            "beside / without",
-        ),
-        *("copies take, ms", "calls wait, ms"),
-    ]
+    """Yields a line for each network and size of the fast memory: transfers without copies, and with each kind."""
+    ways = {"copies": "copies", "moved": "or again", "engine": "beside"}
+    heads = [head for way in ways.values() for head in (f"{way}, ms", f"{way} / without")]
+    yield ["network", "fast memory", "without, ms", *heads, "copies take, ms", "calls wait, ms"]
 
     def ratio(key: str, group: Sequence[Row]) -> str:
         return f"{geometric_mean([row[key] / row['without'] for row in group]):.3f}"
 
     for row in rows:
-        times = (1e3 * row[key] for key in ("without", "moved", "engine", "copy_seconds", "waiting_seconds"))
-        without, moved, engine, *copies = (seconds(each) if each else "0" for each in times)
-        ratios = ratio("moved", [row]), ratio("engine", [row])
-        yield [row["network"], f"{row['part']:.0%}", without, moved, ratios[0], engine, ratios[1], *copies]
+        told = [each for way in ways for each in (_milliseconds(row[way]), ratio(way, [row]))]
+        waits = _milliseconds(row["copy_seconds"]), _milliseconds(row["waiting_seconds"])
+        yield [row["network"], f"{row['part']:.0%}", _milliseconds(row["without"]), *told, *waits]
     if len(rows) > 1:
-        yield ["all", "", "", "", ratio("moved", rows), "", ratio("engine", rows), "", ""]
+        yield ["all", "", "", *(each for way in ways for each in ("", ratio(way, rows))), "", ""]
+
+
+def _milliseconds(value: float) -> str:
+    return seconds(1e3 * value) if value else "0"
 
 
 def tiers_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:

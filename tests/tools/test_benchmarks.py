@@ -144,11 +144,12 @@ SAMPLES: dict[str, tuple[list[dict[str, Any]], dict[str, str]]] = {
     ),
     "moves": (
         [
-            {"network": "net", "part": 0.25, "without": 0.004, "moved": 0.003, "engine": 0.002, "copy_seconds": 0.001}
-            | {"waiting_seconds": 0.0005}
+            {"network": "net", "part": 0.25, "without": 0.004, "copies": 0.003, "moved": 0.002, "engine": 0.001}
+            | {"copy_seconds": 0.001, "waiting_seconds": 0.0005}
         ],
-        {"network": "net", "fast memory": "25%", "without copies, ms": "4", "in turn, ms": "3", "beside, ms": "2"}
-        | {"in turn / without": "0.750", "beside / without": "0.500", "copies take, ms": "1", "calls wait, ms": "0.5"},
+        {"network": "net", "fast memory": "25%", "without, ms": "4", "copies, ms": "3", "copies / without": "0.750"}
+        | {"or again, ms": "2", "or again / without": "0.500", "beside, ms": "1", "beside / without": "0.250"}
+        | {"copies take, ms": "1", "calls wait, ms": "0.5"},
     ),
     "tiers": (
         [
