@@ -176,8 +176,16 @@ def elementwise_rows(signature: Signature, first: int, last: int, axis: int) -> 
     The rows of an input with fewer dimensions are another axis of it.
     """
     y = signature.y
-    reads = tuple(_cut_like(y, s, axis, first, last) or _image_of_batch(y, s) for s in signature.inputs)
+    reads = tuple(_cut_of_images(y, s, axis, first, last) or _image_of_batch(y, s) for s in signature.inputs)
     return Stripe(reads, cut(axis, first, last), signature.attrs)
+
+
+def _cut_of_images(y: TensorSpec, x: TensorSpec, axis: int, first: int, last: int) -> Index:
+    """Returns the part of an input that belongs to that part of the output; of one without an axis of images, the
+    first axis is given as all of its elements.
+    """
+    part = _cut_like(y, x, axis, first, last)
+    return (slice(0, x.shape[0]), *part[1:]) if len(part) > 1 and x.ndim < y.ndim else part
 
 
 def _image_of_batch(y: TensorSpec, x: TensorSpec) -> Index:

@@ -59,6 +59,20 @@ def test_what_is_the_same_for_all_images_is_computed_once_and_in_front() -> None
     np.testing.assert_array_equal(first, second)
 
 
+def test_what_has_as_many_rows_as_there_are_images_is_the_same_for_all_of_them() -> None:
+    rng = np.random.default_rng(2)
+    graph = engine.Graph("positions")
+    x = graph.input("x", (3, 4, 3, 120))
+    for outputs in (16, 16, 4):
+        w = rng.standard_normal((outputs, x.shape[1], 3, 3), np.float32)
+        x = ops.conv2d(x, w, pads=(1, 1, 1, 1)) + rng.standard_normal((outputs, 3, 120), np.float32)
+    graph.output(x, "y")
+    feeds = {"x": rng.standard_normal((3, 4, 3, 120), np.float32)}
+    plain, cut = engine.compile(graph, nodes=100), engine.compile(graph, cascade=100, nodes=100)
+    assert cut.plan.optimisation[0].cascades[0].columns
+    np.testing.assert_array_equal(cut.run(feeds)["y"], plain.run(feeds)["y"])
+
+
 def test_an_image_in_the_place_of_another_is_caught_by_the_judge_of_values(monkeypatch: pytest.MonkeyPatch) -> None:
     alone = Cascade(1, 5, 32, (1, 2, 3))
     monkeypatch.setattr(choose, "search_cascades", lambda *_: [Choice(0, 0.0, 0.0, (alone,))])
