@@ -6,6 +6,7 @@ the arena, which is as large as the rows of one call. Rows that later calls need
 
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
 from threading import get_ident
@@ -24,6 +25,7 @@ from engine.planning.placed import PlacedPlan
 from engine.system.arrays import view_array
 from engine.system.threads import AS_THEY_ARE
 from engine.text.errors import ArenaInUseError, FeedError
+from engine.text.faults import DOCUMENTED
 from ops.schema.schema import Thunk
 from ops.tensor.layout import Layout, dense_strides
 from ops.tensor.spec import Array, TensorSpec
@@ -173,11 +175,14 @@ class StripedInputExecutor(StaticExecutor):
             for value in (v for v in self.calls[first].inputs if v in places):
                 name, striped = places[value]
                 rows = striped.rows[value]
-                np.copyto(striped.dense[value], sources[name].take(rows.first, rows.last))
+                with _coming(name):
+                    taken = sources[name].take(rows.first, rows.last)
+                np.copyto(striped.dense[value], taken)
             self._check_memory(sources)
             self._in_turn(*self._part(first, last))
-        for source in sources.values():
-            source.end()
+        for name, source in sources.items():
+            with _coming(name):
+                source.end()
 
     def _bind(self, value: int, array: Array) -> None:
         for striped in self._striped.values():
@@ -201,6 +206,17 @@ class StripedInputExecutor(StaticExecutor):
         outputs, mine = self.plan.lowered.outputs, self.plan.lowered.caller_buffers
         bound = {name: self._caller[value] for name, value in outputs.items() if name in mine}
         check_apart(bound, {name: source.memory for name, source in sources.items()}, {}, self.arena.rows)
+
+
+@contextmanager
+def _coming(name: str) -> Iterator[None]:
+    """Raises FeedError where the iterator of an input raises: that is no fault of this program."""
+    try:
+        yield
+    except DOCUMENTED:
+        raise
+    except Exception as error:
+        raise FeedError(f"the stripes of input {name!r} raise {type(error).__name__}: {error}") from error
 
 
 def _not_in_rows(name: str, reader: str) -> FeedError:

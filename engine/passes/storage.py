@@ -54,6 +54,8 @@ class _Storage:
     """The vars with the type that they had in the source, such as float32."""
     stored: dict[Var, Var] = field(factory=dict)
     """The vars in 16 bits."""
+    exact: set[Var] = field(factory=set)
+    """The constants of few elements, and parts and moves of them, which stay in float32."""
     operators: frozenset[str] = field(init=False)
 
     @operators.default
@@ -63,6 +65,7 @@ class _Storage:
     def run(self) -> Graph:
         for name, var in self.source.inputs.items():
             self.plain[var] = self.graph.input(name, var.shape, var.dtype)
+        self.exact.update(v for v in self.source.constants if v.spec.size <= _FEW)
         for operator in self.source.operators:
             self._operator(operator)
         for name, var in self.source.outputs.items():
@@ -74,12 +77,19 @@ class _Storage:
         schema = operator.schema
         if not singles or bodies(schema, operator.attrs) or schema is IN_SINGLE or is_opaque(schema):
             self._keep(operator)
+        elif operator.schema.bit_copies and self._is_exact(operator):
+            self.exact.update(operator.outputs)
+            self._keep(operator)
         elif operator.schema.bit_copies:
             self._move(operator)
         elif len(operator.outputs) == 1:
             self._compute(operator)
         else:
             self._keep(operator)
+
+    def _is_exact(self, operator: Operator) -> bool:
+        """Returns whether an operator moves constants of few elements alone, such as rows of one, for a stripe."""
+        return self.exact.issuperset(operator.inputs) and all(v.spec.size <= _FEW for v in operator.outputs)
 
     def _keep(self, operator: Operator) -> None:
         """Adds an operator that computes on plain tensors."""
@@ -98,8 +108,7 @@ class _Storage:
         self._add(operator, IN_SINGLE, inputs, attrs, results)
 
     def _is_stored(self, var: Var) -> bool:
-        few = var in self.source.constants and var.spec.size <= _FEW
-        return var.dtype == _SINGLE and not few
+        return var.dtype == _SINGLE and var not in self.exact
 
     def _add(
         self, operator: Operator, schema: OpSchema, inputs: list[Var], attrs: dict[str, Any], results: dict[Var, Var]

@@ -101,6 +101,21 @@ def test_wrong_stripes_are_refused_and_the_next_run_is_right() -> None:
         np.testing.assert_array_equal(exe.run({"x": _stripes(image, [9])})["y"], wanted)
 
 
+def test_an_error_of_an_iterator_is_told_as_such_and_the_next_run_is_right() -> None:
+    graph = large_images()
+    exe, image = _outside(graph), _image(graph)
+
+    def stripes(rows: int) -> Iterator[Array]:
+        yield image[:, :, :rows]
+        raise ZeroDivisionError("no light")
+
+    for rows in (5, image.shape[ROWS]):
+        with pytest.raises(FeedError, match="the stripes of input 'x' raise ZeroDivisionError: no light"):
+            exe.run({"x": stripes(rows)})
+    wanted = engine.compile(graph).run({"x": image})["y"]
+    np.testing.assert_array_equal(exe.run({"x": image})["y"], wanted)
+
+
 def test_stripes_that_come_from_a_run_of_the_same_network_are_refused() -> None:
     graph = large_images()
     exe, image = _outside(graph), _image(graph)

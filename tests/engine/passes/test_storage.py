@@ -14,6 +14,8 @@ import ops
 from engine import zoo
 from engine.cli.main import main
 from engine.graph.graph import Graph
+from engine.passes.cascade.rewrite import with_cascades
+from engine.planning.placed import Cascade
 from engine.text.errors import GraphError, OptionError
 from ops.tensor.errors import DtypeError
 from ops.tensor.spec import BFLOAT16, HALVES, Array
@@ -89,6 +91,20 @@ def test_half_storage_keeps_no_arrays_but_the_arena_and_packed_weights(backend: 
     finally:
         tracemalloc.stop()
     assert sum(t.size for t in traces) < executable.arena_bytes + executable.prepacked_bytes + 128 * 1024
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_parts_of_small_constants_stay_in_float32_as_the_constants_do(dtype: str) -> None:
+    rng = np.random.default_rng(1)
+    graph = engine.Graph("positions")
+    x = graph.input("x", (1, 24, 40, 16))
+    for _ in range(3):
+        x = ops.relu(x + graph.constant(rng.standard_normal((24, 40, 1), np.float32)))
+    graph.output(x, "y")
+    cut = with_cascades(graph, [Cascade(0, 6, 5)])
+    assert any(operator.schema.name == "slice" for operator in cut.operators)
+    first, second = (engine.compile(each, optimise=0, store=dtype).run(_feeds(graph))["y"] for each in (graph, cut))
+    np.testing.assert_array_equal(first, second)
 
 
 def test_half_storage_saves_bytes_in_small_networks() -> None:
