@@ -139,9 +139,9 @@ def moves_table(rows: Sequence[Row]) -> Iterable[Sequence[str]]:
         return f"{geometric_mean([row[key] / row['without'] for row in group]):.3f}"
 
     for row in rows:
-        told = [each for way in ways for each in (_milliseconds(row[way]), ratio(way, [row]))]
+        cells = [each for way in ways for each in (_milliseconds(row[way]), ratio(way, [row]))]
         waits = _milliseconds(row["copy_seconds"]), _milliseconds(row["waiting_seconds"])
-        yield [row["network"], f"{row['part']:.0%}", _milliseconds(row["without"]), *told, *waits]
+        yield [row["network"], f"{row['part']:.0%}", _milliseconds(row["without"]), *cells, *waits]
     if len(rows) > 1:
         yield ["all", "", "", *(each for way in ways for each in ("", ratio(way, rows))), "", ""]
 
