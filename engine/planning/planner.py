@@ -176,7 +176,7 @@ def _assigned(
         solved.append((assigned.arena, assigned))
         return solved[-1][0]
 
-    plan = concurrency.solve(problem, solve)
+    plan = concurrency.solve(problem, solve) if options.reuse else solve(problem)
     return next(assigned for arena, assigned in solved if arena is plan)
 
 

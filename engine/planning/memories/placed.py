@@ -121,13 +121,14 @@ class InMemories:
 
     @property
     def arena(self) -> Plan:
-        """Returns the plan of all chunks in one arena, with the bound of an arena in one memory."""
+        """Returns the plan of all chunks in one arena; that of a memory which has all, unless it aligns them more."""
         count = self.contents.chunks
         memory = self.assigned.memory[:count]
-        for m, part in enumerate(self.parts):
-            if (memory == m).all() and not self.starts[m]:
-                return part
         problem = part_of(self.problem.chunks, np.arange(len(self.problem)) < count)
+        for m, part in enumerate(self.parts):
+            is_all = (memory == m).all() and not self.starts[m]
+            if is_all and not (problem.alignment % self.memories[m].alignment).any():
+                return part
         offset = np.where(problem.size > 0, self.assigned.offset[:count] + np.array(self.starts, np.int64)[memory], 0)
         largest = max(self.parts, key=lambda part: part.arena_bytes)
         return Plan(offset, arena_bytes(problem, offset), proved_bound(problem), largest.strategy)

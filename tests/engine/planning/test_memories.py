@@ -45,7 +45,11 @@ def memory_of(plan: ExecutionPlan, tensor: str) -> str:
     return next(memory.name for memory, (first, end) in names if first <= low and high <= end)
 
 
-@pytest.mark.parametrize("options", [{}, {"order": "memory"}, {"strategy": "naive"}, {"parallel": "levels"}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"order": "memory"}, {"strategy": "naive"}, {"parallel": "levels"}, {"parallel": "levels", "reuse": False}],
+    ids=str,
+)
 @pytest.mark.parametrize("graph", [small(), squeezenet(image=32), perceptron(0, 16, SGD(0.1))], ids=str)
 def test_one_memory_that_is_large_enough_has_the_plan_of_one_arena(graph: Graph, options: dict[str, Any]) -> None:
     plain = engine.make_plan(graph, nodes=500, **options)
@@ -292,6 +296,17 @@ def test_the_alignment_of_a_memory_does_not_move_the_other_ones() -> None:
         len({engine.make_plan(small(), memories=board, place={"x": "a"}).memories[0].starts for board in boards}) == 1
     )
     assert engine.make_plan(small(), memories=boards[1], place={"x": "a"}).arena_bytes < 1 << 16
+
+
+def test_a_plan_is_saved_whose_memory_asks_for_more_alignment_than_its_tensors() -> None:
+    graph = Graph("unaligned")
+    x = y = graph.input("x", (3, 3))
+    for _ in range(3):
+        y = ops.tanh(y @ y) * x
+    graph.output(y, "y")
+    exe = engine.compile(graph, memories=["fast=64KiB,1GB/s"], alignment=4, optimise=0)
+    followed: Executable = pickle.loads(pickle.dumps(exe))
+    assert followed.plan.is_followed and followed.plan.arena_bytes == exe.plan.arena_bytes == 164
 
 
 def test_memories_that_cannot_hold_a_tensor_or_a_moment_are_a_proof() -> None:
