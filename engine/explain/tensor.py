@@ -13,7 +13,7 @@ from engine.explain.sentences import operator, outcome, readers, shape, shown, t
 from engine.lower.calls import Instruction, Storage, Value
 from engine.lower.roles import is_kept
 from engine.planning.placed import PlacedPlan
-from engine.report.memories import TensorMove, moves_of
+from engine.report.memories import TensorAgain, TensorMove, moves_of, recomputed_of
 from engine.report.memory_choices import MemoryChoice, choice_lines, choices_of
 from engine.report.peak import peak_chunks
 from engine.text.tables import joined
@@ -50,8 +50,8 @@ class TensorExplanation:
     of its bytes. `peak_overwriter` is the tensor of the same chain of overwrites that is alive at the peak. `views` and
     `parts` are tensors in the bytes that it owns. `last_tick` is the tick of the fetch. `memories` says why it lies in
     its memory; empty for one arena. `moves` are the copies of it from one memory to another; the one of tick `written`
-    made it. `fate` says what became of the tensor that was asked for, where the graph lacks it
-    and this one is in its place.
+    made it. `recomputed` says when it is computed again between memories. `fate` says what became of the tensor that
+    was asked for, where the graph lacks it and this one is in its place.
     """
 
     model: str
@@ -87,6 +87,7 @@ class TensorExplanation:
     forwards: tuple[Forward, ...]
     memories: tuple[MemoryChoice, ...] = ()
     moves: tuple[TensorMove, ...] = ()
+    recomputed: tuple[TensorAgain, ...] = ()
     fate: str = ""
 
     def __repr__(self) -> str:
@@ -155,6 +156,8 @@ def _life(facts: TensorExplanation, most: int) -> Iterator[str]:
     if len(facts.readers) > most:
         yield f"    ... and {len(facts.readers) - most} more readers"
     yield from map(_copied, facts.moves)
+    for again in facts.recomputed:
+        yield f"  In tick {again.tick} {shown(again.tensor)} is computed again, in {again.memory}."
     if facts.storage == Storage.ARENA.value:
         yield from _held(facts)
 
@@ -196,7 +199,9 @@ def explain_tensor(plan: PlacedPlan, name: str) -> TensorExplanation:
     explanation = (_inside if value.storage is Storage.ARENA else _outside)(accesses, value)
     name = value.source or value.name
     moves = tuple(m for m in moves_of(plan) if m.tensor == name or 0 < m.tick == explanation.written)
-    return evolve(explanation, memories=choices_of(plan, value.id), moves=moves, fate=match.fate)
+    recomputed = tuple(again for again in recomputed_of(plan) if again.tensor == name)
+    memories = choices_of(plan, value.id)
+    return evolve(explanation, memories=memories, moves=moves, recomputed=recomputed, fate=match.fate)
 
 
 def _inside(accesses: Accesses, value: Value) -> TensorExplanation:

@@ -3,8 +3,9 @@
 import math
 from collections.abc import Iterable
 
-from attrs import frozen
+from attrs import evolve, frozen
 
+from allocator.memories.plan import MemoryPlan
 from engine.planning import memories as in_memories
 from engine.planning.placed import PlacedPlan
 from engine.text.screen import UNBOUNDED
@@ -87,8 +88,8 @@ class Transfers:
 
     `moves` are the copies between memories, in the order of ticks, with `moved_bytes` in all. They are calls like all
     others, for which the bound and what simple ways take are, too. So are the calls that compute `recomputed` tensors
-    again; `seconds` has the time of their operations, too, `recompute_seconds`. `unmoved_seconds`: what transfers take
-    without all of them; 0 where nothing fits then.
+    again; all of these times have that of their operations, too, `recompute_seconds`. `unmoved_seconds`: what transfers
+    take without all of them; 0 where nothing fits then.
 
     Where a copy engine makes copies beside calls, `seconds` has what calls wait for them, `waiting_seconds`, and not
     the time that all of them take, `copy_seconds`; the bound, the simple ways and the memories count no time of them.
@@ -114,17 +115,18 @@ def transfers_of(plan: PlacedPlan) -> tuple[Transfers, ...]:
     """Returns what the memories of a plan cost; nothing where there is one arena."""
     if not plan.memories:
         return ()
-    moves, times, seconds = moves_of(plan), plan.copy_times, plan.transfer_seconds
+    moves, times, seconds, again = moves_of(plan), plan.copy_times, plan.transfer_seconds, plan.again_seconds
+    pairs = [(placed, _with_operations(placed.assigned, again)) for placed in plan.memories]
     return tuple(
         Transfers(
             seconds=seconds,
-            lower_bound=placed.assigned.bound,
-            gap=placed.assigned.gap_at(seconds),
-            status=placed.assigned.status_at(seconds),
-            strategy=placed.assigned.strategy,
+            lower_bound=assigned.bound,
+            gap=assigned.gap_at(seconds),
+            status=assigned.status_at(seconds),
+            strategy=assigned.strategy,
             baselines=tuple(
                 SimpleWay(way.name, way.cost < math.inf, way.cost if way.cost < math.inf else 0.0)
-                for way in placed.assigned.baselines
+                for way in assigned.baselines
             ),
             memories=tuple(
                 MemoryShare(
@@ -139,18 +141,24 @@ def transfers_of(plan: PlacedPlan) -> tuple[Transfers, ...]:
                     seconds=use.cost,
                     weights=_weights(placed, m, plan),
                 )
-                for m, (use, part) in enumerate(zip(placed.assigned.uses, placed.parts, strict=True))
+                for m, (use, part) in enumerate(zip(assigned.uses, placed.parts, strict=True))
             ),
             moves=moves,
             moved_bytes=sum(move.bytes for move in moves),
-            recomputed=_again(plan, placed),
-            recompute_seconds=plan.again_seconds,
-            unmoved_seconds=next((moved.plain_seconds for moved in plan.moved), placed.assigned.cost),
+            recomputed=recomputed_of(plan),
+            recompute_seconds=again,
+            unmoved_seconds=next((moved.plain_seconds for moved in plan.moved), seconds),
             copy_seconds=times.seconds,
             waiting_seconds=times.waiting,
         )
-        for placed in plan.memories
+        for placed, assigned in pairs
     )
+
+
+def _with_operations(assigned: MemoryPlan, seconds: float) -> MemoryPlan:
+    """Returns what a plan, its bound and simple ways cost with operations that take so long, wherever tensors lie."""
+    ways = tuple(evolve(way, cost=way.cost + seconds) for way in assigned.baselines)
+    return evolve(assigned, cost=assigned.cost + seconds, bound=assigned.bound + seconds, baselines=ways)
 
 
 def moves_of(plan: PlacedPlan) -> tuple[TensorMove, ...]:
@@ -173,13 +181,13 @@ def moves_of(plan: PlacedPlan) -> tuple[TensorMove, ...]:
     return tuple(moves)
 
 
-def _again(plan: PlacedPlan, placed: "in_memories.InMemories") -> tuple[TensorAgain, ...]:
-    """Returns the tensors that are computed again, in the order of ticks."""
+def recomputed_of(plan: PlacedPlan) -> tuple[TensorAgain, ...]:
+    """Returns the tensors that are computed again between memories, in the order of ticks."""
     computed, tensors = {copy for moved in plan.moved for copy in moved.values}, list[TensorAgain]()
     for call in plan.lowered.calls:
         for value in (plan.lowered.values[v] for v in call.outputs if call.operators and v in computed):
-            memory = placed.memories[int(placed.assigned.memory[placed.contents.row_of[value.id]])]
-            tensors.append(TensorAgain(value.source, memory.name, value.spec.nbytes, call.tick))
+            memory = plan.memory_of(plan.chunk_of(value.id))
+            tensors.append(TensorAgain(value.source, memory, value.spec.nbytes, call.tick))
     return tuple(tensors)
 
 
@@ -202,10 +210,7 @@ def memory_table(transfers: Iterable[Transfers], width: int = UNBOUNDED) -> list
         proved += f" than {least}, gap {each.gap:.1%}" if each.gap else ""
         lines.append(f"transfers take {seconds}: {proved}; memories chosen by {each.strategy}, {each.status}")
         lines += _move_lines(each)
-        lines += [
-            f"  {way.name}: {_compared(way, each.seconds - each.waiting_seconds - each.recompute_seconds)}"
-            for way in each.baselines
-        ]
+        lines += [f"  {way.name}: {_compared(way, each.seconds - each.waiting_seconds)}" for way in each.baselines]
         head = ("memory", "capacity", "used", "arena", "lower bound", "weights", "peak", "transfers")
         rows = [
             (share.name, *map(format_bytes, _sizes(share)), format_small_seconds(share.seconds))

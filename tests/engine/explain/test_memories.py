@@ -4,7 +4,8 @@ from collections import Counter
 
 import pytest
 
-from engine import ExecutionPlan
+from engine import ExecutionPlan, make_plan
+from tests.helpers.graphs.waiting import rectified
 from tests.helpers.traces.cascaded_plans import cascaded_plan
 from tests.helpers.traces.copied_beside import copied_beside
 
@@ -41,6 +42,16 @@ def test_a_tensor_says_where_it_is_copied_from_and_to_and_by_whom(plan: Executio
             assert f"{copied}, by the copy engine beside other calls.\n" in str(explained)
         assert move.is_beside and move.tick in ticks
     assert not plan.explain(tensor="relu_0").moves
+
+
+def test_a_tensor_says_when_it_is_computed_again() -> None:
+    again = make_plan(rectified(), memories=["fast=2KiB,10GB/s", "slow=64KiB,1GB/s"], optimise=0, nodes=50)
+    (tensor,) = again.report().transfers[0].recomputed
+    for name in ("relu_0", "relu_0/again"):
+        explained = again.explain(tensor=name)
+        assert explained.recomputed == (tensor,)
+        assert f"  In tick {tensor.tick} relu_0 is computed again, in fast.\n" in str(explained)
+    assert not again.explain(tensor="x").recomputed
 
 
 def test_one_arena_has_no_word_of_memories() -> None:

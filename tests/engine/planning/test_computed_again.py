@@ -35,6 +35,9 @@ def test_a_tensor_is_computed_again_where_that_takes_less_than_to_copy_it() -> N
     call = plan.lowered.instructions[again.tick - 1]
     assert call.name == "relu_0/again" and plan.lowered.values[call.outputs[0]].role is Role.AGAIN
     assert 0 < transfers.recompute_seconds < 0.01 * transfers.seconds < 0.007 * transfers.unmoved_seconds
+    (placed,) = plan.memories
+    assert transfers.lower_bound == placed.assigned.bound + transfers.recompute_seconds
+    assert min(way.seconds for way in transfers.baselines) == pytest.approx(transfers.seconds)
     assert report.operators == len(plan.lowered.graph.operators) + 1
     assert "2 moves between memories, 2.00 KiB and 1 tensor computed again; without: " in str(report)
     (kept,) = engine.make_plan(rectified(), **RECTIFIED, place={"relu_0": "!slow"}).report().transfers
