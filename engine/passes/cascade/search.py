@@ -114,10 +114,12 @@ class _Search:
         Elsewhere rows are as short, and lie in one run of bytes, so that they need no copies.
         """
         outputs = self.operators[end - 1].outputs
-        if len(outputs) != 1 or not is_image(outputs[0]):
+        if len(outputs) != 1:
             return ()
-        is_wide = is_image(outputs[0], COLUMNS) and outputs[0].shape[COLUMNS] > outputs[0].shape[ROWS]
-        return tuple(axis for axis in ((ROWS, COLUMNS) if is_wide else (ROWS,)) if axis in self.axes)
+        (y,) = outputs
+        is_wide = is_image(y, COLUMNS) and y.shape[COLUMNS] > y.shape[ROWS]
+        axes = (ROWS, COLUMNS) if is_wide else (ROWS,)
+        return tuple(axis for axis in axes if axis in self.axes and is_image(y, axis))
 
     def _least_to(self, end: int, axis: int) -> Iterator[tuple[int, int]]:
         """Yields the first positions of the cascades that end in front of one, and the bytes they need at least."""

@@ -109,6 +109,27 @@ def test_a_network_of_one_axis_is_cut_along_it() -> None:
     np.testing.assert_array_equal(cut.run(feeds)["y"], plain.run(feeds)["y"])
 
 
+def _sound() -> Graph:
+    """Returns a network on a sound as an image of one row."""
+    rng = np.random.default_rng(0)
+    graph = Graph("one row")
+    x: Var = graph.input("x", (1, 1, 1, 4000))
+    for channels in (16, 16, 4):
+        w = rng.standard_normal((channels, x.shape[1], 1, 9), np.float32)
+        x = ops.relu(ops.conv2d(x, w, pads=(0, 4, 0, 4)))
+    graph.output(x, "y")
+    return graph
+
+
+def test_images_of_one_row_are_cut_into_columns() -> None:
+    graph = _sound()
+    _, done = _cascades(graph)
+    assert done.columns == len(done.cascades)
+    feeds = {"x": np.random.default_rng(1).standard_normal((1, 1, 1, 4000), np.float32)}
+    plain, cut = engine.compile(graph, nodes=100), engine.compile(graph, **_OPTIONS)
+    np.testing.assert_array_equal(cut.run(feeds)["y"], plain.run(feeds)["y"])
+
+
 @pytest.mark.parametrize(
     "build",
     [
