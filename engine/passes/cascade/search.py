@@ -56,10 +56,11 @@ def search_cascades(graph: Graph, outside: Set[Var] = frozenset(), axes: Collect
 def cascade_bound(graph: Graph, outside: Set[Var] = frozenset()) -> int:
     """Returns bytes below which no arena is, whatever is cut into stripes, however high, and whatever rows are kept.
 
-    A cascade holds what it reads from outside, its result, and a row of each tensor inside while that is computed. An
-    image that is taken in pieces is there in front of it together with copies of all rows that are read, and no longer
-    when its last row is computed. The bound is the least, over all ways to cut the sequence into segments, of the
-    largest need of a segment. What lies `outside` of the arena counts nothing.
+    A cascade holds what it reads from outside, its result, and a row of each tensor inside while that is computed; or,
+    in two stripes, half of each tensor inside. An image that is taken in pieces is there in front of it together with
+    copies of all rows that are read, and no longer when its last row is computed. The bound is the least, over all ways
+    to cut the sequence into segments, of the largest need of a segment. What lies `outside` of the arena counts
+    nothing.
     """
     return _Search(graph, graph.operators, outside, AXES).bound()
 
@@ -124,17 +125,17 @@ class _Search:
     def _least_to(self, end: int, axis: int) -> Iterator[tuple[int, int]]:
         """Yields the first positions of the cascades that end in front of one, and the bytes they need at least."""
         (result,) = self.operators[end - 1].outputs
-        stripe, row = Stripe({result: (0, result.shape[axis])}, axis=axis), 0
+        stripe, row, largest = Stripe({result: (0, result.shape[axis])}, axis=axis), 0, 0
         for first in range(end - 1, self._first_inner(end, axis) - 1, -1):
             if not stripe.take(self.operators[first]):
                 return
             if first < end - 1:
                 (output,) = self.operators[first].outputs
-                row = max(row, row_bytes(output, axis))
+                row, largest = max(row, row_bytes(output, axis)), max(largest, output.spec.nbytes)
                 held, taken = self._held_bytes(first), self._dying_image(first, end, stripe)
                 pieces = _read_bytes(self.operators[first].inputs[0], stripe) if taken else 0
-                need = max(held + pieces, self._bytes(result) + held - taken + row)
-                yield first, min(need, self._bytes(result) + held + row)
+                inside = min(self._bytes(result) + row, largest // 2)  # in two stripes, the first has no result yet
+                yield first, min(max(held + pieces, held - taken + inside), held + inside)
 
     @cached_property
     def flops(self) -> dict[Operator, int]:

@@ -251,3 +251,16 @@ def test_the_bound_counts_the_rows_alone_that_are_read_of_an_image_in_pieces() -
     cut = with_cascades(graph, [Cascade(1, 5, 4, (3,), in_pieces=True)])
     arena = engine.make_plan(cut, optimise=0, nodes=100).arena_bytes
     assert cascade_bound(graph) <= arena < 2 * graph.inputs["x"].spec.nbytes
+
+
+def test_the_bound_knows_that_the_first_of_two_stripes_has_no_result_yet() -> None:
+    rng = np.random.default_rng(7)
+    graph = engine.Graph("two stripes")
+    x = ops.pad(graph.input("x", (1, 8, 1, 413)), (1, 0, 0, 2), axes=(2, 3)) + rng.standard_normal(
+        (8, 2, 415), np.float32
+    )
+    pooled = ops.max_pool(ops.resize(x, x.shape, mode="linear"), (1, 2), strides=(1, 2))
+    graph.output(ops.reduce_mean(pooled, axes=(2, 3)), "y")
+    plan = engine.make_plan(graph, cascade=400, nodes=100, optimise=3)
+    (done,) = plan.optimisation[0].cascades
+    assert done.least_bytes <= plan.arena_bytes
