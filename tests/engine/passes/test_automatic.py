@@ -11,7 +11,6 @@ from threadpoolctl import threadpool_limits
 
 import engine
 import ops
-from allocator.problem import NO_CAPACITY
 from engine import Graph, zoo
 from engine.api import WATCHED_NODES
 from engine.onnx.embedded import plan_of, texts_of
@@ -215,9 +214,9 @@ def test_every_way_to_run_leaves_out_the_same_passes_and_gives_the_same_bits(opt
 def test_the_limit_of_a_watched_run_does_not_choose_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     searched: list[int] = []
 
-    def plan_once(graph: Graph, options: Options, budget: int = NO_CAPACITY) -> PlacedPlan:
+    def plan_once(graph: Graph, options: Options, *arguments: Any, **others: Any) -> PlacedPlan:
         searched.append(options.nodes)
-        return plan_graph(graph, options, budget)
+        return plan_graph(graph, options, *arguments, **others)
 
     monkeypatch.setattr(automatic, "plan_graph", plan_once)
     exe = engine.compile(audio_encoder(), debug="poison")

@@ -147,7 +147,7 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("no_pauses")
 def test_a_search_with_a_time_takes_over_what_others_write_at_once() -> None:
-    problem = hard(1)
+    problem = hard(2)
     start, best = solve(problem, "naive").offset, solve(problem, nodes=20_000)
     for seconds in (math.inf, 60.0):
         board = KeptBoard()
