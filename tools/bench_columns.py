@@ -21,6 +21,7 @@ import ops
 from allocator.io.files import write_whole
 from allocator.progress import each
 from engine import Executable, Graph
+from engine.cli.options.values import positive
 from engine.cli.progress import add_quiet, progress_shown
 from engine.graph.var import Var
 from engine.passes.cascade import CascadeSearch, with_cascades
@@ -108,7 +109,7 @@ def measure(seed: int, percent: int, runs: int) -> Row:
         plain.plan.arena_bytes,
         rows.plan.arena_bytes,
         cut.plan.arena_bytes,
-        min((done.least_bytes for done in cascades), default=0),
+        CascadeSearch(graph).bound,
         sum(done.share for done in cascades),
         plain_ms,
         rows_ms,
@@ -131,7 +132,7 @@ def main() -> None:
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS)
     parser.add_argument("--percent", type=int, default=PERCENT)
-    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--runs", type=positive, default=3)
     parser.add_argument("-o", "--output", type=Path, help="JSON file to write")
     add_quiet(parser)
     args = parser.parse_args()
