@@ -13,6 +13,7 @@ from engine.executor.feeds import check_names, check_unshared, out_arrays, read_
 from engine.executor.rows import RowSource, row_source
 from engine.graph.graph import Graph
 from engine.graph.var import Var
+from engine.text.errors import FeedError
 from engine.text.units import counted, format_bytes
 from ops.common.tiling import ROWS, cut
 from ops.tensor.spec import Array, TensorSpec
@@ -113,6 +114,10 @@ class Stream:
         inputs = self.graph.inputs
         check_names("input", feeds, inputs, complete=True)
         specs = {name: inputs[name].spec for name in self._whole}
+        if coming := [name for name in specs if isinstance(feeds[name], Iterator)]:
+            raise FeedError(
+                f"input {coming[0]!r} comes in stripes, but each stripe of outputs reads it whole; give an array"
+            )
         whole = read_feeds({name: feeds[name] for name in specs}, specs)
         streamed = {n: row_source(n, feeds[n], inputs[n].spec, self.axes[n]) for n in inputs if n not in whole}
         return self._each(streamed, whole, outs)

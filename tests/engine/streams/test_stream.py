@@ -138,6 +138,11 @@ def test_inputs_may_be_moved_that_are_read_whole(shape: tuple[int, ...]) -> None
     graph.output(_conv(ops.relu(_conv(x, 8)), 8), "y")
     stream = _assert_bits_are_those_of_the_whole_image(graph, rows=4)
     assert set(stream.rows_read) == ({"x", "scale"} if shape[2] > 1 else {"x"})
+    if shape[2] == 1:
+        with pytest.raises(
+            FeedError, match="input 'scale' comes in stripes, but each stripe of outputs reads it whole"
+        ):
+            stream.run({"x": np.zeros((1, 8, 24, 5), np.float32), "scale": iter([])})
 
 
 def test_a_budget_for_less_than_a_row_of_the_lowest_image_takes_lower_stripes() -> None:
