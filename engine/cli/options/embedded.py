@@ -52,7 +52,7 @@ def _obstacle(arguments: Namespace) -> str:
     """Returns why this command line can follow no plan; "" where it can."""
     if is_zoo(arguments.file):
         return f"{arguments.file} is no file with a plan"
-    if vars(arguments).get("mode") == POISON:
+    if vars(arguments).get("mode") == POISON and not arguments.memory:  # memories may have no room for guards
         return f"--mode {POISON} plans for itself, with guards between tensors"
     return ""
 

@@ -74,7 +74,8 @@ def test_a_saved_plan_in_memories_is_followed_with_the_same_memories_alone(
         followed["transfers"][0]["memories"]
         == data(["plan", model, *FLAGS, "--place", "outputs=dram"], capsys)["transfers"][0]["memories"]
     )
-    assert main(["run", str(planned), *FLAGS, "--place", "outputs=dram", "-o", str(outputs)]) == 0
+    watched = ["run", str(planned), *FLAGS, "--place", "outputs=dram", "--mode", "poison"]
+    assert main([*watched, "--plan-from-file", "required", "-o", str(outputs)]) == 0
     assert main(["run", model, "-o", str(others)]) == 0
     with np.load(outputs) as ours, np.load(others) as theirs:
         assert all(ours[name].tobytes() == theirs[name].tobytes() for name in theirs)
