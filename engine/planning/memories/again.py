@@ -39,9 +39,10 @@ class Again:
 
     @classmethod
     def of(cls, lowered: Lowered, memories: InMemories, there: Mapping[int, tuple[int, int]]) -> "Again":
-        """Returns the values of calls that can be computed again where they lie in memories."""
-        access = {access.tick: access for access in accesses(lowered)}
-        return cls(lowered, memories, computable(lowered), there, access)
+        """Returns the values of calls that can be computed again where they lie in memories; none that rules name."""
+        access, row_of = {access.tick: access for access in accesses(lowered)}, memories.contents.row_of
+        makers = {v: call for v, call in computable(lowered).items() if not memories.is_ruled(row_of[v])}
+        return cls(lowered, memories, makers, there, access)
 
     def values(self, value: int, tick: int, dropped: Collection[int] = NOTHING) -> tuple[int, ...]:
         """Returns what to compute again, in order, to have a value right before a tick, itself at last.

@@ -289,9 +289,8 @@ class Uses:
         With `again`, also between which visits a unit may be dropped, as it can be computed again.
         """
         rows, can_be = list(self._rows()), copyable(self.lowered)
-        allowed = self.memories.contents.allowed[: self.memories.contents.chunks]
-        writable = [memory.writable for memory in self.units.problem.memories]
-        ruled = set(self.units.unit_of[np.flatnonzero((allowed != writable).any(axis=1))].tolist())
+        chunks = range(self.memories.contents.chunks)
+        ruled = {int(self.units.unit_of[chunk]) for chunk in chunks if self.memories.is_ruled(chunk)}
 
         def nbytes(unit: int, tick: int) -> int:
             if unit in self.streams:

@@ -100,6 +100,11 @@ class InMemories:
         """Returns the bytes [low, high) of the arena that are those of each memory."""
         return tuple((low, low + part.arena_bytes) for low, part in zip(self.starts, self.parts, strict=True))
 
+    def is_ruled(self, chunk: int) -> bool:
+        """Returns whether a rule says where a chunk may lie."""
+        writable = [memory.writable for memory in self.memories]
+        return bool((self.contents.allowed[chunk] != writable).any())
+
     def rows_in(self, memory: int, *, constants: bool) -> Column:
         """Returns the constants, or the chunks, that lie in a memory."""
         is_constant = np.arange(len(self.problem)) >= self.contents.chunks

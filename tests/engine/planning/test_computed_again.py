@@ -60,6 +60,23 @@ def test_drawn_networks_give_the_same_bits_and_take_less(seed: int, kind: str) -
     assert transfers.seconds < without.seconds or not transfers.recomputed
 
 
+def test_what_rules_name_is_not_computed_again_for_others(tmp_path: Path) -> None:
+    options: dict[str, Any] = {**PLAIN, "memories": ["fast=2624,10GB/s", "slow=3008,0.5GB/s"]}
+    graph = drawn_cheap(23)
+    (again,) = engine.make_plan(graph, **options).report().transfers
+    assert [tensor.tensor for tensor in again.recomputed[:2]] == [
+        "sigmoid_0",
+        "mul_0",
+    ]  # the second one reads the first
+    proto = to_onnx(graph)
+    for number, node in enumerate(proto.graph.node):
+        node.name = f"node_{number}"  # in models, names of operators and of tensors differ
+    onnx.save(proto, tmp_path / "named.onnx")
+    for where in ("fast", "slow"):
+        plan = engine.make_plan(engine.load_onnx(tmp_path / "named.onnx"), **options, place={"node_0": where})
+        assert "sigmoid_0" not in {tensor.tensor for tensor in plan.report().transfers[0].recomputed}
+
+
 def test_training_computes_activations_again_and_learns_the_same() -> None:
     graph = squashed()
     exe = engine.compile(graph, **PLAIN | {"memories": ["fast=4KiB,10GB/s", "slow=1MiB,0.5GB/s"]})
