@@ -60,7 +60,8 @@ def cascade_bound(graph: Graph, outside: Set[Var] = frozenset()) -> int:
     in two stripes, half of each tensor inside. An image that is taken in pieces is there in front of it together with
     copies of all rows that are read, and no longer when its last row is computed. The bound is the least, over all ways
     to cut the sequence into segments, of the largest need of a segment. What lies `outside` of the arena counts
-    nothing.
+    nothing. Stripes are taken to be written into their result: if they are put together at the end instead, the bound
+    may be too high by the rows of the last one.
     """
     return _Search(graph, graph.operators, outside, AXES).bound()
 
