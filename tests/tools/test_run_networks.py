@@ -15,6 +15,8 @@ from tools.run_networks import NETWORKS, loaded, network_file
 
 QUICK = ("crnn", "detector")
 COMPARED = [name for name in NETWORKS if name not in DRIFTING]
+ONE_CODE = 0.01
+"""A step of codes, as a part of the largest value, at most: onnxruntime's own passes move results of int8 by one."""
 EACH = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in COMPARED]
 
 
@@ -35,7 +37,8 @@ def test_the_default_of_a_timed_network_equals_onnxruntime_in_no_larger_arena(na
     graph, feeds = loaded(path)
     executable = compile_graph(graph, threads=1)
     ours = executable.run(feeds)
-    comparison = compare_with_oracle(ours, onnxruntime_runner(path, feeds, 1)(), "onnxruntime", TOLERANCE)
+    tolerance = ONE_CODE if name.endswith("_int8") else TOLERANCE
+    comparison = compare_with_oracle(ours, onnxruntime_runner(path, feeds, 1)(), "onnxruntime", tolerance)
     assert comparison.outputs_agree, comparison.text()
     assert all(np.isfinite(array).all() and array.std() > 0 for array in ours.values())
     assert executable.arena_bytes <= onnxruntime_activations(path).planned
