@@ -113,7 +113,7 @@ def _rows(size: Column, alignment: Column, cell: int) -> Iterator[tuple[int, int
     """Yields the rows of a cell: the cell, its limit, and for each chunk its hole and what it fills of holes.
 
     A looser chunk fills what it has beside whole cells. Where that fits into no hole, a second row says that it fills
-    less; it does not count holes that are larger than all of these.
+    less; it does not count holes that are larger than all of these. Without holes it would prove nothing.
     """
     is_at_edge = alignment % cell == 0
     hole = np.where(is_at_edge, -size % cell, NO_HOLE)
@@ -121,7 +121,7 @@ def _rows(size: Column, alignment: Column, cell: int) -> Iterator[tuple[int, int
     yield cell, cell, hole, filler
     deepest = int(hole.max())
     less = _unfit_fillers(filler, alignment, cell, deepest)
-    if (less < filler).any():
+    if deepest and (less < filler).any():
         yield cell, deepest, hole, less
 
 
