@@ -12,7 +12,7 @@ import numpy as np
 from attrs import field, frozen
 
 from allocator.kernels.gaps import ARENA, AT, NOT_BEGUN
-from allocator.kernels.mode import KernelMode
+from allocator.kernels.mode import SMALL, KernelMode
 from allocator.kernels.numbers import Numbers
 from allocator.problem import NO_CAPACITY, Column, Problem, column
 from allocator.solvers.base import SolverOptions, without_empty
@@ -29,6 +29,8 @@ MOST_PAIRS = 4_000_000
 """The most pairs of chunks that meet that are stored, in some 50 bytes each. More are found anew for each order."""
 MOST_PAIRS_ONCE = 50_000
 """The most pairs that are stored for a single order."""
+_PLAIN_PAIRS = 20_000
+"""The most pairs with which plain kernels place: that takes 60 ms, and machine code 10 (tools/bench_zoo.py)."""
 MANY_CONFLICTS = 1_000
 """Where a chunk has more than twice as many conflicts, the bytes in use may be searched instead of their users."""
 SHORT = 100
@@ -69,7 +71,7 @@ class Placer:
     def by(cls, search: GapSearchMaker, problem: Problem, mode: KernelMode | None = None) -> "Placer":
         """Returns a placer that uses this search."""
         ids = roots(problem)
-        mode = mode or KernelMode.of(len(ids))
+        mode = mode or KernelMode.of(len(ids) if count_conflicts(problem) <= _PLAIN_PAIRS else SMALL)
         return cls(problem, ids, problem.size[ids], mode, search(problem, ids, mode), *mode.zeros(3))
 
     def __len__(self) -> int:
