@@ -2,17 +2,18 @@
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from attrs import evolve
 
 from allocator.interrupts import current_stop
-from allocator.problem import Problem
+from allocator.problem import Problem, align_up
 from allocator.progress import current
 from allocator.solvers.base import Answer, Solver, SolverOptions, arena_bytes, unsupported_reason
 from allocator.solvers.first_fit import FIRST_FIT
 from allocator.solvers.greedy import GREEDY_BY_BREADTH, GREEDY_BY_SIZE
 from allocator.solvers.megengine import PUSHDOWN_SORTED
+from allocator.solvers.mirrored import mirrored
 from allocator.solvers.naive import NAIVE
 from allocator.solvers.placing.conflicts import count_conflicts
 from allocator.solvers.strip_packing import STRIP_PACKING_BESTFIT, STRIP_PACKING_COVER
@@ -21,9 +22,9 @@ COVER = evolve(STRIP_PACKING_COVER, nodes=240_000, meetings=40_000_000)
 """Ends within two seconds, and leaves to the searches what has no place then, if first fit needs more than half one."""
 _QUICK: tuple[Solver, ...] = (
     PUSHDOWN_SORTED,
+    STRIP_PACKING_BESTFIT,
     GREEDY_BY_SIZE,
     GREEDY_BY_BREADTH,
-    STRIP_PACKING_BESTFIT,
     COVER,
     FIRST_FIT,
     NAIVE,
@@ -50,13 +51,26 @@ def quickest(problem: Problem, options: SolverOptions, solvers: Sequence[Solver]
         if arena < math.inf and is_last(arena, options):
             break
         seen.item = f"by {solver.name}"
-        answer = solver.solve(problem, options)
-        spent += answer.nodes or nodes
-        if arena_bytes(problem, answer.offset) < arena:
-            seen.best = arena = arena_bytes(problem, answer.offset)
-            current_stop().has_plan = True
-            best = Answer(answer.offset, answer.lower_bound, solver.name)
+        for answer in _answers(problem, options, solver):
+            spent += answer.nodes or nodes
+            if arena_bytes(problem, answer.offset) < arena:
+                seen.best = arena = arena_bytes(problem, answer.offset)
+                current_stop().has_plan = True
+                best = Answer(answer.offset, answer.lower_bound, solver.name)
     return evolve(best, nodes=spent)
+
+
+def _answers(problem: Problem, options: SolverOptions, solver: Solver) -> Iterator[Answer]:
+    """Yields the answer of a solver, and one from above where that has the cells of the goal, but not its bytes."""
+    answer = solver.solve(problem, options)
+    yield answer
+    arena = arena_bytes(problem, answer.offset)
+    if is_last(arena, options) or arena > align_up(options.goal, int(problem.alignment.max(initial=1))):
+        return
+    mirror = mirrored(problem, options.goal)
+    if mirror is not None and fits(mirror.problem, solver):
+        answer = solver.solve(mirror.problem, evolve(options, goal=mirror.goal))
+        yield Answer(mirror.offsets(answer.offset), nodes=answer.nodes)
 
 
 def is_last(arena: float, options: SolverOptions) -> bool:

@@ -11,6 +11,7 @@ from allocator.solvers.base import ANY_COUNT, Answer, Solver, SolverOptions, are
 from allocator.solvers.ejection import EJECTION
 from allocator.solvers.exact import EXACT
 from allocator.solvers.hill_climb import HILL_CLIMB
+from allocator.solvers.mirrored import MirroredSearch, mirrored
 from allocator.solvers.placing.conflicts import count_conflicts
 from allocator.solvers.quick import COVER, fits, is_large, quickest, suitable
 from allocator.solvers.search.blocks import Blocks, BlockSearch
@@ -78,7 +79,7 @@ class _Race:
 
     def run(self) -> None:
         """Gives each search its turn, in rounds of more and more nodes."""
-        entrants, nodes = _entrants(self.problem, self.budget), _TURN
+        entrants, nodes = _entrants(self.problem, self.options, self.budget), _TURN
         if self.blocks is not None:
             entrants += _entrants_on_blocks(self.blocks, self.options, self.budget)
         self.budget.found(self.arena)  # a plan of blocks may have been told since
@@ -101,6 +102,7 @@ class _Race:
         runner.weight = min(2 * runner.weight, _MOST_WEIGHT) if pays else max(runner.weight // 2, entrant.least_weight)
         if arena < self.arena:
             self.arena, self.best = arena, Answer(search.offsets(), maker=entrant.solver.name)
+            self.budget.found(arena)
         self.best = evolve(self.best, lower_bound=proved)
         return goes_on
 
@@ -134,15 +136,27 @@ class _Runner:
     weight: int
 
 
-def _entrants(problem: Problem, budget: Budget) -> list[_Entrant]:
+def _entrants(problem: Problem, options: SolverOptions, budget: Budget) -> list[_Entrant]:
     """Returns the searches that are suitable."""
-    entrants = [
+    entrants = _entrants_from_above(problem, options, budget) + [
         _Entrant(solver, budget.at(price), start_nodes, least_weight)
         for solver, price, start_nodes, least_weight in suitable_searches(problem)
     ]
     if len(Peak.of(problem)):
         entrants.append(_Entrant(STACKED_PEAK, budget.at(1), len(problem), 1))
     return entrants
+
+
+def _entrants_from_above(problem: Problem, options: SolverOptions, budget: Budget) -> list[_Entrant]:
+    """Returns an exact search that has chosen what lies topmost, where that matters: it proves nothing for others."""
+    mirror = mirrored(problem, options.goal)
+    if mirror is None:
+        return []
+    return [
+        _Entrant(MirroredSearch(solver, mirror), budget.at(price, is_restricted=True), start_nodes, 1)
+        for solver, price, start_nodes, _ in suitable_searches(mirror.problem)
+        if solver is EXACT
+    ]
 
 
 def _blocks(problem: Problem, budget: Budget) -> Blocks | None:

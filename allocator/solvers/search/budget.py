@@ -32,7 +32,7 @@ class Budget:
     """Nodes and time that are left to one search. What it has `spent` is reported to the activity that it is part of.
 
     One of its nodes costs `price` nodes of the purse, which several searches may share. `is_restricted`: the search
-    leaves plans out, so what it proves is not told.
+    leaves plans out, or counts other bytes, so what it finds and proves is not told.
     """
 
     _purse: _Purse
@@ -58,7 +58,8 @@ class Budget:
 
     def found(self, arena: int) -> None:
         """Tells that there is a plan of so many bytes: from here on a stop ends the search with that one."""
-        self._purse.seen.best, self._purse.stop.has_plan = arena, True
+        if not self.is_restricted:
+            self._purse.seen.best, self._purse.stop.has_plan = arena, True
 
     def proved(self, bound: int) -> None:
         """Tells that no arena has less bytes."""
