@@ -1,10 +1,10 @@
 """How a strategy does on instances of nine kinds that nobody has tuned it to (tools/solver_instances.py).
 
-    python -m tools.bench_kinds [--instances 200] [--strategy best] [--timeout 10s] [--seed 0] [-o kinds.json]
+    python -m tools.bench_kinds [--instances 200] [--strategy best] [--timeout 10s] [--alignment 64] [-o FILE]
 
 Kinds take turns. The number of buffers is drawn, too: as many instances have 20 to 200 as have 200 to 2,000. For each
 kind: instances, how many plans are proved to be the smallest, the worst gap between arena and bound, and the seconds of
-processor of the mean and the slowest instance.
+processor of the mean and the slowest instance. With --alignment all buffers have that one in place of their own.
 """
 
 import json
@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from attrs import asdict, frozen
+from attrs import asdict, evolve, frozen
 
 from allocator.io.files import write_whole
 from allocator.problem import Status
@@ -58,6 +58,8 @@ def drawn(instances: int, seed: int) -> Iterator[tuple[str, int, int]]:
 def measure(kind: str, buffers: int, seed: int, arguments: Namespace) -> Row:
     """Plans one instance."""
     problem = draw(kind, buffers, seed)
+    if "alignment" in arguments:
+        problem = evolve(problem, alignment=np.full(len(problem), arguments.alignment))
     limits = {key: getattr(arguments, key) for key in ("seconds", "nodes") if key in arguments}
     begin = time.process_time()
     plan = solve(problem, arguments.strategy, **limits)
@@ -87,6 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--timeout", dest="seconds", type=duration, default=SUPPRESS, help="of searches, such as 10s")
     parser.add_argument("--nodes", type=positive, default=SUPPRESS, help="of searches")
     parser.add_argument("--seed", type=count, default=0, help="of the instances")
+    parser.add_argument("--alignment", metavar="BYTES", type=positive, default=SUPPRESS, help="of all buffers")
     parser.add_argument("-o", "--output", type=Path, help="JSON file to write")
     add_quiet(parser)
     arguments = parser.parse_args(argv)

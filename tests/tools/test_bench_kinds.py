@@ -1,7 +1,9 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+from attrs import evolve
 
 from allocator.solvers import solve
 from tools.bench_kinds import LEAST, MOST, drawn, main
@@ -25,6 +27,15 @@ def test_bench_kinds_tells_each_kind_and_all(tmp_path: Path, capsys: pytest.Capt
     proved = sum(row["status"] == "optimal" for row in rows)
     worst = max(row["arena_bytes"] / row["lower_bound"] - 1 for row in rows)
     assert lines[-1][2:4] == [str(proved), f"{worst:.2%}"]
+
+
+def test_all_buffers_may_have_one_alignment(tmp_path: Path) -> None:
+    options = ["--instances", "9", "--strategy", "greedy_by_size", "--alignment", "64", "-q"]
+    assert main([*options, "-o", str(tmp_path / "kinds.json")]) == 0
+    for row in json.loads((tmp_path / "kinds.json").read_text())["rows"]:
+        problem = draw(row["kind"], row["buffers"], row["seed"])
+        aligned = evolve(problem, alignment=np.full(len(problem), 64))
+        assert row["arena_bytes"] == solve(aligned, "greedy_by_size").arena_bytes
 
 
 def test_instances_are_small_and_large() -> None:
