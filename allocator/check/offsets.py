@@ -8,10 +8,13 @@ from attrs import frozen
 
 from allocator.kernels.judge import CURSOR, ENTERED, NO_ROW, OTHER, find_overlap
 from allocator.machine_code.arrays import compiled
-from allocator.problem import FREE, Column, Problem
+from allocator.problem import FREE, Column, Problem, stable_order
 
 MANY = 20_000
 """From so many chunks on, the list of those alive could be long, and the sweep is compiled."""
+GROUP = 5_000
+"""Chunks that enter the compiled sweep at once, at least: what it looks up for them stays in the processor's cache.
+`tools/bench_solvers.py` with a million chunks shows what that is worth."""
 SLICE = 20_000
 """Chunks that the compiled sweep looks at before Python can handle Ctrl-C: some milliseconds."""
 
@@ -142,15 +145,28 @@ def _sweep(enter: Column, end: Column, low: Column, high: Column) -> tuple[int, 
 def _sweep_compiled(enter: Column, end: Column, low: Column, high: Column) -> tuple[int, ...]:
     """Finds the same as `_sweep`, compiled, for any number of chunks alive at once. O(n log n).
 
-    Between slices of the sweep Python handles Ctrl-C.
+    Chunks enter in groups, each with those that are still in use, or as many as these.
     """
-    holder, place = np.argsort(low, kind="stable"), np.empty(len(low), np.int64)
-    place[holder] = np.arange(len(low))
-    entering, leaving = holder[np.argsort(enter[holder], kind="stable")], np.argsort(end, kind="stable")
+    entering, rows, done = stable_order(low, enter), np.zeros(0, np.int64), 0
+    while done < len(entering):
+        group = entering[done : done + max(GROUP, len(rows))]
+        rows, done = np.concatenate((rows, group)), done + len(group)
+        pair = _sweep_group(enter[rows], end[rows], low[rows], high[rows])
+        if pair:
+            return tuple(rows[list(pair)].tolist())
+        rows = rows[end[rows] > enter[rows[-1]]]
+    return ()
+
+
+def _sweep_group(enter: Column, end: Column, low: Column, high: Column) -> tuple[int, ...]:
+    """Finds the same for chunks that stand by tick, then address. Between slices Python handles Ctrl-C."""
+    rows, leaving, holder = np.arange(len(low)), stable_order(end), stable_order(low)
+    place = np.empty(len(low), np.int64)
+    place[holder] = rows
     tree = np.zeros(2 << len(low).bit_length(), np.int8)
     cursor, row = np.zeros(CURSOR, np.int64), NO_ROW
     while row == NO_ROW and cursor[ENTERED] < len(low):
-        row = compiled(find_overlap)(enter, end, low, high, entering, leaving, place, holder, tree, cursor, SLICE)
+        row = compiled(find_overlap)(enter, end, low, high, rows, leaving, place, holder, tree, cursor, SLICE)
     return () if row == NO_ROW else (row, int(cursor[OTHER]))
 
 

@@ -19,7 +19,7 @@ from allocator.solvers.preconditions import check_chains, check_pinned
 BEST = PORTFOLIO.name
 EXHAUSTED = "exact search"
 """The reason of a bound that a search proved: it tried all smaller arenas."""
-_JUDGE, _MOST_FOR_JUDGE = 6e-7, 0.1
+_JUDGE, _MOST_FOR_JUDGE = 3e-7, 0.5
 """Seconds of the judge for each chunk of a million, and the part of a limit that is kept for it at most."""
 STRATEGIES: Mapping[str, Solver] = Lazy(
     __name__,
@@ -35,6 +35,7 @@ STRATEGIES: Mapping[str, Solver] = Lazy(
         "greedy_by_breadth": "greedy:GREEDY_BY_BREADTH",
         "greedy_in_order": "greedy:GREEDY_IN_ORDER",
         "first_fit_by_size": "first_fit:FIRST_FIT",
+        "first_fit_by_begin": "first_fit:FIRST_FIT_BY_BEGIN",
         "shared_by_breadth": "shared_greedy:SHARED_BY_BREADTH",
         "shared_by_size": "shared_greedy:SHARED_BY_SIZE",
         "shared_by_size_improved": "shared_greedy:SHARED_BY_SIZE_IMPROVED",

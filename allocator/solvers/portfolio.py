@@ -29,7 +29,7 @@ class Portfolio:
 
     def solve(self, problem: Problem, options: SolverOptions) -> Answer:
         """Returns the best plan, the strategy that made it, and the bound that the search proved."""
-        best = quickest(problem, options, suitable(problem))
+        best = quickest(problem, options, suitable(problem, options))
         if is_last(arena_bytes(problem, best.offset), options):
             return best
         searches: Any = import_module("allocator.solvers.race")  # the last plan needs none of them

@@ -13,12 +13,13 @@ from allocator.solvers.exact import EXACT
 from allocator.solvers.hill_climb import HILL_CLIMB
 from allocator.solvers.mirrored import MirroredSearch, mirrored
 from allocator.solvers.placing.conflicts import count_conflicts
-from allocator.solvers.quick import COVER, fits, is_large, quickest, suitable
+from allocator.solvers.quick import COVER, fits, is_hurried, is_large, quickest, suitable
 from allocator.solvers.search.blocks import Blocks, BlockSearch
 from allocator.solvers.search.budget import Budget
 from allocator.solvers.search.steps import Improver, Search, advance
 from allocator.solvers.stacked_peak import STACKED_PEAK, Peak
 from allocator.solvers.strip_packing import STRIP_PACKING_COVER
+from allocator.solvers.windows import IN_WINDOWS
 
 _TURN = 2_000
 """Nodes of each search in the first round; each round has twice as many as the one before. tools/bench_solvers.py
@@ -138,6 +139,8 @@ class _Runner:
 
 def _entrants(problem: Problem, options: SolverOptions, budget: Budget) -> list[_Entrant]:
     """Returns the searches that are suitable."""
+    if is_hurried(problem, options):
+        return [_Entrant(IN_WINDOWS, budget.at(1), 0, 1)]
     entrants = _entrants_from_above(problem, options, budget) + [
         _Entrant(solver, budget.at(price), start_nodes, least_weight)
         for solver, price, start_nodes, least_weight in suitable_searches(problem)
@@ -169,7 +172,7 @@ def _blocks(problem: Problem, budget: Budget) -> Blocks | None:
 
 def _entrants_on_blocks(blocks: Blocks, options: SolverOptions, budget: Budget) -> list[_Entrant]:
     """Returns the searches that are suitable for blocks."""
-    start = quickest(blocks.problem, options, suitable(blocks.problem)).offset
+    start = quickest(blocks.problem, options, suitable(blocks.problem, options)).offset
     return [
         _Entrant(BlockSearch(solver, blocks, start), budget.at(price, is_restricted=True), start_nodes, least_weight)
         for solver, price, start_nodes, least_weight in suitable_searches(blocks.problem)

@@ -2,9 +2,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from allocator.errors import ProblemError
-from allocator.problem import FREE, Bound, Lifetime, Plan, Problem, column
+from allocator.problem import FREE, Bound, Lifetime, Plan, Problem, column, stable_order
 
 
 def problem(**changes: Any) -> Problem:
@@ -68,3 +70,9 @@ def test_a_column_is_copied_only_where_somebody_could_write_to_it() -> None:
     narrow = np.arange(4, dtype=np.int32)
     narrow.flags.writeable = False
     assert column(view) is not view and column(narrow).dtype == np.int64
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 3) | st.integers(0, 2**62)] * 3), max_size=20), st.integers(1, 3))
+def test_a_stable_order_is_that_of_a_sort_by_several_keys(rows: list[tuple[int, int, int]], keys: int) -> None:
+    columns = np.array(rows, np.int64).reshape(-1, 3).T[:keys]
+    assert stable_order(*columns).tolist() == np.lexsort(columns).tolist()

@@ -4,7 +4,7 @@ import numpy as np
 from attrs import astuple, field, frozen
 
 from allocator.kernels.numbers import Numbers
-from allocator.problem import Column, Problem, column
+from allocator.problem import Column, Problem, column, stable_order
 from allocator.solvers.base import without_empty
 from allocator.solvers.placing.ranking import chain_lifetimes
 
@@ -43,4 +43,13 @@ def units_of(problem: Problem) -> Units:
     used = problem.size > 0
     _, end = chain_lifetimes(problem)
     ids = np.flatnonzero(used & (problem.chains.root == np.arange(len(problem))))
+    if len(ids) == len(problem):
+        return Units(ids, problem.begin, end, problem.size, problem.alignment)
     return Units(ids, problem.begin[ids], end[ids], problem.size[ids], problem.alignment[ids])
+
+
+def units_by_begin(problem: Problem) -> Units:
+    """Returns the units by begin; of those that begin in one tick the longest-lived come first, then the largest."""
+    units = units_of(problem)
+    longest, largest = units.end.max(initial=0), units.size.max(initial=0)
+    return units.in_order(stable_order(units.alignment, largest - units.size, longest - units.end, units.begin))

@@ -9,7 +9,7 @@ from allocator.kernels import eject
 from allocator.kernels.climb import MODULUS
 from allocator.kernels.gaps import DIGITS, NOWHERE
 from allocator.kernels.mode import KernelMode
-from allocator.problem import FREE, Column, Problem, column, distinct
+from allocator.problem import FREE, Column, Problem, column, distinct, stable_order
 from allocator.ragged import RaggedArray, row_starts
 from allocator.solvers.base import arena_bytes
 from allocator.solvers.placing.conflicts import conflict_pairs
@@ -42,8 +42,13 @@ class PartialPlan:
         """Returns the plan in which nothing has a place but what is pinned."""
         units = units_of(problem)
         units = units.in_order(np.argsort(units.begin, kind="stable"))
+        return cls.of_units(problem, units, problem.pinned[units.ids], seed)
+
+    @classmethod
+    def of_units(cls, problem: Problem, units: Units, pinned: Column, seed: int = 0) -> "PartialPlan":
+        """Returns the same of some units, by begin, which are pinned as a column of them says."""
         mode = KernelMode(len(units.ids) <= _PLAIN)
-        state = _state(units, problem.pinned[units.ids], _Near.of(problem, units), seed, mode)
+        state = _state(units, pinned, _Near.of(problem, units), seed, mode)
         mode.kernel(eject.take_out_above)(state, 0)
         return cls(problem, units.ids, state, mode)
 
@@ -134,10 +139,10 @@ class _Near:
         """Takes memory for each conflict that is given, or else for some numbers for each unit."""
         if problem.conflicts is not None:
             return cls.by_conflicts(_met(problem, units))
-        begin, end = _ranks(units)
+        begin, end, first = _ranks(units)
         width = max(1, int((end - begin).sum()) // max(len(begin), 1) // _SLOTS)
         slot = begin // width
-        since, until = np.searchsorted(begin, slot * width), np.searchsorted(begin, end)
+        since, until = first[slot * width], first[end]
         lists = _carried(slot + 1, (end - 1) // width)
         most = lists.start[slot + 1] - lists.start[slot] + until - since
         return cls((begin, end, slot, since, until, lists.start, lists.item), int(most.max(initial=0)))
@@ -150,13 +155,15 @@ class _Near:
         return cls(columns, int(np.diff(lists.start).max(initial=0)))
 
 
-def _ranks(units: Units) -> tuple[Column, Column]:
+def _ranks(units: Units) -> tuple[Column, Column, Column]:
     """Returns the lifetimes in ticks in which a unit begins, one after the other: the same units meet.
 
-    So slots are no more than units, whatever ticks there are, and one long life does not make all slots wide.
+    So slots are no more than units, whatever ticks there are, and one long life does not make all slots wide. The third
+    column has the first unit of each of these ticks, and how many units there are.
     """
-    ticks = distinct(units.begin)
-    return np.searchsorted(ticks, units.begin), np.searchsorted(ticks, units.end)
+    is_first = np.append(True, np.diff(units.begin) != 0)[: len(units.begin)]
+    first = np.append(np.flatnonzero(is_first), len(units.begin))
+    return np.cumsum(is_first) - 1, np.searchsorted(units.begin[first[:-1]], units.end), first
 
 
 def _carried(first: Column, last: Column) -> RaggedArray:
@@ -164,7 +171,7 @@ def _carried(first: Column, last: Column) -> RaggedArray:
     counts = last - first + 1
     units = np.repeat(np.arange(len(first)), counts)
     slots = np.arange(len(units)) - np.repeat(np.cumsum(counts) - counts - first, counts)
-    order = np.argsort(slots, kind="stable")
+    order = stable_order(slots)
     return RaggedArray(row_starts(slots, int(last.max(initial=-1)) + 1), units[order])
 
 
@@ -180,7 +187,7 @@ def _met(problem: Problem, units: Units) -> RaggedArray:
 
 
 def _state(units: Units, pinned: Column, near: _Near, seed: int, mode: KernelMode) -> eject.EjectionSearch:
-    """Returns the state of a search with nothing placed but what is pinned.
+    """Returns the state of a search with nothing placed but what is pinned. Units are numbered by begin.
 
     Order and prices count a unit with its padding: what an alignment keeps free around it is hard to find, too.
     """
@@ -188,7 +195,7 @@ def _state(units: Units, pinned: Column, near: _Near, seed: int, mode: KernelMod
     padded = -(-units.size // units.alignment) * units.alignment
     price = padded * np.sqrt(units.end - units.begin)
     price = np.maximum(price * (eject.MOST_PRICE / price.max(initial=1.0)), 1.0).astype(np.int64)
-    unit_of = np.lexsort((units.begin, -price, -padded))
+    unit_of = stable_order(price.max(initial=0) - price, padded.max(initial=0) - padded)
     turn = np.empty(n, np.int64)
     turn[unit_of] = np.arange(n)
     columns = mode.numbers(

@@ -133,7 +133,7 @@ def test_a_solver_that_ends_lifetimes_one_tick_early_is_caught(problem: Problem)
 
 def compiled_fault(problem: Problem, offset: Column) -> Fault | None:
     """Returns the fault that the code for very many chunks reports, a few chunks after the other."""
-    with patch.multiple(judge, MANY=0, SLICE=3):
+    with patch.multiple(judge, MANY=0, GROUP=7, SLICE=3):
         return check(problem, offset, 2**40)
 
 

@@ -177,6 +177,7 @@ def test_strategies_plan_the_example_of_the_paper() -> None:
         "greedy_by_breadth": 124,
         "greedy_in_order": 160,
         "first_fit_by_size": 124,
+        "first_fit_by_begin": 160,
         "shared_by_size": 128,
         "shared_by_size_improved": 128,
         "shared_by_breadth": 128,
