@@ -15,7 +15,7 @@ from allocator.solvers.search.budget import Budget
 from allocator.solvers.search.partial_plan import PartialPlan
 from allocator.solvers.search.steps import Steps
 
-_SHARE, _LEAST_SHARE = 0.65, 1e-3
+_SHARE, _LEAST_SHARE = 0.5, 1e-3
 """The part of the gap between arena and goal by which the arena is to shrink at once, at most; after targets by a
 smaller part were given up, larger parts are tried again."""
 _PATIENCE, _MORE_PATIENCE, _LEAST_STEPS = 4.0, 1.5, 2_000
