@@ -1,14 +1,15 @@
 """What a clique needs because of its alignments: the lowest of the stacks in which its chunks can lie."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 from attrs import define, field
 
 from allocator.cliques.clique import Clique
+from allocator.cliques.prices import PriceSearch, quick_top
 from allocator.kernels.stacks import LOOKS, MOST, NO_CHUNK, NO_HOLE, Stacks, lowest_stack
 from allocator.machine_code.arrays import compiled
-from allocator.problem import FREE, Column, align_up, distinct
+from allocator.problem import FREE, Column, distinct
 
 MOST_LOOKS, _LARGEST_LOOKS = 16_000_000, 128_000_000
 """Sets of chunks that are looked at for all cliques of a problem: where nothing limits them, a third of a second; and
@@ -59,10 +60,11 @@ class StackSearch:
         size, alignment = size[order], alignment[order]
         columns = stack_columns(size, alignment, cells)
         proved = max(proved, _least_top(columns))
-        if len(size) > MOST or self.looks <= 0:
+        if len(size) ** 2 > self.looks or (quick := quick_top(size, alignment)) <= proved:
             return proved
-        quick = _quick_top(size, alignment)
-        if quick <= proved:
+        prices = PriceSearch(self.looks)
+        proved, self.looks = prices.top(size, alignment, cells, proved), prices.looks
+        if len(size) > MOST or quick <= proved:
             return proved
         stacks = _stacks(columns, (0, quick - 1, self.looks), self.sets)
         least = compiled(lowest_stack)(stacks, proved)
@@ -138,21 +140,3 @@ def _unfit_fillers(filler: Column, alignment: Column, cell: int, deepest: int) -
     least = int(alignment[is_unfit].min())
     third = -(-(deepest // least * least) // 3) if count > 2 else 0
     return np.where(is_unfit, np.minimum(np.maximum(filler - cell // 2, third), filler), filler)
-
-
-def _quick_top(size: Column, alignment: Column) -> int:
-    """Returns the top of the lower of two stacks: what leaves most of a widest cell comes in its turn, or last."""
-    last = int(np.argmax(np.where(alignment == alignment[0], -size % alignment[0], NO_HOLE)))
-    chunks = list(zip(size.tolist(), alignment.tolist(), strict=True))
-    return min(_stacked(chunks, []), _stacked(chunks[:last] + chunks[last + 1 :], chunks[last : last + 1]))
-
-
-def _stacked(chunks: Sequence[tuple[int, int]], last: Sequence[tuple[int, int]]) -> int:
-    """Returns the top where next comes what wastes least, of these what is aligned most."""
-    top, left = 0, list(chunks)
-    while left:
-        size, edge = left.pop(min(range(len(left)), key=lambda k: -top % left[k][1]))
-        top = align_up(top, edge) + size
-    for size, edge in last:
-        top = align_up(top, edge) + size
-    return top

@@ -1,6 +1,7 @@
 """Plans around a low stack of what is alive at the peak, where alignments make its order matter.
 
-Beam search finds the stack; the rest is placed around it by ejection search, which may move the peak's chunks, too.
+Beam search finds the stack. The rest is placed around it by ejection search, which may move the peak's chunks, too.
+First comes what is alive in nearly as full ticks, in windows that grow.
 """
 
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from allocator.kernels.gaps import DIGITS
 from allocator.kernels.stacks import STACKS, Beam, grow_stacks
 from allocator.machine_code.arrays import compiled
 from allocator.problem import FREE, Column, Problem, distinct
-from allocator.solvers.base import SolverOptions
+from allocator.solvers.base import SolverOptions, arena_bytes
 from allocator.solvers.ejection import EJECTION, reach
 from allocator.solvers.placing.ranking import chain_lifetimes
 from allocator.solvers.placing.units import units_of
@@ -39,7 +40,7 @@ _NARROWEST = 32
 _MOST_WORK = 400_000
 """Stacks of a round times their chunks, at most: some 20 MB."""
 _LEAST_STEPS = 2_000
-"""Steps in which the rest is to find its place; more where the stack took more."""
+"""Steps in which a window is to find its place; more where the stack took more."""
 _PARTS = (1, 2, 4, 8)
 """Parts of the gap between the arena and the top of the stack that are tried, the whole gap first."""
 
@@ -135,6 +136,33 @@ def _beam(size: Column, alignment: Column, width: int, seed: int) -> Beam:
 
 
 @frozen(eq=False)
+class _Window:
+    """Chunks that are alive in some of the fullest ticks, and a plan of them: chunk k of its problem is ids[k]."""
+
+    ids: Column
+    plan: PartialPlan
+
+
+def _windows(problem: Problem, peak: Peak, seed: int) -> list[_Window]:
+    """Returns windows around the peak, each with about twice as many units as the one before, but not with all."""
+    units = units_of(problem)
+    live = breadths_of(units.begin, units.end, -(-units.size // units.alignment) * units.alignment)
+    rank = np.empty(len(live.value), np.int64)
+    rank[np.argsort(-live.value, kind="stable")] = np.arange(len(rank))
+    first, behind = np.searchsorted(live.tick, units.begin), np.searchsorted(live.tick, units.end)
+    fullest = np.minimum.reduceat(rank, np.stack((first, behind), 1).ravel())[::2]
+    fullest[np.isin(units.ids, peak.ids)] = 0
+    ordered, windows, rows = np.sort(fullest), list[_Window](), peak.ids
+    while len(rows) < len(ordered):
+        rows = np.flatnonzero(fullest <= ordered[min(2 * len(rows), len(ordered)) - 1])
+        if len(rows) < len(ordered):
+            kept = units.in_order(rows)
+            window = Problem(kept.begin, kept.end, kept.size, kept.alignment, np.full(len(rows), FREE))
+            windows.append(_Window(kept.ids, PartialPlan.of(window, seed)))
+    return windows
+
+
+@frozen(eq=False)
 class StackedPeak:
     """Searches by ejection from plans in which the peak is stacked low. It bears the name of the ejection search."""
 
@@ -142,14 +170,17 @@ class StackedPeak:
 
     def search(self, problem: Problem, offset: Column, options: SolverOptions, budget: Budget) -> "_Search":
         """Returns a search from a plan: an offset for each chunk."""
-        return _Search(PartialPlan.of(problem, options.seed), budget, offset, Peak.of(problem), options)
+        peak, whole = Peak.of(problem), PartialPlan.of(problem, options.seed)
+        windows = [*_windows(problem, peak, options.seed), _Window(np.arange(len(problem)), whole)]
+        return _Search(whole, budget, offset, peak, windows, options)
 
 
 @define(eq=False)
 class _Search(PlanRepair):
-    """The best plan so far, and one that is made around the peak."""
+    """The best plan so far, and windows in which others grow around the peak. The last window has all chunks."""
 
     peak: Peak
+    windows: list[_Window]
     options: SolverOptions
 
     def steps(self) -> Iterator[None]:
@@ -164,17 +195,22 @@ class _Search(PlanRepair):
             width *= 2
 
     def _place_around(self, stack: Column, steps: int) -> Iterator[None]:
-        """Places what is not in the peak below the top of the stack, or as far below the arena as it can."""
-        top = max(int((stack + self.peak.size).max()), self.options.goal)
-        for part in _PARTS:
-            target = self.arena - max((self.arena - top) // part, 1)
-            offset = np.full(len(self.plan.problem), self.arena)
-            offset[self.peak.ids] = stack
-            self.plan.start_from(offset)
-            self.plan.take_out_above(target)
-            if (yield from reach(self.plan, target, steps, self.budget)):
-                self.take(self.plan.offsets())
+        """Places what is in each window, from the plan of the one before, below the top of the stack if it can."""
+        target = max(int((stack + self.peak.size).max()), self.options.goal)
+        placed, arena = np.full(len(self.plan.problem), self.arena), self.arena
+        placed[self.peak.ids] = stack
+        for window in self.windows:
+            for part in _PARTS:
+                goal = arena - max((arena - target) // part, 1)
+                window.plan.start_from(placed[window.ids])
+                window.plan.take_out_above(goal)
+                if (yield from reach(window.plan, goal, steps, self.budget)):
+                    break
+            else:
                 return
+            target, placed[window.ids] = goal, window.plan.offsets()
+        if arena_bytes(self.plan.problem, placed) < self.arena:
+            self.take(placed)
 
 
 STACKED_PEAK = StackedPeak()

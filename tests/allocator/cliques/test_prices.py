@@ -1,0 +1,90 @@
+"""Bounds by prices of chunks: never above a stack, and close to the lowest one."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allocator.cliques import prices
+from allocator.cliques.prices import PriceSearch, quick_top
+from allocator.problem import FREE, Problem, Status
+from allocator.solvers import solve
+
+MANY_LOOKS = 10**9
+Chunk = tuple[int, int]
+CELLS = (1, 2, 8, 24)
+"""Each divides the next one."""
+
+
+def top_by_prices(chunks: list[Chunk], looks: int = MANY_LOOKS) -> int:
+    """Returns the bytes that prices prove of chunks, each a size and an alignment."""
+    chunks = sorted(chunks, key=lambda chunk: -chunk[1])
+    size, alignment = np.array(chunks).T
+    cells = np.unique(alignment[alignment > 1])[::-1]
+    return PriceSearch(looks).top(size, alignment, cells, 0)
+
+
+def lowest_top(chunks: list[Chunk]) -> int:
+    """Returns the top of the lowest of all stacks (sets of chunks: Held and Karp 1962)."""
+    top = {frozenset[int](): 0}
+    for count in range(len(chunks)):
+        for taken in [taken for taken in top if len(taken) == count]:
+            for k in set(range(len(chunks))) - taken:
+                size, alignment = chunks[k]
+                end = -(-top[taken] // alignment) * alignment + size
+                more = taken | {k}
+                top[more] = min(top.get(more, end), end)
+    return top[frozenset(range(len(chunks)))]
+
+
+@given(st.lists(st.tuples(st.integers(1, 60), st.sampled_from(CELLS)), min_size=2, max_size=6))
+def test_no_stack_is_lower_than_prices_prove(chunks: list[Chunk]) -> None:
+    if len({alignment for _, alignment in chunks}) > 1:
+        assert sum(size for size, _ in chunks) <= top_by_prices(chunks) <= lowest_top(chunks)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(300))
+def test_no_stack_of_more_chunks_is_lower_than_prices_prove(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    count = int(draw.integers(7, 11))
+    size, alignment = draw.integers(1, 2_000, count), draw.choice((1, 4, 16, 64, 256), count)
+    chunks = list(zip(size.tolist(), alignment.tolist(), strict=True))
+    assert top_by_prices(chunks) <= lowest_top(chunks)
+
+
+def test_prices_know_that_chunks_do_not_fit_together() -> None:
+    """No two of the loose chunks fit into one hole of 30 bytes."""
+    chunks = [(34, 64)] * 8 + [(20, 1)] * 16
+    filled = sum(size for size, _ in chunks)
+    assert filled < top_by_prices(chunks) <= quick_top(*np.array(chunks).T)
+
+
+def test_prices_prove_plans_of_many_chunks() -> None:
+    """The peak has 40 chunks of three alignments; no search of all their orders ends in so few nodes."""
+    draw = np.random.default_rng(1)
+    size, alignment = draw.integers(1, 5000, 40), draw.choice((1, 16, 64), 40)
+    plan = solve(Problem([0] * 40, [1] * 40, size, alignment, [FREE] * 40))
+    assert (plan.status, plan.arena_bytes) == (Status.OPTIMAL, 98725)
+    assert plan.bound.reason == "all orders of 40 chunks that are alive at once"
+
+
+def test_looks_limit_the_work() -> None:
+    chunks = [(34, 64)] * 8 + [(20, 1)] * 16
+    few = PriceSearch(100)
+    size, alignment = np.array(chunks).T
+    assert few.top(size, alignment, np.array([64]), 0) == size.sum()
+    assert few.looks == 100
+    some = PriceSearch(10**6)
+    some.top(size, alignment, np.array([64]), 0)
+    assert 0 < some.looks < 10**6
+
+
+def test_cells_that_are_too_wide_or_have_too_many_chunks_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    chunks = [(34, 64)] * 8 + [(20, 1)] * 16
+    size = sum(size for size, _ in chunks)
+    for limit in ("_MOST_CELL", "_MOST_COST"):
+        with monkeypatch.context() as patch:
+            patch.setattr(prices, limit, 63)
+            assert top_by_prices(chunks) == size
+    assert top_by_prices(chunks) > size
