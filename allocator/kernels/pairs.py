@@ -39,7 +39,7 @@ violations count."""
 TRAIL, DEPTH, NODES, FAILED, LEVEL, NEXT, WAITING, SPLIT = range(8)
 """Cells of `cursor`: lengths of trail and decisions; nodes; whether the node is dead; a number that no other node had;
 the queue's first place and its length; the gap below which the chosen pair is split."""
-FAR = 1 << 60
+FAR = 1 << 62
 STEPS = 10_000
 """Bodies whose pairs are looked at in one node. Bodies of mixed alignments can push each other up for long."""
 

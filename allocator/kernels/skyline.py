@@ -34,7 +34,7 @@ that any of those can have; where its entries in `member` begin; a body that had
 TRAIL, DEPTH, COUNT, NODES, FAILED, PINS = range(6)
 """Cells of `cursor`: lengths of the trail and of the decisions; bodies placed; nodes; whether the node is dead; pinned
 bodies."""
-FAR = 1 << 60
+FAR = 1 << 62
 ROUNDS = 8
 
 

@@ -8,7 +8,7 @@ from allocator.problem import FREE, Column, Conflicts, Problem, column, distinct
 from allocator.ragged import RaggedArray, row_starts
 from allocator.solvers.search.bodies import Bodies, bodies, select
 
-FAR = 1 << 60
+FAR = 1 << 62
 """A distance that no two bodies have, in bytes."""
 
 

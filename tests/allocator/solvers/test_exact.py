@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -232,3 +233,22 @@ def conflict(made_of: Pieces, one: int, other: int, distance: int) -> bool:
 )
 def test_offsets_are_multiples_of_the_grain(unit: int, alignments: list[int], wanted: int) -> None:
     assert grain(unit, np.array(alignments)) == wanted
+
+
+@given(problems(max_chunks=9, max_size=9, horizon=6, alignments=(64,)), st.integers(1, 4))
+@quickly
+def test_nothing_false_is_proved_of_the_largest_arenas(problem: Problem, part: int) -> None:
+    """Sizes and alignments are multiplied until all have nearly 2**62 bytes: so is the smallest arena."""
+    cells = evolve(problem, size=64 * problem.size, overwrite_offset=64 * problem.overwrite_offset)
+    times = 2**61 // part // (int(cells.size.sum()) + 1)
+    large = evolve(cells, size=times * cells.size, overwrite_offset=times * cells.overwrite_offset)
+    for strategy in "exact", "best":
+        plan = solve(large, strategy, nodes=NO_LIMIT)
+        assert plan.status is Status.OPTIMAL
+        assert plan.arena_bytes == times * solve(cells, strategy, nodes=NO_LIMIT).arena_bytes
+
+
+def test_chunks_may_be_further_apart_than_2_to_the_60() -> None:
+    size = [375548629418130955, 348483288689746244, 141347575334159406, 417975344457789306, 174730553441390314]
+    problem = Problem([3, 1, 1, 3, 3], [4, 4, 4, 6, 6], size, [2, 64, 1, 2, 2], [FREE] * 5)
+    assert solve(problem, "exact").arena_bytes == sum(size)
