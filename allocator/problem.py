@@ -22,7 +22,8 @@ NO_CAPACITY = 2**63 - 1
 """A capacity that every plan keeps."""
 NO_TICK = -1
 """The tick of a witness that names chunks, or nothing."""
-_TOO_MANY_BYTES = 2.0**62
+TOO_MANY_BYTES = 2.0**62
+"""Sizes, alignments and the highest pinned offset of a problem have fewer bytes together."""
 _BITS = 63
 """Bits of a number that is not negative."""
 
@@ -273,7 +274,7 @@ def _check_columns(problem: Problem) -> None:
     _require(problem.pinned >= FREE, "its pinned offset is negative")
     _require((problem.pinned == FREE) | (problem.pinned % problem.alignment == 0), "its pinned offset is not aligned")
     bytes_at_most = float(problem.size.sum(dtype=float) + problem.alignment.sum(dtype=float))
-    if bytes_at_most + float(problem.pinned.max(initial=0)) >= _TOO_MANY_BYTES:
+    if bytes_at_most + float(problem.pinned.max(initial=0)) >= TOO_MANY_BYTES:
         raise ProblemError("the chunks have more bytes than 64-bit offsets can address")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from attrs import evolve, field, frozen
 
 from allocator.breadths import breadths_of
-from allocator.problem import FREE, Column, Problem, align_up, column
+from allocator.problem import FREE, TOO_MANY_BYTES, Column, Problem, align_up, column
 from allocator.solvers.base import SolverOptions, arena_bytes
 from allocator.solvers.first_fit import FIRST_FIT
 from allocator.solvers.placing.units import Units, units_of
@@ -50,13 +50,14 @@ def mirrored(problem: Problem, goal: int) -> Mirrored | None:
     """Returns the problem seen from above, in which units that are small enough have the last cell of the goal.
 
     None where none of them has it in all ticks that need all cells, where there is no such tick or the goal has whole
-    cells, and where chunks are pinned, conflict or differ in alignment. Units of one cell are preferred: these are left
-    out, so that any solver will do. Larger ones are pinned, and so is a chunk of one cell while none of them is alive.
+    cells, where chunks are pinned, conflict or differ in alignment, and where cells have too many bytes. Units of one
+    cell are preferred: these are left out, so that any solver will do. Larger ones are pinned, and so is a chunk of one
+    cell while none of them is alive.
     """
     units = units_of(problem)
     cell = int(units.alignment.max(initial=1))
     is_free = problem.conflicts is None and bool((problem.pinned == FREE).all())
-    if goal % cell == 0 or not is_free or (units.alignment != cell).any():
+    if goal % cell == 0 or not is_free or (units.alignment != cell).any() or _are_too_many(units, cell):
         return None
     room, top = _in_cells(units), align_up(goal, cell)
     live = breadths_of(units.begin, units.end, room)
@@ -67,6 +68,11 @@ def mirrored(problem: Problem, goal: int) -> Mirrored | None:
             around = _without if is_left_out else _above
             return Mirrored(problem, units, *around(units, chosen), top, cell * is_left_out)
     return None
+
+
+def _are_too_many(units: Units, cell: int) -> bool:
+    """Returns whether units in whole cells, with another cell beside each of them, may have too many bytes."""
+    return float(units.size.sum(dtype=float)) + 4.0 * cell * (len(units.ids) + 1) >= TOO_MANY_BYTES
 
 
 def _in_cells(units: Units) -> Column:

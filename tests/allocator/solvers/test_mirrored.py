@@ -117,6 +117,16 @@ def test_where_what_lies_topmost_does_not_matter_nothing_is_chosen() -> None:
     assert mirrored(Problem((), (), (), (), ()), 0) is None
 
 
+def test_cells_of_too_many_bytes_are_not_looked_at() -> None:
+    """Whole cells have twice as many bytes as sizes and alignments have together."""
+    cell, short = 2**55, range(20, 120)
+    begin, end = [0, 1, 2, 3, 4, *short], [9, 8, 7, 6, 5, *(tick + 1 for tick in short)]
+    size = [3 * cell, 2 * cell, 4 * cell, 4, 2 * cell] + [4] * len(short)
+    problem = Problem(begin, end, size, [cell] * len(size), [FREE] * len(size))
+    assert mirrored(problem, lower_bound(problem)) is None
+    assert solve(problem, nodes=1_000).lower_bound == 11 * cell + 4
+
+
 @pytest.mark.parametrize(("kind", "count"), [("training_mirror", 68), ("cut_rectangles", 48), ("log_uniform", 92)])
 def test_a_search_from_above_proves_plans_of_one_alignment(kind: str, count: int) -> None:
     problem = aligned(kind, count, 0)
