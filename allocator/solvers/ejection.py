@@ -18,7 +18,7 @@ _CONCERNED = 20
 """Units that are concerned for each one that is taken out first: those near it, if there are that many."""
 _PATIENCE, _LEAST_STEPS = 4.0, 2_000
 """Steps for each unit that is concerned, and in all, after which a target is given up, at first."""
-_MOST_PATIENCE = 1e9
+MOST_PATIENCE = 1e9
 """Steps for each unit that is concerned, at most: a search that gets nowhere may last for thousands of targets."""
 _LEAST_SHARE = 1e-3
 """After targets by a smaller part of the gap were given up, larger parts are tried again."""
@@ -79,7 +79,7 @@ class _Search(PlanRepair):
             else:
                 self.plan.start_from(self.best)
                 share = share / 2 if share > _LEAST_SHARE else _SHARE
-                patience = min(1.5 * patience, _MOST_PATIENCE)
+                patience = min(1.5 * patience, MOST_PATIENCE)
 
 
 def reach(plan: PartialPlan, target: int, steps: int, budget: Budget) -> Steps[bool]:

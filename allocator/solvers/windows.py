@@ -9,7 +9,7 @@ from attrs import define, field, frozen
 from allocator.problem import FREE, Column, Problem, column, stable_order
 from allocator.ragged import RaggedArray, row_starts
 from allocator.solvers.base import SolverOptions
-from allocator.solvers.ejection import EJECTION, reach
+from allocator.solvers.ejection import EJECTION, MOST_PATIENCE, reach
 from allocator.solvers.placing.units import Units, offsets_of, units_by_begin
 from allocator.solvers.search.budget import Budget
 from allocator.solvers.search.partial_plan import PartialPlan
@@ -89,7 +89,7 @@ class _Search:
                 share = min(_SHARE, 2 * share)
             else:
                 share = share / 2 if share > _LEAST_SHARE else _SHARE
-                patience, width = _MORE_PATIENCE * patience, min(2 * width, _WIDEST)
+                patience, width = min(_MORE_PATIENCE * patience, MOST_PATIENCE), min(2 * width, _WIDEST)
             self._measure()
 
     def _measure(self) -> None:
