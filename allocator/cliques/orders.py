@@ -6,7 +6,7 @@ import numpy as np
 from attrs import define, field
 
 from allocator.cliques.clique import Clique
-from allocator.cliques.prices import PriceSearch, quick_top
+from allocator.cliques.prices import PriceSearch, quick_looks, quick_top
 from allocator.kernels.stacks import LOOKS, MOST, NO_CHUNK, NO_HOLE, Stacks, lowest_stack
 from allocator.machine_code.arrays import compiled
 from allocator.problem import FREE, Column, distinct
@@ -60,9 +60,9 @@ class StackSearch:
         size, alignment = size[order], alignment[order]
         columns = stack_columns(size, alignment, cells)
         proved = max(proved, _least_top(columns))
-        if len(size) ** 2 > self.looks or (quick := quick_top(size, alignment)) <= proved:
+        if quick_looks(len(size)) > self.looks or (quick := quick_top(size, alignment)) <= proved:
             return proved
-        prices = PriceSearch(self.looks)
+        prices = PriceSearch(self.looks - quick_looks(len(size)))
         proved, self.looks = prices.top(size, alignment, cells, proved), prices.looks
         if len(size) > MOST or quick <= proved:
             return proved

@@ -1,12 +1,11 @@
 """What chunks that are alive at once waste for their alignments, proved by prices of chunks."""
 
 import math
-from collections.abc import Iterable
 
 import numpy as np
 from attrs import define
 
-from allocator.kernels.runs import ROUNDS, UNIT, Runs, least_waste
+from allocator.kernels.runs import NO_CHUNK, ROUNDS, UNIT, Runs, greedy_top, least_waste
 from allocator.machine_code.arrays import compiled
 from allocator.problem import Column, distinct
 
@@ -18,8 +17,9 @@ _MOST_CELL = 1 << 16
 """The widest cell, in bytes: costs are found for each place in it."""
 _MOST_COST = 1 << 40
 """Bytes of a cell times chunks of each level, at most: so many may a run cost, and sums of costs have 64 bits."""
-_NUMBERS_OF_LOOK = 20
-"""Numbers that are looked at in the time in which the search for the lowest stack looks at one set."""
+_NUMBERS_OF_LOOK, _NUMBERS_OF_PLACE, _NUMBERS_OF_PART = 20, 10, 5
+"""Numbers of a row that are looked at in the time in which the search for the lowest stack looks at one set, in which a
+walk goes through a place of the lowest level, and in which a run is asked for one of its parts."""
 
 
 @define
@@ -35,6 +35,9 @@ class PriceSearch:
         """
         total = int(size.sum())
         for cell in cells[::-1].tolist():
+            if quick_looks(len(size)) > self.looks:
+                break
+            self.looks -= quick_looks(len(size))
             capped = np.minimum(alignment, cell)
             high = quick_top(size, capped)
             if high > proved:
@@ -47,10 +50,10 @@ class PriceSearch:
         Some stack wastes at most `target` bytes; all is the quicker, the closer that is to the least.
         """
         levels = distinct(np.append(1, alignment))
-        round_looks = _looks(len(size), levels)
-        rounds = min(_MOST_ROUNDS, self.looks // (_PART * round_looks))
         level = np.searchsorted(levels, alignment)
         count = np.bincount(level, minlength=len(levels))
+        round_looks = _looks(count, levels)
+        rounds = min(_MOST_ROUNDS, self.looks // (_PART * round_looks))
         if rounds < _LEAST_ROUNDS or cell > _MOST_CELL or cell * math.prod((count + 1).tolist()) > _MOST_COST:
             return 0
         runs = _runs(size[np.argsort(level, kind="stable")] % cell, count, levels)
@@ -59,10 +62,15 @@ class PriceSearch:
         return int(waste)
 
 
-def _looks(chunks: int, levels: Column) -> int:
-    """Returns how long a change of prices takes, in looks of the search for the lowest stack."""
+def _looks(count: Column, levels: Column) -> int:
+    """Returns how long a change of prices takes, in looks of the search for the lowest stack.
+
+    Each chunk has two walks, and each run is unfolded by looking at all chunks of less alignment.
+    """
     places = levels[-1] // levels
-    return int(chunks * 2 * (places[0] + (places[1:-1] ** 2).sum())) // _NUMBERS_OF_LOOK + 1
+    walks = int(count.sum()) * 2 * int(_NUMBERS_OF_PLACE * places[0] + (places[1:-1] ** 2).sum())
+    unfolded = int(((count[1:] + 1) * np.cumsum(count)[:-1]).sum()) * _NUMBERS_OF_PART
+    return (walks + unfolded) // _NUMBERS_OF_LOOK + 1
 
 
 def _runs(size: Column, count: Column, levels: Column) -> Runs:
@@ -78,22 +86,14 @@ def _runs(size: Column, count: Column, levels: Column) -> Runs:
     return Runs(np.ascontiguousarray(size), price, best, change, used, is_open, *by_level, *scratch)
 
 
+def quick_looks(chunks: int) -> int:
+    """Returns how long two quick stacks take at most, in looks of the search for the lowest stack."""
+    return chunks * chunks // 3
+
+
 def quick_top(size: Column, alignment: Column) -> int:
     """Returns the top of the lower of two stacks: what leaves most of a widest cell comes in its turn, or last."""
     last = int(np.argmax(np.where(alignment == alignment[0], -size % alignment[0], -1)))
-    in_turn, is_last = np.ones(len(size), bool), np.zeros(len(size), bool)
-    is_last[last] = True
-    return min(_stacked(size, alignment, (in_turn,)), _stacked(size, alignment, (~is_last, is_last)))
-
-
-def _stacked(size: Column, alignment: Column, parts: Iterable[Column]) -> int:
-    """Returns the top where, of one part behind the other, next comes what wastes least, of these what comes first."""
-    top = 0
-    for part in parts:
-        left = np.flatnonzero(part)
-        while len(left):
-            wasted = -top % alignment[left]
-            at = int(np.argmin(wasted))
-            top += int(wasted[at] + size[left[at]])
-            left = np.delete(left, at)
-    return top
+    columns = np.ascontiguousarray(size), np.ascontiguousarray(alignment)
+    tops = [compiled(greedy_top)(*columns, np.ones(len(size), np.int64), chunk) for chunk in (NO_CHUNK, last)]
+    return min(map(int, tops))

@@ -91,6 +91,27 @@ def least_waste(s: Runs, target: int, rounds: int) -> int:
     return best
 
 
+@kernel
+def greedy_top(size: Numbers, alignment: Numbers, left: Numbers, last: int) -> int:
+    """Returns the top of the stack in which what wastes least comes next, of these what comes first.
+
+    The widest chunks come first. The `last` one lies on all others; `NO_CHUNK` is none. All are `left` at first.
+    """
+    top = 0
+    for _ in range(len(size)):
+        chosen, least = last, alignment[0]
+        for chunk in range(len(size)):
+            if left[chunk] and chunk != last:
+                wasted = -top % alignment[chunk]
+                if wasted < least:
+                    chosen, least = chunk, wasted
+                if wasted == 0:
+                    break
+        top += -top % alignment[chosen] + size[chosen]
+        left[chosen] = 0
+    return top
+
+
 def change_prices(s: Runs, gap: int, norm: int) -> None:
     """Changes prices by parts of a gap. No price is above the waste of a whole cell, or as far below zero."""
     most = s.alignment[len(s.alignment) - 1] * UNIT
