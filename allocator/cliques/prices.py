@@ -11,15 +11,17 @@ from allocator.problem import Column, distinct
 
 _MOST_ROUNDS, _LEAST_ROUNDS = 2_000, 200
 """Changes of the prices: at most, and the fewest that are worth while."""
-_PART = 4
-"""Prices for one cell take at most this part of the looks, the fourth."""
+_PART = 2
+"""Prices for one cell take at most this part of the looks, the half."""
+_MOST_PLACES = 16
+"""Alignments of which a cell has more count as one byte: the time grows with the square of their number in a cell."""
 _MOST_CELL = 1 << 16
 """The widest cell, in bytes: costs are found for each place in it."""
 _MOST_COST = 1 << 40
 """Bytes of a cell times chunks of each level, at most: so many may a run cost, and sums of costs have 64 bits."""
-_NUMBERS_OF_LOOK, _NUMBERS_OF_PLACE, _NUMBERS_OF_PART = 20, 10, 5
+_NUMBERS_OF_LOOK, _NUMBERS_OF_WALK, _NUMBERS_OF_PLACE, _NUMBERS_OF_PART = 20, 450, 2, 5
 """Numbers of a row that are looked at in the time in which the search for the lowest stack looks at one set, in which a
-walk goes through a place of the lowest level, and in which a run is asked for one of its parts."""
+walk begins, goes through a place of the lowest level, and in which a run is asked for one of its parts."""
 
 
 @define
@@ -31,14 +33,15 @@ class PriceSearch:
     def top(self, size: Column, alignment: Column, cells: Column, proved: int) -> int:
         """Returns what no stack is below, or `proved`. The widest chunks come first.
 
-        The cells are tried one by one, from the narrowest: no chunk counts as aligned more than the cell.
+        The cells are tried one by one, from the narrowest: no chunk counts as aligned more than the cell, and those
+        that are aligned much less count as loose. That makes no stack higher.
         """
         total = int(size.sum())
         for cell in cells[::-1].tolist():
             if quick_looks(len(size)) > self.looks:
                 break
             self.looks -= quick_looks(len(size))
-            capped = np.minimum(alignment, cell)
+            capped = np.where(alignment * _MOST_PLACES < cell, 1, np.minimum(alignment, cell))
             high = quick_top(size, capped)
             if high > proved:
                 proved = max(proved, total - (-self._waste(size, capped, cell, high - total) // UNIT))
@@ -68,7 +71,8 @@ def _looks(count: Column, levels: Column) -> int:
     Each chunk has two walks, and each run is unfolded by looking at all chunks of less alignment.
     """
     places = levels[-1] // levels
-    walks = int(count.sum()) * 2 * int(_NUMBERS_OF_PLACE * places[0] + (places[1:-1] ** 2).sum())
+    walk = _NUMBERS_OF_WALK + _NUMBERS_OF_PLACE * int(places[0]) + int((places[1:-1] ** 2).sum())
+    walks = int(count.sum()) * 2 * walk
     unfolded = int(((count[1:] + 1) * np.cumsum(count)[:-1]).sum()) * _NUMBERS_OF_PART
     return (walks + unfolded) // _NUMBERS_OF_LOOK + 1
 

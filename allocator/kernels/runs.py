@@ -20,7 +20,7 @@ ENDLESS = 1 << 50
 NO_CHUNK, OPEN = -1, -1
 ROUNDS, LEVEL, PLACE = range(3)
 """Places of the cursor: changes of prices so far; where a walk is looked at from its end."""
-_FULL, _KEPT = 1 << 10, 70
+_FULL, _KEPT = 1 << 16, 70
 """Strength of a change of prices at first; the part of each change, in percent, that goes on in the next one."""
 _MOST_USED, _MOST_GAP = UNIT, 1 << 36
 """How often a chunk is used, and the parts of a byte that a sum is too low, at most, so that products have 64 bits."""
