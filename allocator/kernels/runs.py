@@ -83,7 +83,7 @@ def least_waste(s: Runs, target: int, rounds: int) -> int:
         if best >= target or strength == 0 or norm < UNIT:
             break
         if stalled > _PATIENCE:
-            strength, stalled = strength * 2 // 3, 0
+            strength, stalled = strength // 2, 0
             copy(s.best, s.price)
             fill(s.change, 0)
         else:
