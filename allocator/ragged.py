@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 from attrs import field, frozen
 
-from allocator.problem import Column, column
+from allocator.problem import Column, column, stable_order
 
 
 def row_starts(rows: Column, count: int) -> Column:
@@ -31,6 +31,14 @@ class RaggedArray:
     def grouped(cls, rows: Column, items: Column, count: int) -> "RaggedArray":
         """Returns `count` rows, each with its items in order; item k stands in row rows[k], in any order of rows."""
         return cls(row_starts(rows, count), items[np.lexsort((items, rows))])
+
+    @classmethod
+    def of_ranges(cls, first: Column, last: Column) -> "RaggedArray":
+        """Returns rows of numbers in order: number k stands in the rows from first[k] to last[k]."""
+        counts = last - first + 1
+        numbers = np.repeat(np.arange(len(first)), counts)
+        rows = np.arange(len(numbers)) - np.repeat(np.cumsum(counts) - counts - first, counts)
+        return cls(row_starts(rows, int(last.max(initial=-1)) + 1), numbers[stable_order(rows)])
 
     def __len__(self) -> int:
         return len(self.start) - 1

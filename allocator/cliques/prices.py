@@ -5,7 +5,8 @@ import math
 import numpy as np
 from attrs import define
 
-from allocator.kernels.runs import NO_CHUNK, ROUNDS, UNIT, Runs, greedy_top, least_waste
+from allocator.kernels.runs import ROUNDS, UNIT, Runs, least_waste
+from allocator.kernels.stacks import NO_CHUNK, greedy_top
 from allocator.machine_code.arrays import compiled
 from allocator.problem import Column, distinct
 
@@ -81,10 +82,9 @@ def _runs(size: Column, count: Column, levels: Column) -> Runs:
     """Returns the state of the search: chunks by level, so many of each, with prices of zero."""
     first = np.append(0, np.cumsum(count))
     places = levels[-1] // levels
-    rows = int(((count[:-1] + 1) * places[:-1]).sum())
     row = np.cumsum(np.append(0, (count[:-1] + 1) * places[:-1]))
     stage = np.append(0, np.cumsum(places))
-    lengths = *(first[-2],) * 5, *(rows,) * 3, *(len(levels),) * 2, *(stage[-1],) * 2, 3
+    lengths = *(first[-2],) * 5, *(row[-1],) * 3, *(len(levels),) * 2, *(stage[-1],) * 2, 3
     price, best, change, used, is_open, *scratch = (np.zeros(int(n), np.int64) for n in lengths)
     by_level = (np.ascontiguousarray(levels), first, row, stage)
     return Runs(np.ascontiguousarray(size), price, best, change, used, is_open, *by_level, *scratch)

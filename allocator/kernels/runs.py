@@ -13,11 +13,13 @@ programming approach to the cutting-stock problem"). All numbers are whole, so t
 from typing import NamedTuple
 
 from allocator.kernels.numbers import Numbers, fill, kernel
+from allocator.kernels.stacks import NO_CHUNK
 
 UNIT = 1 << 10
 """Prices are counted in so many parts of a byte."""
 ENDLESS = 1 << 50
-NO_CHUNK, OPEN = -1, -1
+OPEN = -1
+"""The reach of a topmost run, which ends anywhere."""
 ROUNDS, LEVEL, PLACE = range(3)
 """Places of the cursor: changes of prices so far; where a walk is looked at from its end."""
 _FULL, _KEPT = 1 << 16, 70
@@ -91,27 +93,6 @@ def least_waste(s: Runs, target: int, rounds: int) -> int:
     return best
 
 
-@kernel
-def greedy_top(size: Numbers, alignment: Numbers, left: Numbers, last: int) -> int:
-    """Returns the top of the stack in which what wastes least comes next, of these what comes first.
-
-    The widest chunks come first. The `last` one lies on all others; `NO_CHUNK` is none. All are `left` at first.
-    """
-    top = 0
-    for _ in range(len(size)):
-        chosen, least = last, alignment[0]
-        for chunk in range(len(size)):
-            if left[chunk] and chunk != last:
-                wasted = -top % alignment[chunk]
-                if wasted < least:
-                    chosen, least = chunk, wasted
-                if wasted == 0:
-                    break
-        top += -top % alignment[chosen] + size[chosen]
-        left[chosen] = 0
-    return top
-
-
 def change_prices(s: Runs, gap: int, norm: int) -> None:
     """Changes prices by parts of a gap. No price is above the waste of a whole cell, or as far below zero."""
     most = s.alignment[len(s.alignment) - 1] * UNIT
@@ -157,18 +138,21 @@ def places(s: Runs, level: int) -> int:
     return s.alignment[len(s.alignment) - 1] // s.alignment[level]
 
 
+def row_of_all(s: Runs, level: int) -> int:
+    """Returns where the row of series of all chunks of a level begins."""
+    return s.row[level] + (s.first[level + 1] - s.first[level]) * places(s, level)
+
+
 def fill_level(s: Runs, level: int) -> None:
     """Finds the costs of the runs of a level, and of series of them."""
     count, at = places(s, level), s.row[level]
     s.opened[level], s.opener[level] = 0, NO_CHUNK
-    for place in range(count):
-        s.series[at + place] = ENDLESS
+    clear(s.series, at, count)
     s.series[at] = 0
     for chunk in range(s.first[level], s.first[level + 1]):
         at += count
         if level == 0:
-            for place in range(count):
-                s.run[at + place] = ENDLESS
+            clear(s.run, at, count)
             s.run[at + s.size[chunk]] = -s.price[chunk]
         else:
             cost = walk(s, s.size[chunk], level) - s.price[chunk]
@@ -178,13 +162,13 @@ def fill_level(s: Runs, level: int) -> None:
                 s.run[at + place] = s.before[s.stage[level] + place] - s.price[chunk]
         for place in range(count):
             s.series[at + place] = s.series[at - count + place]
-        if level == 0:
-            reach, cost = s.size[chunk], -s.price[chunk]
-            for place in range(count):
-                to = place + reach if place + reach < count else place + reach - count
-                s.series[at + to] = min(s.series[at + to], s.series[at - count + place] + cost)
-        else:
-            extend(s.series, at, s.series, at - count, s.run, at, count)
+        extend(s.series, at, s.run, at, s.series, at - count, count)
+
+
+def clear(row: Numbers, at: int, count: int) -> None:
+    """Writes into a part of a row that no place is reached."""
+    for place in range(at, at + count):
+        row[place] = ENDLESS
 
 
 def extend(result: Numbers, to: int, one: Numbers, at: int, other: Numbers, by: int, count: int) -> None:
@@ -203,8 +187,7 @@ def walk(s: Runs, start: int, top: int) -> int:
 
     Returns the least cost of what need not end there.
     """
-    count, full = places(s, 0), s.row[0] + (s.first[1] - s.first[0]) * places(s, 0)
-    least = ENDLESS
+    count, full, least = places(s, 0), row_of_all(s, 0), ENDLESS
     for place in range(count):
         to = place + start if place + start < count else place + start - count
         s.after[s.stage[0] + to] = s.series[full + place]
@@ -213,10 +196,8 @@ def walk(s: Runs, start: int, top: int) -> int:
         round_up(s, level)
         if level < top:
             count, at = places(s, level), s.stage[level]
-            for place in range(count):
-                s.after[at + place] = ENDLESS
-            full = s.row[level] + (s.first[level + 1] - s.first[level]) * count
-            extend(s.after, at, s.before, at, s.series, full, count)
+            clear(s.after, at, count)
+            extend(s.after, at, s.before, at, s.series, row_of_all(s, level), count)
             for place in range(count):
                 least = min(least, s.after[at + place] + s.opened[level])
     return least
@@ -293,9 +274,7 @@ def end_below(s: Runs) -> None:
 def begin_series(s: Runs) -> None:
     """Goes back from the end of a series of runs to the place at which it begins."""
     level, place = s.cursor[LEVEL], s.cursor[PLACE]
-    at, count = s.stage[level], places(s, level)
-    full = s.row[level] + (s.first[level + 1] - s.first[level]) * count
-    begin = 0
+    at, count, full, begin = s.stage[level], places(s, level), row_of_all(s, level), 0
     while s.before[at + begin] + s.series[full + (place - begin) % count] != s.after[at + place]:
         begin += 1
     s.cursor[PLACE] = begin
@@ -304,8 +283,7 @@ def begin_series(s: Runs) -> None:
 def unfold_series(s: Runs, reach: int, times: int) -> None:
     """Counts the runs of the cheapest series that reaches so far."""
     level = s.cursor[LEVEL]
-    width = places(s, level)
-    at = s.row[level] + (s.first[level + 1] - s.first[level]) * width
+    width, at = places(s, level), row_of_all(s, level)
     for chunk in range(s.first[level + 1] - 1, s.first[level] - 1, -1):
         reach, cost = reach % width, s.series[at + reach % width]
         if cost != s.series[at - width + reach]:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 
-from attrs import define, evolve, frozen
+from attrs import define, evolve, field, frozen
 
 from allocator.problem import FREE, Column, Problem
 from allocator.solvers.base import Answer, SolverOptions, Traits
@@ -18,7 +18,9 @@ _CONCERNED = 20
 """Units that are concerned for each one that is taken out first: those near it, if there are that many."""
 _PATIENCE, _LEAST_STEPS = 4.0, 2_000
 """Steps for each unit that is concerned, and in all, after which a target is given up, at first."""
-MOST_PATIENCE = 1e9
+_MORE_PATIENCE = 1.5
+"""How many times as many steps there are after each target that was given up."""
+_MOST_PATIENCE = 1e9
 """Steps for each unit that is concerned, at most: a search that gets nowhere may last for thousands of targets."""
 _LEAST_SHARE = 1e-3
 """After targets by a smaller part of the gap were given up, larger parts are tried again."""
@@ -68,18 +70,48 @@ class _Search(PlanRepair):
 
     def steps(self) -> Iterator[None]:
         """Searches until the goal is reached, or the budget spent."""
-        share, patience = _SHARE, _PATIENCE
+        targets = Targets(_SHARE)
         while self.arena > self.goal and not self.budget.is_over:
-            target = self.arena - max(1, int((self.arena - self.goal) * share))
+            target = targets.below(self.arena, self.goal)
             self.plan.take_out_above(target)
-            concerned = min(len(self.plan), _CONCERNED * self.plan.waiting)
-            if (yield from reach(self.plan, target, max(int(patience * concerned), _LEAST_STEPS), self.budget)):
+            steps = targets.steps(min(len(self.plan), _CONCERNED * self.plan.waiting))
+            is_reached = yield from reach(self.plan, target, steps, self.budget)
+            targets.learn(is_reached)
+            if is_reached:
                 super().take(self.plan.offsets())
-                share = min(_SHARE, 2 * share)
             else:
                 self.plan.start_from(self.best)
-                share = share / 2 if share > _LEAST_SHARE else _SHARE
-                patience = min(1.5 * patience, MOST_PATIENCE)
+
+
+@define
+class Targets:
+    """How far the next target lies below the arena, and when it is given up: what the targets before it tell.
+
+    The arena is to shrink by the part `most` of the gap between arena and goal at once, at most.
+    """
+
+    most: float
+    _share: float = field(init=False)
+    _patience: float = field(default=_PATIENCE, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._share = self.most
+
+    def below(self, arena: int, goal: int) -> int:
+        """Returns the next target, in bytes."""
+        return arena - max(1, int((arena - goal) * self._share))
+
+    def steps(self, concerned: int) -> int:
+        """Returns the steps after which a target is given up that concerns so many units."""
+        return max(int(self._patience * concerned), _LEAST_STEPS)
+
+    def learn(self, is_reached: bool) -> None:
+        """Takes note whether a target was reached."""
+        if is_reached:
+            self._share = min(self.most, 2 * self._share)
+        else:
+            self._share = self._share / 2 if self._share > _LEAST_SHARE else self.most
+            self._patience = min(_MORE_PATIENCE * self._patience, _MOST_PATIENCE)
 
 
 def reach(plan: PartialPlan, target: int, steps: int, budget: Budget) -> Steps[bool]:

@@ -93,7 +93,7 @@ class IntervalMove:
         units = units.in_order(np.lexsort((units.alignment, -units.size, units.begin, -life)))
         count = len(units.ids)
         mode = KernelMode.of(count)
-        rounded = -(-units.size // units.alignment) * units.alignment
+        rounded = units.padded
         begin, end, size, alignment, room = mode.numbers(units.begin, units.end, units.size, units.alignment, rounded)
         address, order, load, met, floor, marks = mode.zeros(count, count, count, count, count + 1, count)
         (cursor,) = mode.zeros(2)

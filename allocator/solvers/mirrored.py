@@ -41,7 +41,7 @@ class Mirrored:
 
     def offsets(self, offset: Column) -> Column:
         """Returns the offset of each chunk of the whole problem, from any plan of this one."""
-        room, low = _in_cells(self.units), np.zeros(len(self.units.ids), np.int64)
+        room, low = self.units.padded, np.zeros(len(self.units.ids), np.int64)
         low[self.rows] = self.floor + offset[: len(self.rows)]
         return self.units.offsets(self.whole, max(self.top, int((low + room).max())) - low - room)
 
@@ -59,7 +59,7 @@ def mirrored(problem: Problem, goal: int) -> Mirrored | None:
     is_free = problem.conflicts is None and bool((problem.pinned == FREE).all())
     if goal % cell == 0 or not is_free or (units.alignment != cell).any() or _are_too_many(units, cell):
         return None
-    room, top = _in_cells(units), align_up(goal, cell)
+    room, top = units.padded, align_up(goal, cell)
     live = breadths_of(units.begin, units.end, room)
     full, is_suitable = live.tick[live.value >= top], top - room + units.size <= goal
     for is_left_out, rows in (True, is_suitable & (room == cell)), (False, is_suitable):
@@ -73,11 +73,6 @@ def mirrored(problem: Problem, goal: int) -> Mirrored | None:
 def _are_too_many(units: Units, cell: int) -> bool:
     """Returns whether units in whole cells, with another cell beside each of them, may have too many bytes."""
     return float(units.size.sum(dtype=float)) + 4.0 * cell * (len(units.ids) + 1) >= TOO_MANY_BYTES
-
-
-def _in_cells(units: Units) -> Column:
-    """Returns the bytes of units in whole cells."""
-    return -(-units.size // units.alignment) * units.alignment
 
 
 def _covering(units: Units, rows: Column, ticks: Column) -> Column:
@@ -100,7 +95,7 @@ def _covering(units: Units, rows: Column, ticks: Column) -> Column:
 def _without(units: Units, chosen: Column) -> tuple[Column, Problem]:
     """Returns the other units, and the problem that they are."""
     rows = np.setdiff1d(np.arange(len(units.ids)), chosen)
-    room, free = _in_cells(units)[rows], np.full(len(rows), FREE)
+    room, free = units.padded[rows], np.full(len(rows), FREE)
     return rows, Problem(units.begin[rows], units.end[rows], room, units.alignment[rows], free)
 
 
@@ -113,7 +108,7 @@ def _above(units: Units, chosen: Column) -> tuple[Column, Problem]:
     return rows, Problem(
         np.append(units.begin, begin),
         np.append(units.end, end),
-        np.append(_in_cells(units), cells),
+        np.append(units.padded, cells),
         np.append(units.alignment, cells),
         np.append(np.where(np.isin(rows, chosen), 0, FREE), np.zeros(len(cells))),
     )

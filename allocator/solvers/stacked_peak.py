@@ -112,8 +112,7 @@ class Peak:
 def _fullest(problem: Problem) -> Clique:
     """Returns the units alive in the tick that surely needs most bytes."""
     units = units_of(problem)
-    padded = -(-units.size // units.alignment) * units.alignment
-    live = breadths_of(units.begin, units.end, padded)
+    live = breadths_of(units.begin, units.end, units.padded)
     cliques = []
     for tick in live.tick[np.argsort(-live.value, kind="stable")[:_TICKS]].tolist():
         rows = np.flatnonzero((units.begin <= tick) & (tick < units.end))
@@ -146,7 +145,7 @@ class _Window:
 def _windows(problem: Problem, peak: Peak, seed: int) -> list[_Window]:
     """Returns windows around the peak, each with about twice as many units as the one before, but not with all."""
     units = units_of(problem)
-    live = breadths_of(units.begin, units.end, -(-units.size // units.alignment) * units.alignment)
+    live = breadths_of(units.begin, units.end, units.padded)
     rank = np.empty(len(live.value), np.int64)
     rank[np.argsort(-live.value, kind="stable")] = np.arange(len(rank))
     first, behind = np.searchsorted(live.tick, units.begin), np.searchsorted(live.tick, units.end)

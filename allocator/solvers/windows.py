@@ -7,20 +7,16 @@ import numpy.typing as npt
 from attrs import define, field, frozen
 
 from allocator.problem import FREE, Column, Problem, column, stable_order
-from allocator.ragged import RaggedArray, row_starts
+from allocator.ragged import RaggedArray
 from allocator.solvers.base import SolverOptions
-from allocator.solvers.ejection import EJECTION, MOST_PATIENCE, reach
+from allocator.solvers.ejection import EJECTION, Targets, reach
 from allocator.solvers.placing.units import Units, offsets_of, units_by_begin
 from allocator.solvers.search.budget import Budget
 from allocator.solvers.search.partial_plan import PartialPlan
 from allocator.solvers.search.steps import Steps
 
-_SHARE, _LEAST_SHARE = 0.5, 1e-3
-"""The part of the gap between arena and goal by which the arena is to shrink at once, at most; after targets by a
-smaller part were given up, larger parts are tried again."""
-_PATIENCE, _MORE_PATIENCE, _LEAST_STEPS = 4.0, 1.5, 2_000
-"""Steps for each unit of some windows after which these are given up, at first, and how many times more after each such
-failure; the least steps in all."""
+_SHARE = 0.5
+"""The part of the gap between arena and goal by which the arena is to shrink at once, at most."""
 _WIDTH, _WIDEST = 2, 64
 """A window goes on before and behind the highest units for so many times the units that begin while one of them lives,
 at first and at most; twice as many after each failure."""
@@ -79,17 +75,15 @@ class _Search:
 
     def steps(self) -> Iterator[None]:
         """Searches until the goal is reached, the budget spent, or windows are no use."""
-        carried, share, patience, width = _carried(self.units), _SHARE, _PATIENCE, _WIDTH
+        carried, targets, width = _carried(self.units), Targets(_SHARE), _WIDTH
         while len(carried) and self.arena > self.goal and not self.budget.is_over:
-            target = self.arena - max(1, int((self.arena - self.goal) * share))
+            target = targets.below(self.arena, self.goal)
             windows = self._windows(target, width)
             if max(last - first for first, last in windows) > _LARGEST * len(self.units.ids):
                 return
-            if (yield from self._lower(windows, carried, target, patience)):
-                share = min(_SHARE, 2 * share)
-            else:
-                share = share / 2 if share > _LEAST_SHARE else _SHARE
-                patience, width = min(_MORE_PATIENCE * patience, MOST_PATIENCE), min(2 * width, _WIDEST)
+            is_lower = yield from self._lower(windows, carried, target, targets)
+            targets.learn(is_lower)
+            width = width if is_lower else min(2 * width, _WIDEST)
             self._measure()
 
     def _measure(self) -> None:
@@ -113,7 +107,9 @@ class _Search:
         ends = last[np.append(begins[1:], len(high)) - 1]
         return list(zip(first[begins][order].tolist(), ends[order].tolist(), strict=True))
 
-    def _lower(self, windows: list[tuple[int, int]], carried: RaggedArray, target: int, patience: float) -> Steps[bool]:
+    def _lower(
+        self, windows: list[tuple[int, int]], carried: RaggedArray, target: int, targets: Targets
+    ) -> Steps[bool]:
         """Places all units below a target, some windows at a time. Returns whether it could."""
         for rows, is_beyond in _batches(self.units, carried, windows):
             self.budget.spend(len(rows) // _UNITS_OF_NODE)
@@ -122,8 +118,7 @@ class _Search:
             plan = PartialPlan.of_units(self.problem, part, kept, self.seed)
             plan.start_from(self.best)
             plan.take_out_above(target)
-            steps = max(int(patience * len(plan)), _LEAST_STEPS)
-            if not (yield from reach(plan, target, steps, self.budget)):
+            if not (yield from reach(plan, target, targets.steps(len(plan)), self.budget)):
                 return False
             self.best[part.ids] = plan.placed()
         return True
@@ -145,16 +140,10 @@ def _batches(units: Units, carried: RaggedArray, windows: list[tuple[int, int]])
 
 def _carried(units: Units) -> RaggedArray:
     """Returns the units that live on in the first tick of each slot; no list where these are more than the units."""
-    count = len(units.ids)
-    slot = np.arange(count) // _SLOT
-    slots = np.searchsorted(units.begin[::_SLOT], units.end) - 1 - slot
-    rows = np.flatnonzero(slots > 0)
-    slots = slots[rows]
-    if count == 0 or slots.sum() > count:
-        return RaggedArray([0], [])
-    unit = np.repeat(rows, slots)
-    later = slot[unit] + 1 + np.arange(len(unit)) - np.repeat(np.cumsum(slots) - slots, slots)
-    return RaggedArray(row_starts(later, int(slot[-1]) + 1), unit[stable_order(later)])
+    slot = np.arange(len(units.ids)) // _SLOT
+    last = np.searchsorted(units.begin[::_SLOT], units.end) - 1
+    is_short = len(slot) > 0 and int((last - slot).sum()) <= len(slot)
+    return RaggedArray.of_ranges(slot + 1, last) if is_short else RaggedArray([0], [])
 
 
 def _alive(units: Units, carried: RaggedArray, first: int, last: int) -> Column:

@@ -22,6 +22,11 @@ class Units:
     size: Column = field(converter=column)
     alignment: Column = field(converter=column)
 
+    @property
+    def padded(self) -> Column:
+        """Returns the bytes of each unit, up to a multiple of its alignment."""
+        return -(-self.size // self.alignment) * self.alignment
+
     def in_order(self, order: Column) -> "Units":
         """Returns the same units, numbered anew: unit k is what unit order[k] was."""
         return Units(*(values[order] for values in astuple(self, recurse=False)))

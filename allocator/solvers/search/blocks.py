@@ -6,13 +6,12 @@ multi-dimensional strip packing problem with guillotine cutting constraint".) Bl
 for them is no bound for their chunks.
 """
 
-import math
 from collections.abc import Iterator
 
 import numpy as np
 from attrs import define, field, frozen
 
-from allocator.problem import FREE, NO_CAPACITY, Column, Problem, column
+from allocator.problem import FREE, Column, Problem, column, stable_order
 from allocator.ragged import RaggedArray
 from allocator.solvers.base import SolverOptions
 from allocator.solvers.placing.units import Units, offsets_of, units_of
@@ -188,7 +187,7 @@ class _Level:
         np.maximum.at(end, place, self.end)
         np.maximum.at(size, place, inner + self.size)
         alignment[place] = self.alignment
-        order = _ordered(alignment, size, end, begin)
+        order = stable_order(alignment, size, end, begin)
         number = np.empty(count, np.int64)
         number[order] = np.arange(count)
         self.inner = self.inner + inner[self.block]
@@ -204,7 +203,7 @@ def touching(begin: Column, end: Column, size: Column, alignment: Column) -> tup
     """
     count = len(begin)
     keys = [np.concatenate(two) for two in ((end, begin), (size, size), (alignment, alignment))]
-    order = _ordered(*keys)
+    order = stable_order(*keys)
     is_new = np.any([np.diff(key[order]) != 0 for key in keys], axis=0)
     run = np.append(0, np.cumsum(is_new)) if count else order
     places = []
@@ -215,20 +214,6 @@ def touching(begin: Column, end: Column, size: Column, alignment: Column) -> tup
     (before, one), (after, other) = places
     _, first, second = np.intersect1d(one, other, assume_unique=True, return_indices=True)
     return before[first], after[second]
-
-
-def _ordered(*keys: Column) -> Column:
-    """Returns the order by some keys, none of them negative; the last one decides, as in np.lexsort.
-
-    Sorts once where the keys fit into one number.
-    """
-    spans = [int(key.max(initial=0)) + 1 for key in keys]
-    if math.prod(spans) > NO_CAPACITY:
-        return np.lexsort(keys)
-    packed = np.zeros(len(keys[0]), np.int64)
-    for key, span in zip(reversed(keys), reversed(spans), strict=True):
-        packed = packed * span + key
-    return np.argsort(packed, kind="stable")
 
 
 def _occurrences(values: Column, wanted: Column) -> Column:

@@ -10,7 +10,7 @@ from allocator.kernels.climb import MODULUS
 from allocator.kernels.gaps import DIGITS, NOWHERE
 from allocator.kernels.mode import KernelMode
 from allocator.problem import FREE, Column, Problem, column, distinct, stable_order
-from allocator.ragged import RaggedArray, row_starts
+from allocator.ragged import RaggedArray
 from allocator.solvers.base import arena_bytes
 from allocator.solvers.placing.conflicts import conflict_pairs
 from allocator.solvers.placing.units import Units, offsets_of, units_of
@@ -143,7 +143,7 @@ class _Near:
         width = max(1, int((end - begin).sum()) // max(len(begin), 1) // _SLOTS)
         slot = begin // width
         since, until = first[slot * width], first[end]
-        lists = _carried(slot + 1, (end - 1) // width)
+        lists = RaggedArray.of_ranges(slot + 1, (end - 1) // width)  # of what lives on at the beginning of each slot
         most = lists.start[slot + 1] - lists.start[slot] + until - since
         return cls((begin, end, slot, since, until, lists.start, lists.item), int(most.max(initial=0)))
 
@@ -166,15 +166,6 @@ def _ranks(units: Units) -> tuple[Column, Column, Column]:
     return np.cumsum(is_first) - 1, np.searchsorted(units.begin[first[:-1]], units.end), first
 
 
-def _carried(first: Column, last: Column) -> RaggedArray:
-    """Returns the units that live on at the beginning of each slot of time; unit k does in the slots first to last."""
-    counts = last - first + 1
-    units = np.repeat(np.arange(len(first)), counts)
-    slots = np.arange(len(units)) - np.repeat(np.cumsum(counts) - counts - first, counts)
-    order = stable_order(slots)
-    return RaggedArray(row_starts(slots, int(last.max(initial=-1)) + 1), units[order])
-
-
 def _met(problem: Problem, units: Units) -> RaggedArray:
     """Returns the units that each unit may not overlap, by the conflicts that are given."""
     unit = np.zeros(len(problem), np.int64)
@@ -192,7 +183,7 @@ def _state(units: Units, pinned: Column, near: _Near, seed: int, mode: KernelMod
     Order and prices count a unit with its padding: what an alignment keeps free around it is hard to find, too.
     """
     n, is_free = len(units.ids), pinned == FREE
-    padded = -(-units.size // units.alignment) * units.alignment
+    padded = units.padded
     price = padded * np.sqrt(units.end - units.begin)
     price = np.maximum(price * (eject.MOST_PRICE / price.max(initial=1.0)), 1.0).astype(np.int64)
     unit_of = stable_order(price.max(initial=0) - price, padded.max(initial=0) - padded)
