@@ -1,13 +1,12 @@
 """What a clique needs because of its alignments: the lowest of the stacks in which its chunks can lie."""
 
-from collections.abc import Iterator
-
 import numpy as np
 from attrs import define, field
 
 from allocator.cliques.clique import Clique
-from allocator.cliques.prices import PriceSearch, quick_looks, quick_top
-from allocator.kernels.stacks import LOOKS, MOST, NO_CHUNK, NO_HOLE, Stacks, lowest_stack
+from allocator.cliques.low_stacks import quick_top, stack_columns
+from allocator.cliques.prices import PriceSearch
+from allocator.kernels.stacks import LOOKS, MOST, Stacks, lowest_stack
 from allocator.machine_code.arrays import compiled
 from allocator.problem import FREE, Column, distinct
 
@@ -60,9 +59,10 @@ class StackSearch:
         size, alignment = size[order], alignment[order]
         columns = stack_columns(size, alignment, cells)
         proved = max(proved, _least_top(columns))
-        if quick_looks(len(size)) > self.looks or (quick := quick_top(size, alignment)) <= proved:
+        quick, self.looks = quick_top(size, alignment, self.looks)
+        if quick is None or quick <= proved:
             return proved
-        prices = PriceSearch(self.looks - quick_looks(len(size)))
+        prices = PriceSearch(self.looks)
         proved, self.looks = prices.top(size, alignment, cells, proved), prices.looks
         if len(size) > MOST or quick <= proved:
             return proved
@@ -88,55 +88,3 @@ def _least_top(columns: tuple[Column, ...]) -> int:
     holes, fillers = hole.reshape(len(cells), -1), filler.reshape(len(cells), -1)
     wasted = holes.clip(0).sum(axis=1) - holes.max(axis=1) - fillers.sum(axis=1)
     return int(size.sum() + wasted.max(initial=0))
-
-
-def stack_columns(size: Column, alignment: Column, cells: Column) -> tuple[Column, ...]:
-    """Returns the first columns of `Stacks`, of chunks of which the widest come first.
-
-    Of two alignments one is a multiple of the other; `cells` are those above 1.
-    """
-    is_alike = (np.diff(size) == 0) & (np.diff(alignment) == 0)
-    rows = [row for cell in cells.tolist() for row in _rows(size, alignment, cell)]
-    cell, limit, hole, filler = map(np.array, zip(*rows, strict=True))
-    columns = (
-        size,
-        alignment,
-        np.append(NO_CHUNK, np.where(is_alike, np.arange(len(size) - 1), NO_CHUNK)),
-        cell,
-        limit,
-        hole.ravel(),
-        filler.ravel(),
-        np.argsort(-hole, axis=1, kind="stable").ravel(),
-    )
-    return tuple(map(np.ascontiguousarray, columns))
-
-
-def _rows(size: Column, alignment: Column, cell: int) -> Iterator[tuple[int, int, Column, Column]]:
-    """Yields the rows of a cell: the cell, its limit, and for each chunk its hole and what it fills of holes.
-
-    A looser chunk fills what it has beside whole cells. Where that fits into no hole, a second row says that it fills
-    less; it does not count holes that are larger than all of these. Without holes it would prove nothing.
-    """
-    is_at_edge = alignment % cell == 0
-    hole = np.where(is_at_edge, -size % cell, NO_HOLE)
-    filler = np.where(is_at_edge, 0, size % cell)
-    yield cell, cell, hole, filler
-    deepest = int(hole.max())
-    less = _unfit_fillers(filler, alignment, cell, deepest)
-    if deepest and (less < filler).any():
-        yield cell, deepest, hole, less
-
-
-def _unfit_fillers(filler: Column, alignment: Column, cell: int, deepest: int) -> Column:
-    """Returns the fillers, where those that do not fit into the deepest hole behind their alignment are lessened.
-
-    Such a chunk takes a cell more, which it does not fill. So one fills nothing of the holes; of several, two may share
-    a cell more, and three fill the deepest hole at most.
-    """
-    is_unfit = filler > deepest // alignment * alignment
-    count = int(is_unfit.sum())
-    if count < 2:
-        return np.where(is_unfit, 0, filler)
-    least = int(alignment[is_unfit].min())
-    third = -(-(deepest // least * least) // 3) if count > 2 else 0
-    return np.where(is_unfit, np.minimum(np.maximum(filler - cell // 2, third), filler), filler)

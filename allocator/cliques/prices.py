@@ -5,8 +5,8 @@ import math
 import numpy as np
 from attrs import define
 
+from allocator.cliques.low_stacks import quick_top
 from allocator.kernels.runs import ROUNDS, UNIT, Runs, least_waste
-from allocator.kernels.stacks import NO_CHUNK, greedy_top
 from allocator.machine_code.arrays import compiled
 from allocator.problem import Column, distinct
 
@@ -39,12 +39,9 @@ class PriceSearch:
         """
         total = int(size.sum())
         for cell in cells[::-1].tolist():
-            if quick_looks(len(size)) > self.looks:
-                break
-            self.looks -= quick_looks(len(size))
             capped = np.where(alignment * _MOST_PLACES < cell, 1, np.minimum(alignment, cell))
-            high = quick_top(size, capped)
-            if high > proved:
+            high, self.looks = quick_top(size, capped, self.looks)
+            if high is not None and high > proved:
                 proved = max(proved, total - (-self._waste(size, capped, cell, high - total) // UNIT))
         return proved
 
@@ -88,16 +85,3 @@ def _runs(size: Column, count: Column, levels: Column) -> Runs:
     price, best, change, used, is_open, *scratch = (np.zeros(int(n), np.int64) for n in lengths)
     by_level = (np.ascontiguousarray(levels), first, row, stage)
     return Runs(np.ascontiguousarray(size), price, best, change, used, is_open, *by_level, *scratch)
-
-
-def quick_looks(chunks: int) -> int:
-    """Returns how long two quick stacks take at most, in looks of the search for the lowest stack."""
-    return chunks * chunks // 3
-
-
-def quick_top(size: Column, alignment: Column) -> int:
-    """Returns the top of the lower of two stacks: what leaves most of a widest cell comes in its turn, or last."""
-    last = int(np.argmax(np.where(alignment == alignment[0], -size % alignment[0], -1)))
-    columns = np.ascontiguousarray(size), np.ascontiguousarray(alignment)
-    tops = [compiled(greedy_top)(*columns, np.ones(len(size), np.int64), chunk) for chunk in (NO_CHUNK, last)]
-    return min(map(int, tops))

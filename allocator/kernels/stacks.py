@@ -169,27 +169,6 @@ def lower(s: Stacks, following: int, proved: int) -> None:
             enter(s, s.taken[at], s.top[at], s.needs[at], following)
 
 
-@kernel
-def greedy_top(size: Numbers, alignment: Numbers, left: Numbers, last: int) -> int:
-    """Returns the top of the stack in which what wastes least comes next, of these what comes first.
-
-    The widest chunks come first. The `last` one lies on all others; `NO_CHUNK` is none. All are `left` at first.
-    """
-    top = 0
-    for _ in range(len(size)):
-        chosen, least = last, alignment[0]
-        for chunk in range(len(size)):
-            if left[chunk] and chunk != last:
-                wasted = -top % alignment[chunk]
-                if wasted < least:
-                    chosen, least = chunk, wasted
-                if wasted == 0:
-                    break
-        top += -top % alignment[chosen] + size[chosen]
-        left[chosen] = 0
-    return top
-
-
 STACKS = 0
 """Place of the cursor of a beam search: stacks of this round, in the first half of the columns."""
 

@@ -5,7 +5,6 @@ First comes what is alive in nearly as full ticks, in windows that grow.
 """
 
 from collections.abc import Iterator
-from random import Random
 
 import numpy as np
 from attrs import define, frozen
@@ -13,10 +12,7 @@ from attrs import define, frozen
 from allocator.breadths import breadths_of
 from allocator.cliques.aligned import cells, whole_cells
 from allocator.cliques.clique import Clique
-from allocator.cliques.orders import stack_columns
-from allocator.kernels.gaps import DIGITS
-from allocator.kernels.stacks import STACKS, Beam, grow_stacks
-from allocator.machine_code.arrays import compiled
+from allocator.cliques.low_stacks import MOST_HIGHEST, BeamSearch, highest_top
 from allocator.problem import FREE, Column, Problem, distinct
 from allocator.solvers.base import SolverOptions, arena_bytes
 from allocator.solvers.ejection import EJECTION, reach
@@ -29,12 +25,9 @@ from allocator.solvers.search.steps import Steps
 _TICKS = 16
 """Ticks that are looked at for the one that surely needs most bytes."""
 _MOST_UNITS = 1_000
-"""Units of a peak, at most: the bytes that stacks need times those of all units must be a number of 64 bits."""
-_MOST_PADDED = 2**40
-"""Bytes of the units of a peak, each with its padding, at most, for the same reason."""
+"""Units of a peak, at most."""
 _CANDIDATES = 30
 """Chunks on stacks that are looked at in the time of one node of a search."""
-_MARK = 2**62
 _NARROWEST = 32
 """Stacks of a round in the first beam search; each one has twice as many as the one before."""
 _MOST_WORK = 400_000
@@ -67,10 +60,9 @@ class Peak:
             return nothing
         clique = _fullest(problem)
         kinds = distinct(clique.alignment)[::-1]
-        padded = -(-clique.size // clique.alignment) * clique.alignment
         if len(kinds) == 1 or (kinds[:-1] % kinds[1:]).any():
             return nothing
-        if len(clique) > _MOST_UNITS or padded.sum() + kinds[0] * len(clique) > _MOST_PADDED:
+        if len(clique) > _MOST_UNITS or highest_top(clique.size % kinds[0], clique.alignment) > MOST_HIGHEST:
             return nothing
         end = chain_lifetimes(problem)[1][clique.ids]
         ties = end, problem.begin[clique.ids], clique.size
@@ -85,25 +77,19 @@ class Peak:
 
         In each round `width` stacks go on. The search ends without a stack where the budget does.
         """
-        widest = int(self.alignment[0])
-        rest = self.size % widest
-        beam, total = _beam(rest, self.alignment, width, seed), int(rest.sum()) + 1
-        for done in range(len(self)):
-            if budget.is_over or beam.cursor[STACKS] == 0:
-                return np.zeros(0, np.int64)
-            looks = compiled(grow_stacks)(beam, done, capacity - int((self.size - rest).sum()), total)
-            budget.spend(looks // (_CANDIDATES * budget.price) + 1)
+        rest = self.size % int(self.alignment[0])
+        search = BeamSearch.of(rest, self.alignment, width, seed)
+        for candidates in search.rounds(capacity - int((self.size - rest).sum())):
+            budget.spend(candidates // (_CANDIDATES * budget.price) + 1)
             yield
-        return self._offsets(beam, width) if beam.cursor[STACKS] else np.zeros(0, np.int64)
+            if budget.is_over:
+                return np.zeros(0, np.int64)
+        return self._offsets(search.lowest())
 
-    def _offsets(self, beam: Beam, width: int) -> Column:
-        """Returns an offset for each unit, in the order in which the lowest stack grew."""
-        stack, order = int(np.argmin(np.array(beam.top)[: beam.cursor[STACKS]])), list[int]()
-        for done in reversed(range(len(self))):
-            order.append(int(beam.topmost[done * width + stack]))
-            stack = int(beam.parent[done * width + stack])
-        top, offset = 0, np.zeros(len(self), np.int64)
-        for unit in reversed(order):
+    def _offsets(self, units: list[int]) -> Column:
+        """Returns an offset for each unit on a stack of units, of which the topmost comes first; none if it is empty."""
+        top, offset = 0, np.zeros(len(units), np.int64)
+        for unit in reversed(units):
             offset[unit] = -(-top // int(self.alignment[unit])) * int(self.alignment[unit])
             top = int(offset[unit] + self.size[unit])
         return offset
@@ -119,19 +105,6 @@ def _fullest(problem: Problem) -> Clique:
         none, ids = np.zeros(len(rows), np.int64), units.ids[rows]
         cliques.append(Clique(ids, ids, units.size[rows], units.alignment[rows], *(none,) * 3, none + FREE))
     return max(cliques, key=lambda clique: max(whole_cells(clique, cell) for cell in (1, *cells(clique))))
-
-
-def _beam(size: Column, alignment: Column, width: int, seed: int) -> Beam:
-    """Returns the state of a search that has one stack, of no chunk."""
-    columns = stack_columns(size, alignment, distinct(alignment[alignment > 1])[::-1])
-    count, levels, chance = len(size), len(columns[3]), Random(seed)
-    mark = np.array([chance.randrange(1, _MARK) for _ in range(count)])
-    lengths = (
-        *(2 * width, 2 * width, count * width, count * width),
-        *(2 * width * count + 1, 2 * width * count + 1, DIGITS, 2 * width, levels, levels, levels, levels),
-    )
-    scratch = (np.zeros(n, np.int64) for n in lengths)
-    return Beam(*(*columns, mark, np.zeros(2 * width * count, np.int8), *scratch, np.array([1])))
 
 
 @frozen(eq=False)

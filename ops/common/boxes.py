@@ -26,6 +26,11 @@ class Box:
         return tuple(b - a for a, b in zip(self.firsts, self.lasts, strict=True))
 
     @property
+    def ranges(self) -> tuple[slice, ...]:
+        """Returns the range along each dimension."""
+        return tuple(map(slice, self.firsts, self.lasts))
+
+    @property
     def flat(self) -> slice:
         """Returns the elements of the box, as a slice of the tensor seen as one dimension."""
         return slice(self.start, self.start + math.prod(self.shape))

@@ -10,7 +10,7 @@ from ops.common.boxes import CACHE_BYTES, Box, Boxes, boxes
 from ops.common.epilogue import needs_sums
 from ops.common.thunks import in_turn
 from ops.convolution.gemm import spans
-from ops.convolution.nhwc_gemm import finish_sums, in_groups, inside, padded_part, taps_of
+from ops.convolution.nhwc_gemm import finish_sums, in_groups, padded_part, taps_of
 from ops.convolution.nhwc_shapes import as_filters, case_of, dense_operands, operands, padded_size
 from ops.convolution.shapes import ConvCase
 from ops.schema.schema import Binding, Kernel, Signature, Thunk, unless
@@ -42,7 +42,7 @@ def _box(call: Binding, case: ConvCase, number: int, box: Box, scratch: tuple[Ar
     lead = (slice(None),) * case.windows.ndim
     taps = in_groups(taps_of(part, case.windows, box), case.channels)
     weights = as_filters(call.inputs[1], case)[:, :, 0]
-    out, residual = call.y[number][inside(box)], operands(call)[1]
+    out, residual = call.y[number][box.ranges], operands(call)[1]
     sums = prefix(buffer, out.shape) if buffer.size else out
     split = in_groups(sums, case.channels)
     for tap, place in enumerate(np.ndindex(*case.windows.kernel)):
@@ -50,7 +50,7 @@ def _box(call: Binding, case: ConvCase, number: int, box: Box, scratch: tuple[Ar
         yield partial(np.multiply, taps[*lead, *place], weights[:, tap], target)
         if tap:
             yield partial(np.add, split, target, split)
-    yield from finish_sums(call, sums, out, None if residual is None else residual[number][inside(box)])
+    yield from finish_sums(call, sums, out, None if residual is None else residual[number][box.ranges])
 
 
 def _bind(call: Binding) -> Thunk:

@@ -111,11 +111,6 @@ def finish_sums(call: Binding, sums: Array, out: Array, rest: Array | None) -> I
     yield from hold(out, call.attrs)
 
 
-def inside(box: Box) -> tuple[slice, ...]:
-    """Returns the ranges of the box along each spatial dimension."""
-    return tuple(slice(a, b) for a, b in zip(box.firsts, box.lasts, strict=True))
-
-
 def _bind(call: Binding) -> Thunk:
     case = case_of(call.signature)
     column, pixels, buffer, spread = call.temporaries
@@ -127,7 +122,7 @@ def _bind(call: Binding) -> Thunk:
             start = number * case.pixels + box.start
             out = flat[start : start + matrix.shape[1]]
             sums, multiply = product(matrix, weights, out, buffer)
-            rest = None if residual is None else residual[number][inside(box)]
+            rest = None if residual is None else residual[number][box.ranges]
             steps += [*copies, multiply, *finish_sums(call, sums, out, rest)]
     return in_turn(*steps)
 

@@ -26,6 +26,11 @@ from ops.symbolic.guesses import numbers_to
 from ops.tensor.spec import BOOL, COMPUTED, Array, TensorSpec
 
 
+def _with_axis(x: Array) -> Array:
+    """Returns x, or its view of one axis where it has none."""
+    return x.reshape(x.shape or (1,))
+
+
 def _room(signature: Signature) -> TensorSpec:
     """Returns the spec of a piece of the mask that says which elements are not zero."""
     return TensorSpec((min(signature.x.size, CACHE_BYTES),), BOOL)
@@ -36,7 +41,7 @@ def _masks(x: Array, room: Array) -> Iterator[tuple[Box, Array, Thunk]]:
     zero = np.zeros((), x.dtype)
     for box in boxes(x.shape, max(room.size, 1)):
         mask = room[: box.flat.stop - box.flat.start]
-        piece = x[tuple(slice(a, b) for a, b in zip(box.firsts, box.lasts, strict=True))]
+        piece = x[box.ranges]
         yield box, mask, partial(np.not_equal, piece, zero, mask.reshape(box.shape))
 
 
@@ -60,7 +65,7 @@ def _count_temporaries(signature: Signature) -> Specs:
 
 def _count_nonzero(call: Binding) -> Thunk:
     (room,) = call.temporaries
-    steps = [(load, partial(np.count_nonzero, mask)) for _, mask, load in _pieces(call.x, room)]
+    steps = [(load, partial(np.count_nonzero, mask)) for _, mask, load in _pieces(_with_axis(call.x), room)]
     y = call.y
 
     def run() -> None:
@@ -85,7 +90,7 @@ def _temporaries(signature: Signature) -> Specs:
 
 def _nonzero(call: Binding) -> Thunk:
     room, total = call.temporaries
-    x = call.x.reshape(call.x.shape or (1,))
+    x = _with_axis(call.x)
     steps: list[Thunk] = [partial(total.fill, 0)]
     for box, mask, load in _pieces(x, room):
         steps += (load, places(mask.view(np.uint8), box.start, x.shape, call.y, total))

@@ -93,7 +93,7 @@ def _average(signature: Signature) -> _Pooling:
 
 def _box(pooling: _Pooling, x: Array, y: Array, box: Box) -> Iterator[Thunk]:
     """Yields steps for one box of one image (spatial..., C)."""
-    w, out = pooling.windows, y[tuple(slice(a, b) for a, b in zip(box.firsts, box.lasts, strict=True))]
+    w, out = pooling.windows, y[box.ranges]
     axes = [
         [tap_range(w, axis, tap, a, b) for tap in range(w.kernel[axis])]
         for axis, (a, b) in enumerate(zip(box.firsts, box.lasts, strict=True))

@@ -54,16 +54,20 @@ def _channels_first(array: Array) -> Array:
     return np.moveaxis(array, -1, 1)
 
 
+def _in_groups(array: Array, blocks: Blocks) -> Array:
+    """Returns the view (N, group, outputs, spatial...) of an array (N, spatial..., group * outputs)."""
+    first = _channels_first(array)
+    return first.reshape((len(array), blocks.case.group, blocks.outputs, *first.shape[2:]))
+
+
 def _bind(call: Binding) -> Thunk:
     blocks = _blocks(call.signature)
     x_zero, w_zero, *scratch, added = call.temporaries
     steps: list[Thunk] = [partial(x_zero.fill, call.attrs["x_zero"]), partial(w_zero.fill, 0)]
     work = Work.of(blocks, (_channels_first(call.x), call.inputs[W]), (x_zero, w_zero), scratch)
     factor, bias = (by_output(blocks, call.inputs[i])[..., 0] for i in (FACTOR, BIAS))
-    whole = (blocks.case.batch, blocks.case.group, blocks.outputs, blocks.case.pixels)
-    y, rest = (
-        _channels_first(a).reshape(whole) for a in (call.y, call.inputs[-1] if len(call.inputs) > RESIDUAL else call.y)
-    )
+    y = _in_groups(call.y, blocks).reshape(blocks.case.batch, blocks.case.group, blocks.outputs, blocks.case.pixels)
+    rest = _in_groups(call.inputs[-1], blocks) if len(call.inputs) > RESIDUAL else None
     for number_of, image in enumerate(_channels_first(call.x)):
         for groups, box in blocks.sums():
             part = y[number_of, groups, :, box.flat]
@@ -72,8 +76,8 @@ def _bind(call: Binding) -> Thunk:
             steps.append(partial(np.add, sums, bias[groups], sums))
             steps.append(partial(np.copyto, real, sums, casting="same_kind"))
             steps.append(partial(np.multiply, real, factor[groups], real))
-            if len(call.inputs) > RESIDUAL:
-                steps += _add(real, rest[number_of, groups, :, box.flat], more, call.attrs)
+            if rest is not None:
+                steps += _add(real, rest[number_of][(groups, slice(None), *box.ranges)], more, call.attrs)
             steps += _finish(real, part, call.attrs)
     return in_turn(*steps)
 
@@ -82,7 +86,7 @@ def _add(real: Array, addend: Array, buffer: Array, attrs: Attrs) -> Iterator[Th
     """Yields the steps that round `real`, and add quantised values, in units of y's scale."""
     yield from round_to_quantised(real, attrs["own_zero"], ends(_UINT8))
     yield from Addend(attrs["own_zero"], attrs["own_factor"]).scaled(real, real)
-    yield from Addend(attrs["residual_zero"], attrs["residual_factor"]).scaled(addend, buffer)
+    yield from Addend(attrs["residual_zero"], attrs["residual_factor"]).scaled(addend, buffer.reshape(addend.shape))
     yield partial(np.add, real, buffer, real)
 
 

@@ -82,7 +82,7 @@ def test_the_peak_is_the_tick_that_needs_most_cells_not_most_bytes() -> None:
         alive_at_once([10, 20], [6, 4]),
         evolve(alive_at_once([10, 20], [1, 4]), pinned=[FREE, 64]),
         evolve(alive_at_once([10, 20], [1, 4]), conflicts=Conflicts([0], [1])),
-        alive_at_once([2**39, 2**39], [1, 64]),
+        alive_at_once([20, 10], [1, 2**31]),
     ],
 )
 def test_there_is_no_peak_where_the_order_of_its_units_does_not_matter_or_cannot_be_chosen(problem: Problem) -> None:

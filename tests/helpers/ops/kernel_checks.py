@@ -49,18 +49,24 @@ def kernels(schema: OpSchema, signature: Signature) -> list[Kernel]:
 def bind(kernel: Kernel, signature: Signature, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
     """Binds a kernel, with temporaries full of garbage; inputs that must be dense are copied.
 
-    What is packed comes behind, where the kernel does not say that it must be there before.
+    Inputs that are not constant have their data behind that, and so has what is packed, where the kernel does not say
+    that it must be there before.
     """
     operands = tuple(
-        a if kernel.accepts(signature, i, Layout.of(a)) else np.array(a, order="C") for i, a in enumerate(inputs)
+        a if kernel.accepts(signature, i, Layout.of(a)) else np.array(a, order="C")
+        for i, a in enumerate(map(np.asarray, inputs))
     )
     packed = pack(kernel, signature, operands)
     operands = without_replaced(kernel, signature, operands)
-    if kernel.reads_packed_at_bind or not kernel.unread_after_pack(signature):
-        return kernel.bind(Binding(signature, operands, tuple(outputs), garbage_for(kernel, signature), packed))
-    rooms = tuple(garbage(spec_of(array)) for array in packed)
+    later = [(a, a.copy()) for i, a in enumerate(operands) if i not in signature.constants]
+    rooms = packed
+    if kernel.unread_after_pack(signature) and not kernel.reads_packed_at_bind:
+        rooms = tuple(garbage(spec_of(array)) for array in packed)
+        later += zip(rooms, packed, strict=True)
+    for room, _ in later:
+        np.copyto(room, _gone(spec_of(room)))
     thunk = kernel.bind(Binding(signature, operands, tuple(outputs), garbage_for(kernel, signature), rooms))
-    for room, array in zip(rooms, packed, strict=True):
+    for room, array in later:
         np.copyto(room, array)
     return thunk
 

@@ -17,7 +17,7 @@ def test_boxes_cover_every_element_once_in_order_and_the_first_is_the_largest(
 ) -> None:
     numbers = np.arange(math.prod(shape)).reshape(shape)
     cut = boxes(shape, most)
-    parts = [numbers[tuple(slice(a, b) for a, b in zip(b.firsts, b.lasts, strict=True))] for b in cut]
+    parts = [numbers[b.ranges] for b in cut]
     assert [n for part in parts for n in part.reshape(-1)] == list(range(numbers.size))
     for part, box in zip(parts, cut, strict=True):
         assert list(part.reshape(-1)) == list(range(box.flat.start, box.flat.stop))
