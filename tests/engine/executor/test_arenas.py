@@ -239,8 +239,9 @@ def test_a_run_that_fails_leaves_the_buffer_to_others() -> None:
 
 @pytest.mark.slow
 def test_a_buffer_with_parameters_of_another_executable_is_refused_until_that_one_is_gone() -> None:
-    training, plan = engine.make_plan(chain(2, 8, 4)), _plan()
-    buffer = _whole(max(plan.arena_bytes, training.arena_bytes) + 63)
+    training, plan = engine.make_plan(chain(2, 8, 4)), engine.make_plan(branching_graph(2, 48))
+    assert plan.arena_bytes > training.arena_bytes, "wherever parameters lie, the plan has bytes there"
+    buffer = _whole(plan.arena_bytes + 63)
     exe = training.executable(arena=buffer)
     for other in (plan, training):
         with pytest.raises(OptionError, match="parameters of 'chain2' must stay there"):
