@@ -62,7 +62,7 @@ assert main(["plan", "zoo:squeezenet?image=64", "-q", "--backend", "numpy"]) == 
 
 @pytest.mark.parametrize(
     ("program", "most", "draws"),
-    [(RELU, 485, False), (SOLVE, 118, False), (PLAN, 625, True)],
+    [(RELU, 485, False), (SOLVE, 119, False), (PLAN, 625, True)],
     ids=["relu", "arenaplan solve", "arenaplan plan"],
 )
 def test_what_reads_no_model_file_loads_no_onnx_and_few_modules_of_ours(

@@ -26,7 +26,7 @@ _LOOKS_OF_CANDIDATE = 5
 class BeamSearch:
     """A search for a low stack. In each round each stack grows by a chunk, and the best `width` of them go on.
 
-    The widest chunks come first. Of two alignments one is a multiple of the other.
+    The widest chunks come first, and the first is aligned. Of two alignments one is a multiple of the other.
     """
 
     beam: Beam
@@ -79,7 +79,7 @@ def quick_top(size: Column, alignment: Column, looks: int) -> tuple[int | None, 
     """
     work = len(size) * len(size) * _LOOKS_OF_CANDIDATE // 2 + 1
     width = min(looks // (_PART * work), _WIDEST)
-    if width == 0:
+    if width <= 0:
         return None, looks
     highest = highest_top(size, alignment)
     if highest > MOST_HIGHEST:

@@ -26,8 +26,8 @@ _FULL, _KEPT = 1 << 16, 70
 """Strength of a change of prices at first; the part of each change, in percent, that goes on in the next one."""
 _MOST_USED, _MOST_GAP = UNIT, 1 << 36
 """How often a chunk is used, and the parts of a byte that a sum is too low, at most, so that products have 64 bits."""
-_PATIENCE = 30
-"""Changes without a better sum, after which the strength of changes gets less."""
+_PATIENCE, _PART = 30, 20
+"""Changes without a better sum, after which the strength of changes gets less: so many, or this part of all rounds."""
 
 
 class Runs(NamedTuple):
@@ -71,6 +71,7 @@ def least_waste(s: Runs, target: int, rounds: int) -> int:
     (Camerini, Fratta and Maffioli 1975, "On improving relaxation methods by modified gradient techniques").
     """
     best, strength, stalled, count = -ENDLESS, _FULL, 0, len(s.price)
+    patience = max(_PATIENCE, rounds // _PART)
     for _ in range(rounds):
         value = waste_at_prices(s)
         s.cursor[ROUNDS] += 1
@@ -84,7 +85,7 @@ def least_waste(s: Runs, target: int, rounds: int) -> int:
             norm += s.change[chunk] * s.change[chunk]
         if best >= target or strength == 0 or norm < UNIT:
             break
-        if stalled > _PATIENCE:
+        if stalled > patience:
             strength, stalled = strength // 2, 0
             copy(s.best, s.price)
             fill(s.change, 0)

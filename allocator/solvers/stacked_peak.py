@@ -87,7 +87,7 @@ class Peak:
         return self._offsets(search.lowest())
 
     def _offsets(self, units: list[int]) -> Column:
-        """Returns an offset for each unit on a stack of units, of which the topmost comes first; none if it is empty."""
+        """Returns an offset for each unit on a stack of them, of which the topmost comes first; none if it is empty."""
         top, offset = 0, np.zeros(len(units), np.int64)
         for unit in reversed(units):
             offset[unit] = -(-top // int(self.alignment[unit])) * int(self.alignment[unit])

@@ -25,6 +25,14 @@ def top_by_prices(chunks: list[Chunk], looks: int = MANY_LOOKS) -> int:
     return PriceSearch(looks).top(size, alignment, cells, 0)
 
 
+def top_of_quick_stack(chunks: list[Chunk]) -> int:
+    """Returns the top of the stack that is found first; the widest chunks come first."""
+    size, alignment = np.array(chunks).T
+    top, _ = quick_top(size, alignment, MANY_LOOKS)
+    assert top is not None
+    return top
+
+
 def lowest_top(chunks: list[Chunk]) -> int:
     """Returns the top of the lowest of all stacks (sets of chunks: Held and Karp 1962)."""
     top = {frozenset[int](): 0}
@@ -58,7 +66,7 @@ def test_prices_know_that_chunks_do_not_fit_together() -> None:
     """No two of the loose chunks fit into one hole of 30 bytes."""
     chunks = [(34, 64)] * 8 + [(20, 1)] * 16
     filled = sum(size for size, _ in chunks)
-    assert filled < top_by_prices(chunks) <= quick_top(*np.array(chunks).T, MANY_LOOKS)[0]
+    assert filled < top_by_prices(chunks) <= top_of_quick_stack(chunks)
 
 
 def test_prices_prove_plans_of_many_chunks() -> None:
@@ -75,8 +83,9 @@ def test_looks_limit_the_work() -> None:
     size, alignment = np.array(chunks).T
     few = PriceSearch(20_000)
     assert few.top(size, alignment, np.array([64]), 5) == max(size.sum(), 5)
-    none = PriceSearch(100)
-    assert (none.top(size, alignment, np.array([64]), 5), none.looks) == (5, 100)
+    for looks in (100, 0, -7):
+        none = PriceSearch(looks)
+        assert (none.top(size, alignment, np.array([64]), 5), none.looks) == (5, looks)
     some = PriceSearch(10**6)
     some.top(size, alignment, np.array([64]), 0)
     assert 0 < some.looks < 10**6
@@ -92,11 +101,29 @@ def test_cells_that_are_too_wide_or_have_too_many_chunks_are_left_out(monkeypatc
     assert top_by_prices(chunks) > size
 
 
-@pytest.mark.parametrize("alignments", [(1, 64), tuple(2**k for k in range(16))])
+@given(st.lists(st.tuples(st.integers(1, 2**50), st.sampled_from((1, 2**16, 2**20, 2**60))), min_size=1, max_size=5))
+def test_quick_tops_are_not_below_the_lowest_stack(chunks: list[Chunk]) -> None:
+    chunks = sorted([*chunks, (3, 2**16)], key=lambda chunk: -chunk[1])
+    assert top_of_quick_stack(chunks) >= lowest_top(chunks)
+
+
+@given(st.lists(st.tuples(st.integers(1, 60), st.sampled_from(CELLS)), min_size=1, max_size=3))
+def test_quick_tops_of_few_chunks_are_those_of_the_lowest_stack(chunks: list[Chunk]) -> None:
+    """The search keeps as many stacks as there are sets of three of four chunks, and more."""
+    chunks = sorted([*chunks, (5, 24)], key=lambda chunk: -chunk[1])
+    assert top_of_quick_stack(chunks) == lowest_top(chunks)
+
+
+def test_chunks_of_very_wide_alignment_are_not_stacked_quickly() -> None:
+    size, alignment = np.array([5, 7, 9]), np.array([2**40, 2**40, 1])
+    assert quick_top(size, alignment, 10**6) == (2**41 + 22, 10**6)
+
+
+@pytest.mark.parametrize("alignments", [(1, 64), tuple(2**k for k in range(14))])
 def test_changes_of_prices_and_quick_stacks_are_counted_as_looks(alignments: tuple[int, ...]) -> None:
     """These are too many for prices in so few looks: quick stacks alone take some, once a cell."""
     draw = np.random.default_rng(0)
-    alignment = np.sort(draw.choice(alignments, 1_000))[::-1]
+    size, alignment = draw.integers(1, 5_000, 600), np.sort(draw.choice(alignments, 600))[::-1]
     search, cells = PriceSearch(16_000_000), np.array(alignments[:0:-1])
-    search.top(draw.integers(1, 5_000, 1_000), alignment, cells, 0)
-    assert 16_000_000 // 2 < search.looks < 16_000_000
+    assert search.top(size, alignment, cells, 0) >= size.sum()
+    assert 0 < search.looks < 16_000_000 - 16_000_000 // 16
