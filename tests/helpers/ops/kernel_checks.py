@@ -49,8 +49,8 @@ def kernels(schema: OpSchema, signature: Signature) -> list[Kernel]:
 def bind(kernel: Kernel, signature: Signature, inputs: Sequence[Array], outputs: Sequence[Array]) -> Thunk:
     """Binds a kernel, with temporaries full of garbage; inputs that must be dense are copied.
 
-    Inputs that are not constant have their data behind that, and so has what is packed, where the kernel does not say
-    that it must be there before.
+    Inputs that are not constant, and can be written, have their data behind that, and so has what is packed, where the
+    kernel does not say that it must be there before.
     """
     operands = tuple(
         a if kernel.accepts(signature, i, Layout.of(a)) else np.array(a, order="C")
@@ -58,7 +58,7 @@ def bind(kernel: Kernel, signature: Signature, inputs: Sequence[Array], outputs:
     )
     packed = pack(kernel, signature, operands)
     operands = without_replaced(kernel, signature, operands)
-    later = [(a, a.copy()) for i, a in enumerate(operands) if i not in signature.constants]
+    later = [(a, a.copy()) for i, a in enumerate(operands) if i not in signature.constants and a.flags.writeable]
     rooms = packed
     if kernel.unread_after_pack(signature) and not kernel.reads_packed_at_bind:
         rooms = tuple(garbage(spec_of(array)) for array in packed)
