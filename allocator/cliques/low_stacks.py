@@ -11,8 +11,8 @@ from allocator.kernels.stacks import NO_CHUNK, NO_HOLE, STACKS, Beam, grow_stack
 from allocator.machine_code.arrays import compiled
 from allocator.problem import Column, distinct
 
-MOST_HIGHEST = 2**31
-"""The highest stack of chunks has so many bytes at most: their square is a number of 64 bits."""
+MOST_TOP = 2**31
+"""The most bytes of the highest stack of chunks: their square is a number of 64 bits."""
 _MARK = 2**62
 _WIDEST = 8
 """Stacks of each round of a quick search, at most."""
@@ -82,7 +82,7 @@ def quick_top(size: Column, alignment: Column, looks: int) -> tuple[int | None, 
     if width <= 0:
         return None, looks
     highest = highest_top(size, alignment)
-    if highest > MOST_HIGHEST:
+    if highest > MOST_TOP:
         return highest, looks
     search = BeamSearch.of(size, alignment, width)
     for _ in search.rounds(highest):

@@ -12,7 +12,7 @@ from attrs import define, frozen
 from allocator.breadths import breadths_of
 from allocator.cliques.aligned import cells, whole_cells
 from allocator.cliques.clique import Clique
-from allocator.cliques.low_stacks import MOST_HIGHEST, BeamSearch, highest_top
+from allocator.cliques.low_stacks import MOST_TOP, BeamSearch, highest_top
 from allocator.problem import FREE, Column, Problem, distinct
 from allocator.solvers.base import SolverOptions, arena_bytes
 from allocator.solvers.ejection import EJECTION, reach
@@ -62,7 +62,7 @@ class Peak:
         kinds = distinct(clique.alignment)[::-1]
         if len(kinds) == 1 or (kinds[:-1] % kinds[1:]).any():
             return nothing
-        if len(clique) > _MOST_UNITS or highest_top(clique.size % kinds[0], clique.alignment) > MOST_HIGHEST:
+        if len(clique) > _MOST_UNITS or highest_top(clique.size % kinds[0], clique.alignment) > MOST_TOP:
             return nothing
         end = chain_lifetimes(problem)[1][clique.ids]
         ties = end, problem.begin[clique.ids], clique.size
