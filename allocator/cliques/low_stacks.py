@@ -26,7 +26,7 @@ _LOOKS_OF_CANDIDATE = 5
 class BeamSearch:
     """A search for a low stack. In each round each stack grows by a chunk, and the best `width` of them go on.
 
-    The widest chunks come first, and the first is aligned. Of two alignments one is a multiple of the other.
+    The widest chunks come first; their alignment is above 1. Of two alignments one is a multiple of the other.
     """
 
     beam: Beam
@@ -75,7 +75,8 @@ def highest_top(size: Column, alignment: Column) -> int:
 def quick_top(size: Column, alignment: Column, looks: int) -> tuple[int | None, int]:
     """Returns the top of a low stack, None where the looks are too few, and how many of them are left.
 
-    Looks are those of the search for the lowest stack.
+    Where stacks may be higher than `MOST_TOP`, it is what none of them is above. Looks are those of the search for the
+    lowest stack.
     """
     work = len(size) * len(size) * _LOOKS_OF_CANDIDATE // 2 + 1
     width = min(looks // (_PART * work), _WIDEST)

@@ -13,7 +13,7 @@ from allocator.problem import Column, distinct
 _MOST_ROUNDS, _LEAST_ROUNDS = 2_000, 200
 """Changes of the prices: at most, and the fewest that are worth while."""
 _PART = 2
-"""Prices for one cell take at most this part of the looks, the half."""
+"""Prices for one cell take at most this part of the looks that are left, the half."""
 _MOST_PLACES = 16
 """Alignments of which a cell has more count as one byte: the time grows with the square of their number in a cell."""
 _MOST_CELL = 1 << 16
@@ -34,33 +34,35 @@ class PriceSearch:
     def top(self, size: Column, alignment: Column, cells: Column, proved: int) -> int:
         """Returns what no stack is below, or `proved`. The widest chunks come first.
 
-        The cells are tried one by one, from the narrowest: no chunk counts as aligned more than the cell, and those
+        The cells are tried one by one, from the widest: no chunk counts as aligned more than the cell, and those
         that are aligned much less count as loose. That makes no stack higher.
         """
-        total = int(size.sum())
-        for cell in cells[::-1].tolist():
-            capped = np.where(alignment * _MOST_PLACES < cell, 1, np.minimum(alignment, cell))
-            high, self.looks = quick_top(size, capped, self.looks)
-            if high is not None and high > proved:
-                proved = max(proved, total - (-self._waste(size, capped, cell, high - total) // UNIT))
+        for cell in cells.tolist():
+            capped = np.where(alignment < -(-cell // _MOST_PLACES), 1, np.minimum(alignment, cell))
+            proved = self._top(size, capped, proved)
         return proved
 
-    def _waste(self, size: Column, alignment: Column, cell: int, target: int) -> int:
-        """Returns what is surely wasted, in parts of a byte; 0 where the looks are too few.
+    def _top(self, size: Column, alignment: Column, proved: int) -> int:
+        """Returns what no stack is below, or `proved`.
 
-        Some stack wastes at most `target` bytes; all is the quicker, the closer that is to the least.
+        A low stack is found first: all is the quicker, the closer that is to the lowest.
         """
         levels = distinct(np.append(1, alignment))
-        level = np.searchsorted(levels, alignment)
+        level, cell, total = np.searchsorted(levels, alignment), int(levels[-1]), int(size.sum())
         count = np.bincount(level, minlength=len(levels))
+        if cell > _MOST_CELL or cell * math.prod((count + 1).tolist()) > _MOST_COST:
+            return proved
         round_looks = _looks(count, levels)
         rounds = min(_MOST_ROUNDS, self.looks // (_PART * round_looks))
-        if rounds < _LEAST_ROUNDS or cell > _MOST_CELL or cell * math.prod((count + 1).tolist()) > _MOST_COST:
-            return 0
+        if rounds < _LEAST_ROUNDS:
+            return proved
+        high, self.looks = quick_top(size, alignment, self.looks)
+        if high is None or high <= proved:
+            return proved
         runs = _runs(size[np.argsort(level, kind="stable")] % cell, count, levels)
-        waste = compiled(least_waste)(runs, target * UNIT, rounds)
+        waste = int(compiled(least_waste)(runs, (high - total) * UNIT, rounds))
         self.looks -= int(runs.cursor[ROUNDS]) * round_looks
-        return int(waste)
+        return max(proved, total - (-waste // UNIT))
 
 
 def _looks(count: Column, levels: Column) -> int:

@@ -22,6 +22,8 @@ MOST_PAIRS = 8
 WIDEST = 11
 """Bits of a digit that a pass of the sort looks at, at most: digits stay in the cache of the processor."""
 DIGITS = 1 << WIDEST
+_BITS = 63
+"""Bits of a number; a shift by more means nothing."""
 BLOCK = 16
 """Members of one leaf of the tree of a sweep."""
 AT, ARENA, LINED = range(3)
@@ -213,7 +215,7 @@ def sort(floors: Numbers, ceilings: Numbers, digits: Numbers, count: int) -> int
         insert_all(floors, ceilings, count, count)
         return count
     shift = 0
-    while largest >> shift:
+    while shift < _BITS and largest >> shift:
         tally(ceilings, digits, count, here, shift, mask)
         deal(floors, ceilings, digits, count, here, shift, mask)
         here, shift = count - here, shift + width

@@ -27,7 +27,8 @@ _FULL, _KEPT = 1 << 16, 70
 _MOST_USED, _MOST_GAP = UNIT, 1 << 36
 """How often a chunk is used, and the parts of a byte that a sum is too low, at most, so that products have 64 bits."""
 _PATIENCE, _PART = 30, 20
-"""Changes without a better sum, after which the strength of changes gets less: so many, or this part of all rounds."""
+"""Changes without a better sum, after which the strength of changes gets less: so many, or this part of all rounds if
+that is more."""
 
 
 class Runs(NamedTuple):

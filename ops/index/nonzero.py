@@ -105,7 +105,7 @@ def _nonzero_positions(call: Binding) -> Thunk:
     room, total, *temporaries = call.temporaries
     flat, y = temporaries[-1][:-1], call.y
     steps: list[Thunk] = [partial(total.fill, 0)]
-    for box, mask, load in _pieces(call.x.reshape(call.x.shape or (1,)), room):
+    for box, mask, load in _pieces(_with_axis(call.x), room):
         steps += (load, *position_steps(mask, box.start, temporaries, total))
     steps.append(lambda: check_found(int(total[0]), y.shape[1]))
     shape = call.x.shape or (1,)

@@ -22,6 +22,7 @@ from tests.helpers.ops.kernel_checks import (
     check_overwrites,
     check_results,
     kernels,
+    nested_copy,
     run,
     same,
     sign,
@@ -127,9 +128,14 @@ def wanted(case: Case) -> Array:
 
 
 def check(case: Case) -> None:
+    """Checks each kernel, also where x and the residual lie inside arrays that are longer along an axis."""
     signature, answer = case.signature, wanted(case)
+    x, *constants = case.arrays[:4]
     for kernel in kernels(NHWC_QUANTISED_CONV, signature):
         same(run(kernel, signature, case.arrays)[0], answer)
+        for axis in range(x.ndim):
+            inside = [nested_copy(x, axis), *constants, *(nested_copy(r, axis) for r in case.arrays[4:])]
+            same(run(kernel, signature, inside)[0], answer)
 
 
 @settings(max_examples=30, deadline=None)
