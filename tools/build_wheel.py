@@ -54,7 +54,7 @@ def pack(code: Path, processor: str, output: Path, *options: str) -> Path:
         for file in FILES:
             copyfile(ROOT / file, copy / file)
         copytree(code, copy / MADE)
-        platform = f"-C--build-option=--plat-name=linux_{processor}"
+        platform = f"--config-settings=--build-option=--plat-name=linux_{processor}"
         command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", platform, *options]
         subprocess.run([*command, "-w", str(built), str(copy)], stdout=sys.stderr, check=True)
         (wheel,) = built.glob("*.whl")

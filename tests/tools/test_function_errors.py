@@ -61,10 +61,10 @@ def test_functions_of_numpy_are_near_float64_over_all_of_float32(case: Case) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", [NUMBA, NUMPY])
-def test_functions_are_near_float64_on_every_number_of_the_table(backend: str) -> None:
+@pytest.mark.parametrize(("backend", "step"), [(NUMBA, STEP), (NUMPY, 7 * STEP)])
+def test_functions_are_near_float64_on_numbers_of_the_table(backend: str, step: int) -> None:
     for case in _each(backend):
-        _check(case, backend, STEP)
+        _check(case, backend, step)
 
 
 def test_each_operator_of_one_tensor_of_float32_is_swept() -> None:
