@@ -25,7 +25,7 @@ from allocator.solvers.search.steps import Steps
 _TICKS = 16
 """Ticks that are looked at for the one that surely needs most bytes."""
 _MOST_UNITS = 1_000
-"""Units of a peak, at most."""
+"""Units of a peak, at most: the time of a round of the beam search grows with their square."""
 _CANDIDATES = 30
 """Chunks on stacks that are looked at in the time of one node of a search."""
 _NARROWEST = 32
